@@ -1,0 +1,1 @@
+"""Who holds the pointer: stores that swap it, and the catalog over them."""

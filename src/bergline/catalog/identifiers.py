@@ -1,0 +1,44 @@
+"""Names of namespaces and tables."""
+
+import msgspec
+
+from bergline.errors import InvalidInputError
+
+MAX_NAME_LENGTH = 255
+
+Namespace = tuple[str, ...]
+
+
+class TableName(msgspec.Struct, frozen=True, order=True):
+    """A table's namespace and name."""
+
+    namespace: Namespace
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join((*self.namespace, self.name))
+
+
+def parse_table_name(text: str | TableName) -> TableName:
+    """`db.orders` as a table name; the last part is the table."""
+    if isinstance(text, TableName):
+        return text
+    parts = tuple(text.split("."))
+    if len(parts) < 2 or not all(parts):  # noqa: PLR2004
+        raise InvalidInputError(f"expected a table name like `db.orders`, found `{text}`")
+    return TableName(parts[:-1], parts[-1])
+
+
+def parse_namespace(text: str | Namespace) -> Namespace:
+    """`db` or `db.raw` as a namespace."""
+    parts = tuple(text.split(".")) if isinstance(text, str) else tuple(text)
+    if not parts or not all(parts):
+        raise InvalidInputError(f"expected a namespace like `db`, found `{text}`")
+    return parts
+
+
+def check_lengths(*names: str) -> None:
+    """Refuse names that the shared SQL layout would cut off."""
+    for name in names:
+        if len(name) > MAX_NAME_LENGTH:
+            raise InvalidInputError(f"expected a name of up to {MAX_NAME_LENGTH} characters, found {len(name)}")

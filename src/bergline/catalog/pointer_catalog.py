@@ -1,0 +1,196 @@
+"""The catalog over a pointer store: writes the next metadata file, then swaps the pointer to it."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.metadata_files import MetadataFiles
+from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.settle import Verdict, settle_swap
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.metadata import TableMetadata, positive_property
+from bergline.format.requirements import check_requirements
+from bergline.format.updates import AddSnapshot, apply_updates
+from bergline.io.fileio import FileIO
+from bergline.io.locations import join
+
+
+class PointerCatalog:
+    """Catalog over any PointerStore; a commit is right only if the whole base is still current."""
+
+    atomic_tables = False
+
+    def __init__(
+        self,
+        store: PointerStore,
+        io: FileIO,
+        warehouse: str,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.store = store
+        self.io = io
+        self._files = MetadataFiles(io)
+        self._warehouse = warehouse
+        self._clock_ms = clock_ms
+        self._sleep = sleep
+
+    def load_table(self, name: TableName) -> LoadedTable:
+        """The table now."""
+        pointer = self.store.read(name)
+        if pointer is None:
+            raise self._table_not_found(name)
+        try:
+            metadata = self._files.load(pointer)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer
+            ) from error
+        return LoadedTable(name, metadata, pointer)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        """Write the first metadata file, then create the pointer."""
+        self._check_namespace(name.namespace)
+        if self.store.read(name) is not None:
+            raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
+        location = self._files.write(metadata, None)
+        if not self._create_pointer(name, location, metadata):
+            self._files.discard(location)
+            raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
+        return LoadedTable(name, metadata, location)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        """Apply, write, swap; a lost answer is settled by reading back."""
+        if len(changes) != 1:
+            raise UnsupportedError(f"expected a change to one table, found {len(changes)}: this catalog moves one")
+        change = changes[0]
+        base = change.base
+        if self.store.read(base.name) != base.metadata_location:
+            return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
+        try:
+            check_requirements(base.metadata, change.requirements, str(base.name))
+            metadata = apply_updates(
+                base.metadata, change.updates, base_location=base.metadata_location, now_ms=self._clock_ms()
+            )
+        except ConflictError as error:
+            return Conflicted(error)
+        location = self._files.write(metadata, base.metadata_location)
+        return self._swap(change, LoadedTable(base.name, metadata, location))
+
+    def drop_table(self, name: TableName) -> None:
+        """Remove the pointer."""
+        if not self.store.drop(name):
+            raise self._table_not_found(name)
+
+    def default_location(self, name: TableName) -> str:
+        """Below the warehouse, a directory per namespace level."""
+        return join(self._warehouse, *name.namespace, name.name)
+
+    def list_tables(self, namespace: Namespace) -> list[TableName]:
+        """Tables in a namespace."""
+        self._check_namespace(namespace)
+        return self.store.list_tables(namespace)
+
+    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
+        """Add a namespace."""
+        if not self.store.create_namespace(namespace, properties):
+            name = ".".join(namespace)
+            raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
+
+    def drop_namespace(self, namespace: Namespace) -> None:
+        """Remove an empty namespace."""
+        self._check_namespace(namespace)
+        if not self.store.drop_namespace(namespace):
+            raise RefusedError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Whether there is such a namespace."""
+        return self.store.namespace_exists(namespace)
+
+    def list_namespaces(self) -> list[Namespace]:
+        """All namespaces."""
+        return self.store.list_namespaces()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def _create_pointer(self, name: TableName, location: str, metadata: TableMetadata) -> bool:
+        """Create the pointer; after a lost answer the location, which is ours alone, tells whether it landed."""
+        try:
+            return self.store.create(name, location)
+        except UnavailableError:
+            self._files.discard(location)
+            raise
+        except Exception as error:
+            for wait in self._status_check_waits(metadata):
+                try:
+                    pointer = self.store.read(name)
+                    if pointer is None and self.store.create(name, location):
+                        return True
+                    return (pointer or self.store.read(name)) == location
+                except (BerglineError, OSError):
+                    wait()
+            raise CommitUnknownError(
+                f"cannot find out whether table `{name}` was created", table=str(name), metadata_location=location
+            ) from error
+
+    def _swap(self, change: TableChange, new: LoadedTable) -> Outcome:
+        expected = change.base.metadata_location
+        try:
+            verdict = Verdict.LANDED if self.store.swap(new.name, expected, new.metadata_location) else Verdict.LOST
+            cause = ""
+        except UnavailableError:
+            self._files.discard(new.metadata_location)
+            raise
+        except Exception as error:  # noqa: BLE001  (any doubt is settled below)
+            cause = f"{type(error).__name__}: {error}"
+            verdict = settle_swap(
+                self.store,
+                new.name,
+                expected,
+                new.metadata_location,
+                load=self._files.load,
+                added_snapshots=frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot)),
+                waits=self._status_check_waits(change.base.metadata),
+            )
+        match verdict:
+            case Verdict.LANDED:
+                return Committed((new,))
+            case Verdict.LOST:
+                self._files.discard(new.metadata_location)
+                return Conflicted(ConflictError(f"table `{new.name}` moved on from {expected}"))
+            case Verdict.UNKNOWN:
+                return Unknown(new.name, new.metadata_location, cause)
+
+    def _status_check_waits(self, metadata: TableMetadata) -> Iterator[Callable[[], None]]:
+        retries = positive_property(metadata, "commit.status-check.num-retries", 3)
+        least = positive_property(metadata, "commit.status-check.min-wait-ms", 1000)
+        most = positive_property(metadata, "commit.status-check.max-wait-ms", 60_000)
+        for number in range(retries + 1):
+            seconds = random.uniform(0.5, 1) * min(least * 2**number, most) / 1000  # noqa: S311
+            yield partial(self._sleep, 0 if number == retries else seconds)
+
+    def _check_namespace(self, namespace: Namespace) -> None:
+        if not self.store.namespace_exists(namespace):
+            name = ".".join(namespace)
+            known = [".".join(n) for n in self.store.list_namespaces()]
+            raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+
+    def _table_not_found(self, name: TableName) -> NotFoundError:
+        self._check_namespace(name.namespace)
+        known = [str(t) for t in self.store.list_tables(name.namespace)]
+        return NotFoundError(f"no table `{name}`", kind="table", name=str(name), known=known)

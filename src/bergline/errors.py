@@ -1,0 +1,139 @@
+"""Every error that bergline raises, grouped by what the caller should do next.
+
+BerglineError
+├── ConflictError           look again, then retry
+├── CommitUnknownError      find out what happened before you retry; nothing was deleted
+├── NotFoundError           the name does not exist
+├── AlreadyExistsError      the name is taken
+├── InvalidInputError       correct the call                          (also a ValueError)
+│   └── SqlSyntaxError      correct the statement, at line and column
+├── FormatError             the bytes break the specification
+├── UnsupportedError        right in principle, not possible here
+├── AuthenticationError     show who you are
+├── RefusedError            a rule forbids it
+├── UnavailableError        try later; nothing was changed
+└── StorageError            files or network failed
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+
+class BerglineError(Exception):
+    """Base of all errors; `code` is stable, `hints` say what would be right."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hints: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hints = tuple(hints)
+        for hint in self.hints:
+            self.add_note(f"hint: {hint}")
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConflictError(BerglineError):
+    """Another commit changed what this one builds on: look again, then retry."""
+
+    code = "conflict"
+
+
+class CommitUnknownError(BerglineError):
+    """It could not be found out whether the commit happened; nothing was deleted."""
+
+    code = "commit-unknown"
+
+    def __init__(self, message: str, *, table: str, metadata_location: str | None, hints: Sequence[str] = ()) -> None:
+        super().__init__(message, hints=hints)
+        self.table = table
+        self.metadata_location = metadata_location
+
+
+class NotFoundError(BerglineError):
+    """A namespace, table, ref, snapshot, column, procedure or file does not exist."""
+
+    code = "not-found"
+
+    def __init__(
+        self, message: str, *, kind: str, name: str, known: Iterable[str] = (), hints: Sequence[str] = ()
+    ) -> None:
+        near = near_names(name, known)
+        all_hints = [*hints, f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else hints
+        super().__init__(message, hints=all_hints)
+        self.kind = kind
+        self.name = name
+        self.near = near
+
+
+class AlreadyExistsError(BerglineError):
+    """The name is taken."""
+
+    code = "already-exists"
+
+    def __init__(self, message: str, *, kind: str, name: str, hints: Sequence[str] = ()) -> None:
+        super().__init__(message, hints=hints)
+        self.kind = kind
+        self.name = name
+
+
+class InvalidInputError(BerglineError, ValueError):
+    """The call cannot be carried out as written."""
+
+    code = "invalid-input"
+
+
+class SqlSyntaxError(InvalidInputError):
+    """A statement does not parse; `line` and `column` count from 1."""
+
+    code = "sql-syntax"
+
+    def __init__(self, message: str, *, line: int, column: int, hints: Sequence[str] = ()) -> None:
+        super().__init__(f"{message} at line {line}, column {column}", hints=hints)
+        self.line = line
+        self.column = column
+
+
+class FormatError(BerglineError):
+    """Bytes that should follow the Iceberg specification do not."""
+
+    code = "format"
+
+
+class UnsupportedError(BerglineError):
+    """Right in principle, but not possible here."""
+
+    code = "unsupported"
+
+
+class AuthenticationError(BerglineError):
+    """The caller's identity is missing or not accepted."""
+
+    code = "authentication"
+
+
+class RefusedError(BerglineError):
+    """A rule forbids it."""
+
+    code = "refused"
+
+
+class UnavailableError(BerglineError):
+    """The store cannot answer now; it is certain that nothing was changed."""
+
+    code = "unavailable"
+
+
+class StorageError(BerglineError):
+    """Reading or writing files or the catalog's database failed."""
+
+    code = "storage"
+
+
+def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known names that look most like `name`, best first."""
+    by_folded = {k.casefold(): k for k in known}
+    return tuple(by_folded[m] for m in difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6))

@@ -1,0 +1,1 @@
+"""The Iceberg specification as values and functions: no files, no clock, no randomness."""

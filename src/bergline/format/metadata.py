@@ -1,0 +1,246 @@
+"""Table metadata: everything a table is, in one immutable value."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.format.partition import PartitionSpec
+from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.schema import Schema, assign_fresh_ids
+from bergline.format.snapshot import Snapshot
+from bergline.format.sorting import UNSORTED, SortOrder
+
+FORMAT_VERSION = 2
+CLOCK_TOLERANCE_MS = 60_000
+
+
+class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+    """When `main` came to point at a snapshot."""
+
+    timestamp_ms: int
+    snapshot_id: int
+
+
+class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+    """A metadata file that was current before, and when it was written."""
+
+    timestamp_ms: int
+    metadata_file: str
+
+
+class BlobMetadata(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """One blob of a statistics file."""
+
+    type: str
+    snapshot_id: int
+    sequence_number: int
+    fields: tuple[int, ...]
+    properties: dict[str, str] | None = None
+
+
+class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A Puffin file of statistics for one snapshot."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+    file_footer_size_in_bytes: int
+    blob_metadata: tuple[BlobMetadata, ...]
+    key_metadata: str | None = None
+
+
+class PartitionStatisticsFile(msgspec.Struct, frozen=True, rename="kebab"):
+    """A file of partition statistics for one snapshot."""
+
+    snapshot_id: int
+    statistics_path: str
+    file_size_in_bytes: int
+
+
+class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A table at one moment; a commit makes a new one (see `updates`)."""
+
+    format_version: int
+    table_uuid: str
+    location: str
+    last_sequence_number: int
+    last_updated_ms: int
+    last_column_id: int
+    current_schema_id: int
+    schemas: tuple[Schema, ...]
+    default_spec_id: int
+    partition_specs: tuple[PartitionSpec, ...]
+    last_partition_id: int
+    default_sort_order_id: int
+    sort_orders: tuple[SortOrder, ...]
+    properties: dict[str, str]
+    current_snapshot_id: int | None
+    refs: dict[str, SnapshotRef]
+    snapshots: tuple[Snapshot, ...]
+    statistics: tuple[StatisticsFile, ...] = ()
+    partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
+    snapshot_log: tuple[SnapshotLogEntry, ...] = ()
+    metadata_log: tuple[MetadataLogEntry, ...] = ()
+
+    @cached_property
+    def snapshots_by_id(self) -> dict[int, Snapshot]:
+        """Snapshots by id."""
+        return {s.snapshot_id: s for s in self.snapshots}
+
+    @cached_property
+    def specs_by_id(self) -> dict[int, PartitionSpec]:
+        """Partition specs by id."""
+        return {s.spec_id: s for s in self.partition_specs}
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.schema_by_id(self.current_schema_id)
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The partition spec for new files."""
+        return self.specs_by_id[self.default_spec_id]
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        """The head of `main`."""
+        return self.head(MAIN)
+
+    def schema_by_id(self, schema_id: int) -> Schema:
+        """A schema of the table's history."""
+        for schema in self.schemas:
+            if schema.schema_id == schema_id:
+                return schema
+        raise NotFoundError(f"no schema with id {schema_id}", kind="schema", name=str(schema_id))
+
+    def snapshot(self, snapshot_id: int) -> Snapshot:
+        """The snapshot of this id."""
+        try:
+            return self.snapshots_by_id[snapshot_id]
+        except KeyError:
+            raise NotFoundError(f"no snapshot with id {snapshot_id}", kind="snapshot", name=str(snapshot_id)) from None
+
+    def ref(self, name: str) -> SnapshotRef:
+        """The branch or tag of this name."""
+        try:
+            return self.refs[name]
+        except KeyError:
+            raise NotFoundError(f"no branch or tag `{name}`", kind="ref", name=name, known=self.refs) from None
+
+    def head(self, ref: str) -> Snapshot | None:
+        """The snapshot that a ref names; None where the ref does not exist."""
+        found = self.refs.get(ref)
+        return None if found is None else self.snapshots_by_id[found.snapshot_id]
+
+    def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
+        """A snapshot and its parents, newest first; expired parents end the walk."""
+        seen: set[int] = set()
+        while snapshot_id is not None and snapshot_id not in seen:
+            snapshot = self.snapshots_by_id.get(snapshot_id)
+            if snapshot is None:
+                return
+            seen.add(snapshot_id)
+            yield snapshot
+            snapshot_id = snapshot.parent_snapshot_id
+
+    def is_ancestor(self, ancestor_id: int, of: int) -> bool:
+        """Whether walking back from `of` meets `ancestor_id` (a snapshot is its own ancestor)."""
+        return any(s.snapshot_id == ancestor_id for s in self.ancestors(of))
+
+
+def new_metadata(
+    *,
+    schema: Schema,
+    spec: PartitionSpec,
+    location: str,
+    properties: dict[str, str],
+    table_uuid: str,
+    now_ms: int,
+) -> TableMetadata:
+    """The metadata of a table that was just created: no snapshots, no refs."""
+    fresh = assign_fresh_ids(schema)
+    names = schema.names_by_id
+    source_ids = {f.source_id: fresh.names[names[f.source_id]].id for f in spec.fields}
+    fields = tuple(msgspec.structs.replace(f, source_id=source_ids[f.source_id]) for f in spec.fields)
+    return TableMetadata(
+        format_version=FORMAT_VERSION,
+        table_uuid=table_uuid,
+        location=location.rstrip("/"),
+        last_sequence_number=0,
+        last_updated_ms=now_ms,
+        last_column_id=fresh.highest_id,
+        current_schema_id=0,
+        schemas=(fresh,),
+        default_spec_id=0,
+        partition_specs=(PartitionSpec(spec_id=0, fields=fields),),
+        last_partition_id=spec.highest_field_id,
+        default_sort_order_id=0,
+        sort_orders=(UNSORTED,),
+        properties=properties,
+        current_snapshot_id=None,
+        refs={},
+        snapshots=(),
+    )
+
+
+def check_invariants(metadata: TableMetadata) -> TableMetadata:
+    """Refuse metadata that contradicts itself."""
+    _check_unique("schema-id", [s.schema_id for s in metadata.schemas])
+    _check_unique("spec-id", [s.spec_id for s in metadata.partition_specs])
+    _check_unique("order-id", [s.order_id for s in metadata.sort_orders])
+    _check_unique("snapshot-id", [s.snapshot_id for s in metadata.snapshots])
+    _check_known("current-schema-id", metadata.current_schema_id, {s.schema_id for s in metadata.schemas})
+    _check_known("default-spec-id", metadata.default_spec_id, metadata.specs_by_id)
+    _check_known("default-sort-order-id", metadata.default_sort_order_id, {s.order_id for s in metadata.sort_orders})
+    for snapshot in metadata.snapshots:
+        if snapshot.sequence_number > metadata.last_sequence_number:
+            raise FormatError(
+                f"expected sequence numbers up to {metadata.last_sequence_number}, "
+                f"found {snapshot.sequence_number} for snapshot {snapshot.snapshot_id}"
+            )
+    for name, ref in metadata.refs.items():
+        if ref.snapshot_id not in metadata.snapshots_by_id:
+            raise FormatError(f"expected a known snapshot for ref `{name}`, found {ref.snapshot_id}")
+    main = metadata.refs.get(MAIN)
+    if (main.snapshot_id if main else None) != metadata.current_snapshot_id:
+        raise FormatError(
+            f"expected `main` to be the current snapshot {metadata.current_snapshot_id}, "
+            f"found {main.snapshot_id if main else None}"
+        )
+    if main is not None and main.snapshot_ref_type is not SnapshotRefType.BRANCH:
+        raise FormatError("expected `main` to be a branch, found a tag")
+    _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
+    _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
+    return metadata
+
+
+def positive_property(metadata: TableMetadata, key: str, default: int) -> int:
+    """A whole-number table property, or its default."""
+    text = metadata.properties.get(key)
+    if text is None:
+        return default
+    if not text.strip().lstrip("-").isdigit() or int(text) < 0:
+        raise InvalidInputError(f"expected a whole number of 0 or more for property `{key}`, found `{text}`")
+    return int(text)
+
+
+def _check_unique(what: str, ids: list[Any]) -> None:
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise FormatError(f"expected each {what} once, found {twice} twice")
+
+
+def _check_known(what: str, value: int, known: Any) -> None:
+    if value not in known:
+        raise FormatError(f"expected {what} to be one of {sorted(known)}, found {value}")
+
+
+def _check_times(log: str, times: list[int], last_updated_ms: int) -> None:
+    for earlier, later in pairwise([*times, last_updated_ms]):
+        if later < earlier - CLOCK_TOLERANCE_MS:
+            raise FormatError(f"expected times in order, found {earlier} before {later} in the {log}")

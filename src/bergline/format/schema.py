@@ -1,0 +1,119 @@
+"""A table's columns, and finding them by name or id."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    child_fields,
+    walk_fields,
+)
+
+
+class Schema(
+    msgspec.Struct,
+    frozen=True,
+    rename="kebab",
+    omit_defaults=True,
+    tag_field="type",
+    tag="struct",
+    dict=True,
+):
+    """Columns in order; ids are unique over all levels."""
+
+    fields: tuple[NestedField, ...]
+    schema_id: int | None = None
+    identifier_field_ids: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        ids: dict[int, str] = {}
+        for name, field in walk_fields(self.fields):
+            if field.id in ids:
+                raise InvalidInputError(
+                    f"expected unique column ids, found {field.id} for `{ids[field.id]}` and `{name}`"
+                )
+            ids[field.id] = name
+        check_unique_names(self.fields)
+
+    @cached_property
+    def names(self) -> dict[str, NestedField]:
+        """Every field by its dotted name."""
+        return dict(walk_fields(self.fields))
+
+    @cached_property
+    def ids(self) -> dict[int, NestedField]:
+        """Every field by its id."""
+        return {f.id: f for f in self.names.values()}
+
+    @cached_property
+    def names_by_id(self) -> dict[int, str]:
+        """Dotted names by field id."""
+        return {f.id: name for name, f in self.names.items()}
+
+    @property
+    def highest_id(self) -> int:
+        """The largest field id in use, 0 for none."""
+        return max(self.ids, default=0)
+
+    def find(self, name: str) -> NestedField:
+        """The column of this name; exact spelling first, then ignoring case."""
+        if found := self.names.get(name):
+            return found
+        folded = [f for n, f in self.names.items() if n.casefold() == name.casefold()]
+        if len(folded) == 1:
+            return folded[0]
+        raise NotFoundError(f"no column `{name}`", kind="column", name=name, known=self.names)
+
+    def select(self, names: Iterable[str]) -> "Schema":
+        """The top-level columns of these names, in the order asked for."""
+        by_id = {f.id: f for f in self.fields}
+        chosen = []
+        for name in names:
+            field = self.find(name)
+            if field.id not in by_id:
+                raise InvalidInputError(f"expected a top-level column, found the nested `{name}`")
+            chosen.append(field)
+        return Schema(fields=tuple(chosen), schema_id=self.schema_id)
+
+
+def check_unique_names(fields: tuple[NestedField, ...]) -> None:
+    """Refuse two fields of one name at the same level."""
+    seen: set[str] = set()
+    for field in fields:
+        if field.name in seen:
+            raise InvalidInputError(f"expected unique column names, found `{field.name}` twice")
+        seen.add(field.name)
+        check_unique_names(child_fields(field.type))
+
+
+def assign_fresh_ids(schema: Schema) -> Schema:
+    """The same columns with ids from 1, top level first, as a new table has them."""
+    counter = iter(range(1, 2**31))
+    return Schema(fields=_fresh(schema.fields, counter), schema_id=0)
+
+
+def _fresh(fields: tuple[NestedField, ...], counter: Iterator[int]) -> tuple[NestedField, ...]:
+    ids = [next(counter) for _ in fields]
+    return tuple(
+        msgspec.structs.replace(f, id=i, type=_fresh_type(f.type, counter)) for i, f in zip(ids, fields, strict=True)
+    )
+
+
+def _fresh_type(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
+    match type_:
+        case StructType(fields):
+            return StructType(_fresh(fields, counter))
+        case ListType(_, element, required):
+            element_id = next(counter)
+            return ListType(element_id, _fresh_type(element, counter), required)
+        case MapType(_, key, _, value, required):
+            key_id, value_id = next(counter), next(counter)
+            return MapType(key_id, _fresh_type(key, counter), value_id, _fresh_type(value, counter), required)
+    return type_

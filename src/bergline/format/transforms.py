@@ -1,0 +1,222 @@
+"""Partition transforms: from a column's value to a partition value.
+
+Dates and timestamps are whole days and microseconds since 1970 here, as everywhere below the Arrow boundary.
+"""
+
+import datetime as dt
+import re
+import struct
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import mmh3
+
+from bergline.errors import InvalidInputError
+from bergline.format.types import (
+    BINARY,
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    PrimitiveType,
+)
+from bergline.format.value_class import ValueClass
+
+_MICROS_PER_HOUR = 3_600_000_000
+_MICROS_PER_DAY = 24 * _MICROS_PER_HOUR
+_EPOCH = dt.date(1970, 1, 1)
+_TIMESTAMPS = (TIMESTAMP, TIMESTAMPTZ)
+
+
+class Transform(ValueClass):
+    """Identity, Bucket, Truncate, TimeTransform, Void or UnknownTransform."""
+
+    __slots__ = ()
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """The type of the partition value; InvalidInputError where the transform cannot take the source."""
+        raise NotImplementedError
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """The partition value of one column value; null stays null."""
+        raise NotImplementedError
+
+
+class Identity(Transform):
+    """The value itself."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "identity"
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """Same as the source; only primitives."""
+        if not isinstance(source, PrimitiveType | DecimalType | FixedType):
+            raise InvalidInputError(f"expected a primitive column for identity, found `{source}`")
+        return source
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """The value itself."""
+        return value
+
+
+class Bucket(Transform):
+    """Hash modulo the number of buckets."""
+
+    __slots__ = ("count",)
+    __match_args__ = ("count",)
+    count: int
+
+    def __str__(self) -> str:
+        return f"bucket[{self.count}]"
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """Always int."""
+        hashable = (INT, LONG, DATE, TIME, *_TIMESTAMPS, STRING, BINARY, UUID)
+        if source not in hashable and not isinstance(source, DecimalType | FixedType):
+            raise InvalidInputError(f"expected a column that can be hashed for `{self}`, found `{source}`")
+        return INT
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """Murmur3 x86 32-bit with seed 0, made positive, modulo the count."""
+        return None if value is None else (hash_value(source, value) & 0x7FFFFFFF) % self.count
+
+
+class Truncate(Transform):
+    """Numbers down to a multiple of the width, text and bytes to a prefix."""
+
+    __slots__ = ("width",)
+    __match_args__ = ("width",)
+    width: int
+
+    def __str__(self) -> str:
+        return f"truncate[{self.width}]"
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """Same as the source."""
+        if source not in (INT, LONG, STRING, BINARY) and not isinstance(source, DecimalType):
+            raise InvalidInputError(f"expected int, long, decimal, string or binary for `{self}`, found `{source}`")
+        return source
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """The truncated value."""
+        if value is None:
+            return None
+        if isinstance(source, DecimalType):
+            unscaled = int(value.scaleb(source.scale))
+            return Decimal(unscaled - unscaled % self.width).scaleb(-source.scale)
+        return value - value % self.width if isinstance(value, int) else value[: self.width]
+
+
+class TimeTransform(Transform):
+    """Year, month, day or hour since 1970."""
+
+    __slots__ = ("unit",)
+    __match_args__ = ("unit",)
+    unit: str
+
+    def __str__(self) -> str:
+        return self.unit
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """A date for day, else int."""
+        allowed = _TIMESTAMPS if self.unit == "hour" else (DATE, *_TIMESTAMPS)
+        if source not in allowed:
+            raise InvalidInputError(f"expected {' or '.join(map(str, allowed))} for `{self}`, found `{source}`")
+        return DATE if self.unit == "day" else INT
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """Whole units since 1970, rounded down."""
+        if value is None:
+            return None
+        if self.unit == "hour":
+            return value // _MICROS_PER_HOUR
+        days = value if source == DATE else value // _MICROS_PER_DAY
+        if self.unit == "day":
+            return days
+        date = _EPOCH + dt.timedelta(days=days)
+        years = date.year - _EPOCH.year
+        return years if self.unit == "year" else years * 12 + date.month - 1
+
+
+class Void(Transform):
+    """Always null: a partition field that was removed in v1."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "void"
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """Same as the source."""
+        return source
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """Null."""
+        return None
+
+
+class UnknownTransform(Transform):
+    """A transform of a later specification: read past it, never write with it."""
+
+    __slots__ = ("text",)
+    __match_args__ = ("text",)
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def result_type(self, source: IcebergType) -> IcebergType:
+        """Text, as the specification says for unknown transforms."""
+        return STRING
+
+    def apply(self, source: IcebergType, value: Any) -> Any:
+        """Refuse."""
+        raise InvalidInputError(f"expected a known transform to write with, found `{self.text}`")
+
+
+IDENTITY = Identity()
+VOID = Void()
+_BY_NAME: dict[str, Transform] = {
+    "identity": IDENTITY,
+    "void": VOID,
+    **{unit: TimeTransform(unit) for unit in ("year", "month", "day", "hour")},
+}
+_PARAMETERISED = re.compile(r"(bucket|truncate)\[(\d+)\]")
+
+
+def parse_transform(text: str) -> Transform:
+    """The transform that the specification writes as `text`."""
+    if known := _BY_NAME.get(text):
+        return known
+    if match := _PARAMETERISED.fullmatch(text):
+        number = int(match[2])
+        if number < 1:
+            raise InvalidInputError(f"expected a number above 0, found `{text}`")
+        return Bucket(number) if match[1] == "bucket" else Truncate(number)
+    return UnknownTransform(text)
+
+
+def hash_value(source: IcebergType, value: Any) -> int:
+    """The 32-bit hash that bucket uses."""
+    return mmh3.hash(_hash_bytes(source, value), 0)
+
+
+def _hash_bytes(source: IcebergType, value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, uuid.UUID):
+        return value.bytes
+    if isinstance(value, Decimal) and isinstance(source, DecimalType):
+        unscaled = int(value.scaleb(source.scale))
+        return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
+    return value if isinstance(value, bytes) else struct.pack("<q", value)

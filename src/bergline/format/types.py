@@ -1,0 +1,211 @@
+"""The types of columns, and the fields that hold them."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from bergline.errors import InvalidInputError
+from bergline.format.value_class import ValueClass
+
+
+class IcebergType(ValueClass):
+    """One of PrimitiveType, DecimalType, FixedType, StructType, ListType, MapType."""
+
+    __slots__ = ()
+
+
+class PrimitiveType(IcebergType):
+    """A type without parameters, known by its name in the specification."""
+
+    __slots__ = ("name",)
+    __match_args__ = ("name",)
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DecimalType(IcebergType):
+    """Fixed-point number."""
+
+    __slots__ = ("precision", "scale")
+    __match_args__ = ("precision", "scale")
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision}, {self.scale})"
+
+
+class FixedType(IcebergType):
+    """Byte string of one length."""
+
+    __slots__ = ("length",)
+    __match_args__ = ("length",)
+    length: int
+
+    def __str__(self) -> str:
+        return f"fixed[{self.length}]"
+
+
+class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A named field of a struct, with the id that stays when the name changes."""
+
+    id: int
+    name: str
+    required: bool
+    type: IcebergType
+    doc: str | None = None
+
+
+class StructType(IcebergType):
+    """Fields in order."""
+
+    __slots__ = ("fields",)
+    __match_args__ = ("fields",)
+    fields: tuple[NestedField, ...]
+
+    def __str__(self) -> str:
+        return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"
+
+
+class ListType(IcebergType):
+    """Elements of one type."""
+
+    __slots__ = ("element", "element_id", "element_required")
+    __match_args__ = ("element_id", "element", "element_required")
+    element_id: int
+    element: IcebergType
+    element_required: bool
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+class MapType(IcebergType):
+    """Keys of one type to values of another."""
+
+    __slots__ = ("key", "key_id", "value", "value_id", "value_required")
+    __match_args__ = ("key_id", "key", "value_id", "value", "value_required")
+    key_id: int
+    key: IcebergType
+    value_id: int
+    value: IcebergType
+    value_required: bool
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+BOOLEAN: Final = PrimitiveType("boolean")
+INT: Final = PrimitiveType("int")
+LONG: Final = PrimitiveType("long")
+FLOAT: Final = PrimitiveType("float")
+DOUBLE: Final = PrimitiveType("double")
+DATE: Final = PrimitiveType("date")
+TIME: Final = PrimitiveType("time")
+TIMESTAMP: Final = PrimitiveType("timestamp")
+TIMESTAMPTZ: Final = PrimitiveType("timestamptz")
+STRING: Final = PrimitiveType("string")
+UUID: Final = PrimitiveType("uuid")
+BINARY: Final = PrimitiveType("binary")
+
+PRIMITIVES: Final = {
+    t.name: t for t in (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY)
+}
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
+_MAX_DECIMAL_PRECISION = 38
+
+
+def parse_primitive(text: str) -> IcebergType:
+    """The type that the specification writes as `text`."""
+    if known := PRIMITIVES.get(text):
+        return known
+    if match := _DECIMAL.fullmatch(text):
+        precision, scale = int(match[1]), int(match[2])
+        if not 1 <= precision <= _MAX_DECIMAL_PRECISION or scale > precision:
+            raise InvalidInputError(f"expected precision 1 to 38 and a scale up to it, found `{text}`")
+        return DecimalType(precision, scale)
+    if match := _FIXED.fullmatch(text):
+        return FixedType(int(match[1]))
+    raise InvalidInputError(
+        f"expected a type, found `{text}`",
+        hints=[f"known types are {', '.join(PRIMITIVES)}, decimal(p, s), fixed[n], struct, list and map"],
+    )
+
+
+def parse_type(wire: Any) -> IcebergType:
+    """A type from decoded JSON: text, or an object for nested types."""
+    match wire:
+        case str():
+            return parse_primitive(wire)
+        case {"type": "struct", "fields": list(fields)}:
+            return StructType(tuple(msgspec.convert(f, NestedField, dec_hook=_type_hook) for f in fields))
+        case {"type": "list", "element-id": int(element_id), "element": element, "element-required": bool(required)}:
+            return ListType(element_id, parse_type(element), required)
+        case {
+            "type": "map",
+            "key-id": int(key_id),
+            "key": key,
+            "value-id": int(value_id),
+            "value": value,
+            "value-required": bool(required),
+        }:
+            return MapType(key_id, parse_type(key), value_id, parse_type(value), required)
+    raise InvalidInputError(f"expected a type, found {_short(wire)}")
+
+
+def render_type(type_: IcebergType) -> Any:
+    """The JSON form of a type, as plain values."""
+    match type_:
+        case StructType(fields):
+            return {"type": "struct", "fields": fields}
+        case ListType(element_id, element, required):
+            return {
+                "type": "list",
+                "element-id": element_id,
+                "element": render_type(element),
+                "element-required": required,
+            }
+        case MapType(key_id, key, value_id, value, required):
+            return {
+                "type": "map",
+                "key-id": key_id,
+                "key": render_type(key),
+                "value-id": value_id,
+                "value": render_type(value),
+                "value-required": required,
+            }
+    return str(type_)
+
+
+def walk_fields(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
+    """Every field at every level with its dotted name; list elements and map entries as `element`, `key`, `value`."""
+    for field in fields:
+        name = f"{prefix}{field.name}"
+        yield name, field
+        yield from walk_fields(child_fields(field.type), f"{name}.")
+
+
+def child_fields(type_: IcebergType) -> tuple[NestedField, ...]:
+    """The fields directly inside a type; none for primitives."""
+    match type_:
+        case StructType(fields):
+            return fields
+        case ListType(element_id, element, required):
+            return (NestedField(element_id, "element", required, element),)
+        case MapType(key_id, key, value_id, value, required):
+            return (NestedField(key_id, "key", True, key), NestedField(value_id, "value", required, value))
+    return ()
+
+
+def _type_hook(_: Any, wire: Any) -> IcebergType:
+    return parse_type(wire)
+
+
+def _short(wire: Any) -> str:
+    text = repr(wire)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004

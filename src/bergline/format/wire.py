@@ -1,0 +1,63 @@
+"""JSON in and out for every value of the format, with errors that name the place."""
+
+import re
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from bergline.errors import FormatError
+from bergline.format.transforms import Transform, parse_transform
+from bergline.format.types import IcebergType, parse_type, render_type
+
+Decoded = TypeVar("Decoded")
+_PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
+
+
+def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
+    """The value in `data`; FormatError with the JSON path and the source."""
+    try:
+        decoder: msgspec.json.Decoder[Decoded] = _decoder(cast("Hashable", as_type))
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"{describe_decode_error(error)} in {source}") from error
+
+
+def encode_json(value: Any) -> bytes:
+    """The JSON of a value of the format."""
+    return _ENCODER.encode(value)
+
+
+def describe_decode_error(error: Exception) -> str:
+    """Msgspec's message in our words: expected, found, place."""
+    text = str(error) or type(error).__name__
+    place = match["place"] if (match := _PLACE.search(text)) else "$"
+    text = _PLACE.sub("", text).replace(", got ", ", found ")
+    return f"{text[:1].lower()}{text[1:]} at {place}"
+
+
+@cache
+def _decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(as_type, dec_hook=_decode_hook)
+
+
+def _decode_hook(as_type: Any, wire: Any) -> Any:
+    if as_type is IcebergType:
+        return parse_type(wire)
+    if as_type is Transform:
+        if not isinstance(wire, str):
+            raise TypeError(f"Expected `str`, got `{type(wire).__name__}`")
+        return parse_transform(wire)
+    raise NotImplementedError(as_type)
+
+
+def _encode_hook(value: Any) -> Any:
+    if isinstance(value, IcebergType):
+        return render_type(value)
+    if isinstance(value, Transform):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)

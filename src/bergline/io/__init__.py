@@ -1,0 +1,1 @@
+"""Bytes in and out; the only package that opens files."""

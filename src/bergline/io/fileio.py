@@ -1,0 +1,56 @@
+"""What the rest of bergline asks of storage."""
+
+from collections.abc import Iterable
+from typing import BinaryIO, Protocol
+
+
+class OutputFile(Protocol):
+    """A file being written; it exists for readers only after `close`."""
+
+    def stream(self) -> BinaryIO:
+        """Where to write; tell() counts the bytes so far."""
+        ...
+
+    def close(self) -> int:
+        """Make the file durable and return its length."""
+        ...
+
+    def abort(self) -> None:
+        """Remove what was written; safe to call twice and after close."""
+        ...
+
+
+class FileIO(Protocol):
+    """Storage for one or more schemes. Locations are URIs or bare paths."""
+
+    def read(self, location: str) -> bytes:
+        """The whole object; NotFoundError if there is none, StorageError if it cannot be read."""
+        ...
+
+    def open_input(self, location: str) -> BinaryIO:
+        """A seekable stream over the object; NotFoundError if there is none."""
+        ...
+
+    def create(self, location: str, data: bytes) -> None:
+        """Create the object with exactly these bytes, atomically and durably.
+
+        AlreadyExistsError if the location is taken (never overwritten); StorageError if it could not be written,
+        and then no reader sees a part of it.
+        """
+        ...
+
+    def create_output(self, location: str) -> OutputFile:
+        """A new object written in pieces; AlreadyExistsError if the location is taken."""
+        ...
+
+    def exists(self, location: str) -> bool:
+        """Whether there is an object at this location."""
+        ...
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete objects; missing ones count as deleted. Returns the locations that could not be deleted."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """The locations of all objects below a directory, at any depth."""
+        ...

@@ -1,0 +1,78 @@
+"""Files in memory under `memory:` locations, for tests and for trying things out."""
+
+import io
+import threading
+from collections.abc import Iterable
+from typing import BinaryIO
+
+from bergline.errors import AlreadyExistsError, NotFoundError
+
+
+class MemoryFileIO:
+    """FileIO over a dictionary."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def read(self, location: str) -> bytes:
+        """The whole object."""
+        try:
+            return self._files[location]
+        except KeyError:
+            raise NotFoundError(f"no file {location}", kind="file", name=location) from None
+
+    def open_input(self, location: str) -> BinaryIO:
+        """A stream over the object."""
+        return io.BytesIO(self.read(location))
+
+    def create(self, location: str, data: bytes) -> None:
+        """Create the object."""
+        with self._lock:
+            if location in self._files:
+                raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
+            self._files[location] = bytes(data)
+
+    def create_output(self, location: str) -> "MemoryOutputFile":
+        """A new object written in pieces."""
+        if self.exists(location):
+            raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
+        return MemoryOutputFile(self, location)
+
+    def exists(self, location: str) -> bool:
+        """Whether there is an object."""
+        return location in self._files
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete objects."""
+        with self._lock:
+            for location in locations:
+                self._files.pop(location, None)
+        return []
+
+    def list(self, prefix: str) -> list[str]:
+        """Objects below a prefix."""
+        return sorted(name for name in self._files if name.startswith(prefix.rstrip("/") + "/"))
+
+
+class MemoryOutputFile:
+    """An object gathered until it is closed."""
+
+    def __init__(self, files: MemoryFileIO, location: str) -> None:
+        self._files = files
+        self._location = location
+        self._buffer = io.BytesIO()
+
+    def stream(self) -> BinaryIO:
+        """The buffer."""
+        return self._buffer
+
+    def close(self) -> int:
+        """Make the object visible."""
+        data = self._buffer.getvalue()
+        self._files.create(self._location, data)
+        return len(data)
+
+    def abort(self) -> None:
+        """Drop the buffer, and the object if it was closed."""
+        self._files.delete([self._location])

@@ -1,0 +1,58 @@
+"""Storage chosen by the scheme of each location."""
+
+from collections.abc import Iterable, Mapping
+from typing import BinaryIO
+
+from bergline.errors import UnsupportedError
+from bergline.io.fileio import FileIO, OutputFile
+from bergline.io.local import LocalFileIO
+from bergline.io.locations import scheme_of
+
+
+class SchemeFileIO:
+    """FileIO that passes each call on to the storage for its scheme."""
+
+    def __init__(self, schemes: Mapping[str, FileIO] | None = None) -> None:
+        self._schemes: dict[str, FileIO] = {"file": LocalFileIO(), **(schemes or {})}
+
+    def storage_for(self, location: str) -> FileIO:
+        """The storage that holds a location."""
+        scheme = scheme_of(location)
+        try:
+            return self._schemes[scheme]
+        except KeyError:
+            raise UnsupportedError(
+                f"expected a location with scheme {' or '.join(sorted(self._schemes))}, found `{location}`",
+                hints=["object stores are on their way"],
+            ) from None
+
+    def read(self, location: str) -> bytes:
+        """The whole object."""
+        return self.storage_for(location).read(location)
+
+    def open_input(self, location: str) -> BinaryIO:
+        """A seekable stream over the object."""
+        return self.storage_for(location).open_input(location)
+
+    def create(self, location: str, data: bytes) -> None:
+        """Create the object."""
+        self.storage_for(location).create(location, data)
+
+    def create_output(self, location: str) -> OutputFile:
+        """A new object written in pieces."""
+        return self.storage_for(location).create_output(location)
+
+    def exists(self, location: str) -> bool:
+        """Whether there is an object."""
+        return self.storage_for(location).exists(location)
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete objects; returns those that could not be deleted."""
+        by_scheme: dict[str, list[str]] = {}
+        for location in locations:
+            by_scheme.setdefault(scheme_of(location), []).append(location)
+        return [failed for group in by_scheme.values() for failed in self.storage_for(group[0]).delete(group)]
+
+    def list(self, prefix: str) -> list[str]:
+        """Objects below a prefix."""
+        return self.storage_for(prefix).list(prefix)

@@ -1,0 +1,165 @@
+"""`connect`: a catalog and its files joined, as a user imports it. Works without Spark, on Arrow data."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+from uuid import uuid4
+
+import pyarrow as pa
+
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.catalog.memory import MemoryPointerStore
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.metadata import new_metadata
+from bergline.format.partition import parse_partition_by
+from bergline.format.schema import Schema
+from bergline.io.locations import absolute_location
+from bergline.io.memory import MemoryFileIO
+from bergline.io.schemes import SchemeFileIO
+from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.table.commit import Timing
+from bergline.table.table import Table
+
+DEFAULT_LAKE = "./lake"
+_SQLITE = "sqlite:///"
+_PLANNED = ("postgresql:", "http:", "https:", "s3:", "glue:", "file:")
+_RESERVED_PROPERTIES = frozenset({"format-version", "uuid", "current-snapshot-id", "snapshot-count"})
+_NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
+
+
+def connect(
+    uri: str | None = None,
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    name: str = "lake",
+    busy_timeout: float = DEFAULT_BUSY_TIMEOUT_S,
+) -> "Lake":
+    """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
+
+    Args:
+        uri: `sqlite:///path/catalog.db` or `memory:`.
+        warehouse: directory for new tables; by default `warehouse` beside the catalog's database.
+        name: the catalog's name in the database, which Java and PyIceberg must use too.
+        busy_timeout: seconds to wait for another writer on a locked SQLite database.
+    """
+    if uri is None:
+        uri = f"{_SQLITE}{os.path.join(DEFAULT_LAKE, 'catalog.db')}"
+    store: PointerStore
+    if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
+        path = os.path.abspath(uri[len(_SQLITE) :])
+        store = SqlitePointerStore(path, catalog_name=name, busy_timeout_s=busy_timeout)
+        home = os.fspath(warehouse) if warehouse is not None else os.path.join(os.path.dirname(path), "warehouse")
+        return Lake(PointerCatalog(store, SchemeFileIO(), absolute_location(home)), name)
+    if uri in {"memory:", "memory://"}:
+        store, io = MemoryPointerStore(), SchemeFileIO({"memory": MemoryFileIO()})
+        home = absolute_location(os.fspath(warehouse)) if warehouse is not None else "memory://warehouse"
+        return Lake(PointerCatalog(store, io, home), name)
+    if uri.startswith(_PLANNED):
+        raise UnsupportedError(f"expected `sqlite:///path/catalog.db` or `memory:` for now, found `{uri}`")
+    raise InvalidInputError(
+        f"expected a catalog like `sqlite:///path/catalog.db`, found `{uri}`",
+        hints=["for an absolute path write four slashes: sqlite:////data/lake/catalog.db"],
+    )
+
+
+class Lake:
+    """Tables by name. Close it when done, or use it as a context."""
+
+    def __init__(self, catalog: Catalog, name: str, *, timing: Timing | None = None) -> None:
+        self.catalog = catalog
+        self.name = name
+        self._timing = timing or Timing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Lake({self.name!r})"
+
+    def create_namespace(
+        self, namespace: str | Namespace, properties: Mapping[str, str] | None = None, *, if_not_exists: bool = False
+    ) -> None:
+        """A new namespace such as `db` or `db.raw`."""
+        parts = parse_namespace(namespace)
+        if if_not_exists and self.catalog.namespace_exists(parts):
+            return
+        self.catalog.create_namespace(parts, dict(properties or {}))
+
+    def drop_namespace(self, namespace: str | Namespace) -> None:
+        """Remove an empty namespace."""
+        self.catalog.drop_namespace(parse_namespace(namespace))
+
+    def namespace_exists(self, namespace: str | Namespace) -> bool:
+        """Whether there is such a namespace."""
+        return self.catalog.namespace_exists(parse_namespace(namespace))
+
+    def list_namespaces(self) -> list[str]:
+        """All namespaces."""
+        return [".".join(n) for n in self.catalog.list_namespaces()]
+
+    def list_tables(self, namespace: str | Namespace) -> list[str]:
+        """The tables in a namespace."""
+        return [str(t) for t in self.catalog.list_tables(parse_namespace(namespace))]
+
+    def create_table(
+        self,
+        name: str | TableName,
+        schema: pa.Schema | Schema,
+        *,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """A new, empty v2 table."""
+        table = parse_table_name(name)
+        if if_not_exists and self.table_exists(table):
+            return self.load_table(table)
+        iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
+        metadata = new_metadata(
+            schema=iceberg,
+            spec=parse_partition_by(partition_by, iceberg),
+            location=absolute_location(location) if location else self.catalog.default_location(table),
+            properties=_NEW_TABLE_PROPERTIES | _check_properties(properties or {}),
+            table_uuid=str(uuid4()),
+            now_ms=self._timing.clock_ms(),
+        )
+        return Table(self.catalog, self.catalog.create_table(table, metadata), timing=self._timing)
+
+    def load_table(self, name: str | TableName) -> Table:
+        """The table as it is now."""
+        return Table(self.catalog, self.catalog.load_table(parse_table_name(name)), timing=self._timing)
+
+    def table_exists(self, name: str | TableName) -> bool:
+        """Whether there is such a table."""
+        try:
+            self.load_table(name)
+        except NotFoundError as error:
+            if error.kind in {"table", "namespace"}:
+                return False
+            raise
+        return True
+
+    def drop_table(self, name: str | TableName) -> None:
+        """Forget a table; its files stay."""
+        self.catalog.drop_table(parse_table_name(name))
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self.catalog.close()
+
+
+def _check_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+    for key, value in properties.items():
+        if not isinstance(value, str):
+            raise InvalidInputError(f"expected text for property `{key}`, found {value!r}")
+        if key == "format-version" and value != "2":
+            raise UnsupportedError(f"expected format-version 2, found {value}")
+    return {k: v for k, v in properties.items() if k not in _RESERVED_PROPERTIES}

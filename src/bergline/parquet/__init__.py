@@ -1,0 +1,1 @@
+"""Rows of one data file to and from Arrow: one writer, one reader."""

@@ -1,0 +1,120 @@
+"""Rows that a caller hands over, made to fit a table's schema or refused with the column that does not."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bergline.errors import InvalidInputError
+from bergline.format.schema import Schema
+from bergline.format.types import NestedField, child_fields
+from bergline.parquet.arrow_schema import arrow_field, arrow_schema
+
+ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
+
+
+def fit_to_schema(rows: ArrowRows, schema: Schema) -> pa.Table:
+    """The rows with the table's columns in order and type; columns that may be null may be missing."""
+    table = _as_table(rows)
+    _check_names(table, schema)
+    columns = []
+    for field in schema.fields:
+        if field.name in table.column_names:
+            columns.append(_fit_column(table.column(field.name), field))
+        elif field.required:
+            raise InvalidInputError(f"expected the required column `{field.name}`, found {_names(table)}")
+        else:
+            columns.append(pa.nulls(table.num_rows, arrow_field(field).type))
+    return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
+
+
+def _as_table(rows: ArrowRows) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.read_all()
+    raise InvalidInputError(f"expected Arrow rows (pyarrow.Table), found {type(rows).__name__}")
+
+
+def _check_names(table: pa.Table, schema: Schema) -> None:
+    known = {f.name for f in schema.fields}
+    for name in table.column_names:
+        if name not in known:
+            raise InvalidInputError(
+                f"expected columns {', '.join(f'`{f.name}`' for f in schema.fields)}, found `{name}`"
+            )
+    if len(set(table.column_names)) != len(table.column_names):
+        raise InvalidInputError(f"expected each column once, found {_names(table)}")
+
+
+def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
+    target = arrow_field(field).type
+    if column.type != target:
+        if not _may_cast(column.type, target):
+            raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
+        try:
+            column = pc.cast(column, target, safe=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidInputError(f"expected `{field.type}` in column `{field.name}`, found {error}") from error
+    _check_required(column, field, field.name)
+    return column
+
+
+def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Casts that keep the meaning; safe=True then refuses values that would change."""
+    types = pa.types
+    if types.is_null(source) or source == target:
+        return True
+    if types.is_dictionary(source):
+        return _may_cast(source.value_type, target)
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        return (source.tz is None) == (target.tz is None)
+    if types.is_struct(source) and types.is_struct(target):
+        same = [f.name for f in source] == [f.name for f in target]
+        return same and all(_may_cast(s.type, t.type) for s, t in zip(source, target, strict=True))
+    if _is_any_list(source) and _is_any_list(target):
+        return _may_cast(source.value_type, target.value_type)
+    if types.is_map(source) and types.is_map(target):
+        return _may_cast(source.key_type, target.key_type) and _may_cast(source.item_type, target.item_type)
+    if types.is_float32(source) and types.is_float64(target):
+        return True
+    return any(is_kind(source) and is_kind(target) for is_kind in _KINDS)
+
+
+def _is_any_list(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+_KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_time,
+    lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t),
+    lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t),
+)
+
+
+def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
+    if field.required and array.null_count:
+        raise InvalidInputError(f"expected values in the required column `{path}`, found {array.null_count} nulls")
+    children = child_fields(field.type)
+    if not any(c.required or child_fields(c.type) for c in children):
+        return
+    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+        present = chunk.drop_null()
+        if pa.types.is_struct(chunk.type):
+            parts = present.flatten()
+        elif pa.types.is_map(chunk.type):
+            parts = [present.keys, present.items]
+        else:
+            parts = [present.flatten()]
+        for part, child in zip(parts, children, strict=True):
+            _check_required(part, child, f"{path}.{child.name}")
+
+
+def _names(table: pa.Table) -> str:
+    return ", ".join(f"`{n}`" for n in table.column_names) or "no columns"

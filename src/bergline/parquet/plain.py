@@ -1,0 +1,42 @@
+"""Arrow values as the plain values of the format: days, microseconds, Decimal, bytes."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bergline.format.types import NestedField, StructType
+
+
+def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Dates and times as the integers that they are stored as."""
+    if pa.types.is_date32(array.type):
+        return pc.cast(array, pa.int32())
+    if pa.types.is_timestamp(array.type) or pa.types.is_time64(array.type):
+        return pc.cast(array, pa.int64())
+    return array
+
+
+def leaf_array(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+    """A column, or a field inside struct columns; null where a parent is null."""
+    column = table.column(path[0])
+    for name in path[1:]:
+        column = pc.struct_field(column, name)
+    return column
+
+
+def leaf_paths(fields: tuple[NestedField, ...], prefix: tuple[str, ...] = ()) -> dict[int, tuple[str, ...]]:
+    """Paths by id of all columns that are not inside lists or maps."""
+    paths: dict[int, tuple[str, ...]] = {}
+    for field in fields:
+        path = (*prefix, field.name)
+        paths[field.id] = path
+        if isinstance(field.type, StructType):
+            paths |= leaf_paths(field.type.fields, path)
+    return paths
+
+
+def distinct_values(column: pa.ChunkedArray) -> tuple[list[Any], pa.Array]:
+    """The distinct plain values of a column (null included), and each row's position among them."""
+    encoded = plain_array(column).combine_chunks().dictionary_encode(null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices

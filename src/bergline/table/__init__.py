@@ -1,0 +1,1 @@
+"""Tables and what can be done to them; the one commit loop."""

@@ -1,0 +1,46 @@
+"""A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from bergline.expressions.parse import parse_predicate
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.format.metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.parquet.read import read_plan
+from bergline.scan.plan import ScanPlan, plan_scan
+from bergline.table.version import ReadVersion
+
+
+class TableScan:
+    """Fixed to one snapshot when made; files are looked up by `plan`."""
+
+    def __init__(
+        self,
+        io: FileIO,
+        metadata: TableMetadata,
+        version: ReadVersion,
+        row_filter: str | Predicate | None,
+        columns: Sequence[str] | None,
+    ) -> None:
+        self._io = io
+        self._metadata = metadata
+        self.version = version
+        self._filter = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter or ALWAYS_TRUE
+        self._columns = version.schema if columns is None else version.schema.select(columns)
+
+    def plan(self) -> ScanPlan:
+        """The data files that may hold matching rows."""
+        return plan_scan(
+            self._io,
+            self._metadata,
+            self.version.snapshot_id,
+            table_schema=self.version.schema,
+            columns=self._columns,
+            row_filter=self._filter,
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The rows."""
+        return read_plan(self._io, self.plan())

@@ -1,0 +1,37 @@
+"""Create a branch at the head of `main`; on a table without snapshots, with an empty snapshot of its own."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.requirements import AssertTableUuid
+from bergline.format.updates import SetSnapshotRef
+from bergline.io.fileio import FileIO
+from bergline.table.append import Append
+from bergline.table.operation import Change, CommitStamp
+from bergline.table.ref_changes import Retention
+
+
+class StartBranch(Append):
+    """`create` is the plain creation of the ref, for a table that has a `main`."""
+
+    def __init__(self, io: FileIO, name: str, retention: Retention, create: Callable[[TableMetadata], Change]) -> None:
+        super().__init__(io, [], branch=name)
+        self._retention = retention
+        self._create = create
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """The plain creation, or an empty snapshot that the branch names while `main` stays absent."""
+        if MAIN in base.refs or self._branch in base.refs:
+            change = self._create(base)
+            return msgspec.structs.replace(
+                change, requirements=(AssertTableUuid(base.table_uuid), *change.requirements)
+            )
+        change = super().attempt(base, stamp)
+        given = {k: v for k, v in msgspec.structs.asdict(self._retention).items() if v is not None}
+        updates = tuple(
+            msgspec.structs.replace(u, **given) if isinstance(u, SetSnapshotRef) else u for u in change.updates
+        )
+        return msgspec.structs.replace(change, updates=updates)
