@@ -17,7 +17,7 @@ BerglineError
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class BerglineError(Exception):
@@ -34,6 +34,9 @@ class BerglineError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
 
 
 class ConflictError(BerglineError):
@@ -137,3 +140,10 @@ def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that look most like `name`, best first."""
     by_folded = {k.casefold(): k for k in known}
     return tuple(by_folded[m] for m in difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6))
+
+
+def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:
+    """An error that crossed a process boundary."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error

@@ -5,6 +5,7 @@ from typing import Any, assert_never
 from bergline.expressions.predicate import Always, And, Comparison, IsIn, IsNull, Not, Or, Predicate
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
+from bergline.format.types import DOUBLE, FLOAT
 from bergline.format.values import decode_value
 
 _NEGATED: dict[str, Any] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -59,7 +60,7 @@ def _compare_range(column: str, op: str, literal: Any, file: DataFile, schema: S
     lower = _bound(file.lower_bounds, field.id, field.type)
     upper = _bound(file.upper_bounds, field.id, field.type)
     # bounds leave NaN out, and NaN is greater than everything
-    holds_nan = (file.nan_value_counts or {}).get(field.id, 0) != 0
+    holds_nan = field.type in (FLOAT, DOUBLE) and (file.nan_value_counts or {}).get(field.id) != 0
     match op:
         case "=":
             return (lower is None or lower <= literal) and (upper is None or literal <= upper)
@@ -76,7 +77,8 @@ def _compare_range(column: str, op: str, literal: Any, file: DataFile, schema: S
 
 def _bound(bounds: dict[int, bytes] | None, field_id: int, type_: Any) -> Any:
     data = (bounds or {}).get(field_id)
-    return None if data is None else decode_value(type_, data)
+    value = None if data is None else decode_value(type_, data)
+    return None if value != value else value  # noqa: PLR0124  (old writers let NaN into bounds: it says nothing)
 
 
 def _null_count(file: DataFile, field_id: int) -> int | None:

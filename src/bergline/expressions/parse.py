@@ -41,7 +41,7 @@ _MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
 def parse_predicate(text: str) -> Predicate:
     """The predicate that the text says; SqlSyntaxError or UnsupportedError where it cannot be one."""
     try:
-        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        return _predicate(sqlglot.parse_one(text, dialect="spark", into=exp.Condition), text)
     except sqlglot.errors.ParseError as error:
         place = error.errors[0] if error.errors else {}
         raise SqlSyntaxError(
@@ -51,7 +51,8 @@ def parse_predicate(text: str) -> Predicate:
         ) from error
     except sqlglot.errors.SqlglotError as error:
         raise SqlSyntaxError(f"cannot read the filter `{text}`: {error}", line=1, column=1) from error
-    return _predicate(tree, text)
+    except RecursionError as error:
+        raise UnsupportedError(f"expected a filter of fewer terms, found {len(text)} characters of them") from error
 
 
 def _predicate(tree: Any, text: str) -> Predicate:

@@ -4,6 +4,7 @@ Literals of bound predicates are plain values, as everywhere below the Arrow bou
 """
 
 import datetime as dt
+import math
 import operator
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
@@ -11,7 +12,7 @@ from typing import Any, Literal, assert_never
 
 import msgspec
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema import Schema
 from bergline.format.types import DecimalType, IcebergType, NestedField, PrimitiveType
 
@@ -24,6 +25,7 @@ COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+MAX_DECIMAL_DIGITS = 38
 _EPOCH_DATE = dt.date(1970, 1, 1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -122,7 +124,7 @@ def convert_literal(value: Any, type_: IcebergType, column: str) -> Any:
     """A literal as a value of the column's type; InvalidInputError where it does not fit."""
     try:
         converted = _convert(value, type_)
-    except (ValueError, InvalidOperation):
+    except (ValueError, OverflowError, InvalidOperation):
         converted = None
     if converted is None:
         raise InvalidInputError(f"expected a `{type_}` to compare with column `{column}`, found {value!r}")
@@ -136,13 +138,13 @@ def _convert(value: Any, type_: IcebergType) -> Any:
         case _, bool():
             return None
         case PrimitiveType("int" | "long"), int():
-            return value
+            return value if -(2**63) <= value < 2**63 else None
         case PrimitiveType("int" | "long"), Decimal() if value == value.to_integral_value():
-            return int(value)
+            return _convert(int(value), type_)
         case PrimitiveType("float" | "double"), int() | Decimal() | float():
-            return float(value)
+            return None if math.isnan(value) else float(value)
         case DecimalType(), int() | Decimal():
-            return Decimal(value)
+            return _decimal(Decimal(value))
         case PrimitiveType("string"), str():
             return value
         case PrimitiveType("date"), dt.datetime():
@@ -162,6 +164,13 @@ def _convert(value: Any, type_: IcebergType) -> Any:
     return None
 
 
+def _decimal(value: Decimal) -> Decimal | None:
+    """The value if up to 38 digits on each side of the point are enough for it."""
+    exponent = value.as_tuple().exponent
+    fits = isinstance(exponent, int) and exponent >= -MAX_DECIMAL_DIGITS and value.adjusted() < MAX_DECIMAL_DIGITS
+    return value if fits else None
+
+
 def _micros(value: dt.datetime) -> int:
     """Microseconds since 1970; a time without a zone counts as UTC."""
     aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
@@ -170,4 +179,6 @@ def _micros(value: dt.datetime) -> int:
 
 def _column(name: str, schema: Schema) -> tuple[str, NestedField]:
     field = schema.find(name)
+    if field.id not in schema.paths:
+        raise UnsupportedError(f"expected a column outside lists and maps in a filter, found `{name}`")
     return schema.names_by_id[field.id], field

@@ -5,6 +5,7 @@ from typing import Any
 
 from bergline.errors import UnsupportedError
 from bergline.format.types import DecimalType, FixedType, IcebergType, NestedField, PrimitiveType, StructType
+from bergline.format.values import signed_bytes
 
 AvroSchema = dict[str, Any]
 
@@ -19,7 +20,6 @@ _PRIMITIVES: dict[str, Any] = {
     "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
     "timestamptz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
     "string": "string",
-    "uuid": {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"},
     "binary": "bytes",
 }
 _NAME_START = re.compile(r"[A-Za-z_]")
@@ -83,14 +83,23 @@ def _partition_field(field: NestedField) -> AvroSchema:
 
 
 def avro_type(type_: IcebergType, field_id: int) -> Any:
-    """The Avro form of a primitive type; fixed types are named by their field."""
+    """The Avro form of a primitive type; fixed ones are named by their field."""
     match type_:
+        case PrimitiveType("uuid"):
+            return {"type": "fixed", "name": f"uuid_{field_id}", "size": 16, "logicalType": "uuid"}
         case PrimitiveType(name):
             return _PRIMITIVES[name]
         case FixedType(length):
             return {"type": "fixed", "name": f"fixed_{field_id}", "size": length}
         case DecimalType(precision, scale):
-            return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+            return {
+                "type": "fixed",
+                "name": f"decimal_{field_id}",
+                "size": len(signed_bytes(10**precision - 1)),
+                "logicalType": "decimal",
+                "precision": precision,
+                "scale": scale,
+            }
     raise UnsupportedError(f"expected a primitive partition type, found `{type_}`")
 
 

@@ -1,8 +1,8 @@
 """Sequence number inheritance: the one place where numbers are left out, assigned and filled in.
 
 New entries are written without numbers; the manifest list gives its number to the manifest that holds them; readers
-fill it in. So a commit that lost the race rewrites one manifest list, never a manifest. Entries that are carried forward
-are static: their numbers stand in the manifest and never change again.
+fill it in. So a commit that lost the race rewrites one manifest list, never a manifest. Entries carried forward are
+static: their numbers stand in the manifest and never change again.
 """
 
 from collections.abc import Iterable, Iterator

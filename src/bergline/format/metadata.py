@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.format.integers import Int, Long
 from bergline.format.partition import PartitionSpec
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
 from bergline.format.schema import Schema, assign_fresh_ids
@@ -21,14 +22,14 @@ CLOCK_TOLERANCE_MS = 60_000
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
     """When `main` came to point at a snapshot."""
 
-    timestamp_ms: int
-    snapshot_id: int
+    timestamp_ms: Long
+    snapshot_id: Long
 
 
 class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
     """A metadata file that was current before, and when it was written."""
 
-    timestamp_ms: int
+    timestamp_ms: Long
     metadata_file: str
 
 
@@ -36,19 +37,19 @@ class BlobMetadata(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
     """One blob of a statistics file."""
 
     type: str
-    snapshot_id: int
-    sequence_number: int
-    fields: tuple[int, ...]
+    snapshot_id: Long
+    sequence_number: Long
+    fields: tuple[Int, ...]
     properties: dict[str, str] | None = None
 
 
 class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A Puffin file of statistics for one snapshot."""
 
-    snapshot_id: int
+    snapshot_id: Long
     statistics_path: str
-    file_size_in_bytes: int
-    file_footer_size_in_bytes: int
+    file_size_in_bytes: Long
+    file_footer_size_in_bytes: Long
     blob_metadata: tuple[BlobMetadata, ...]
     key_metadata: str | None = None
 
@@ -56,29 +57,29 @@ class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
 class PartitionStatisticsFile(msgspec.Struct, frozen=True, rename="kebab"):
     """A file of partition statistics for one snapshot."""
 
-    snapshot_id: int
+    snapshot_id: Long
     statistics_path: str
-    file_size_in_bytes: int
+    file_size_in_bytes: Long
 
 
 class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A table at one moment; a commit makes a new one (see `updates`)."""
 
-    format_version: int
+    format_version: Int
     table_uuid: str
     location: str
-    last_sequence_number: int
-    last_updated_ms: int
-    last_column_id: int
-    current_schema_id: int
+    last_sequence_number: Long
+    last_updated_ms: Long
+    last_column_id: Int
+    current_schema_id: Int
     schemas: tuple[Schema, ...]
-    default_spec_id: int
+    default_spec_id: Int
     partition_specs: tuple[PartitionSpec, ...]
-    last_partition_id: int
-    default_sort_order_id: int
+    last_partition_id: Int
+    default_sort_order_id: Int
     sort_orders: tuple[SortOrder, ...]
     properties: dict[str, str]
-    current_snapshot_id: int | None
+    current_snapshot_id: Long | None
     refs: dict[str, SnapshotRef]
     snapshots: tuple[Snapshot, ...]
     statistics: tuple[StatisticsFile, ...] = ()
@@ -224,7 +225,7 @@ def positive_property(metadata: TableMetadata, key: str, default: int) -> int:
     text = metadata.properties.get(key)
     if text is None:
         return default
-    if not text.strip().lstrip("-").isdigit() or int(text) < 0:
+    if not text.strip().isdecimal():
         raise InvalidInputError(f"expected a whole number of 0 or more for property `{key}`, found `{text}`")
     return int(text)
 

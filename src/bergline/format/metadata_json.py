@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from bergline.errors import FormatError, UnsupportedError
+from bergline.format.integers import Int, Long
 from bergline.format.metadata import (
     FORMAT_VERSION,
     MetadataLogEntry,
@@ -25,27 +26,27 @@ NO_SNAPSHOT = -1
 
 
 class _Version(msgspec.Struct, rename="kebab"):
-    format_version: int
+    format_version: Int
 
 
 class _Wire(msgspec.Struct, rename="kebab"):
     """What a v2 file may hold; `refs` and the lists may be missing."""
 
-    format_version: int
+    format_version: Int
     table_uuid: str
     location: str
-    last_sequence_number: int
-    last_updated_ms: int
-    last_column_id: int
-    current_schema_id: int
+    last_sequence_number: Long
+    last_updated_ms: Long
+    last_column_id: Int
+    current_schema_id: Int
     schemas: tuple[Schema, ...]
-    default_spec_id: int
+    default_spec_id: Int
     partition_specs: tuple[PartitionSpec, ...]
-    last_partition_id: int
-    default_sort_order_id: int
+    last_partition_id: Int
+    default_sort_order_id: Int
     sort_orders: tuple[SortOrder, ...]
     properties: dict[str, str] = {}
-    current_snapshot_id: int | None = None
+    current_snapshot_id: Long | None = None
     refs: dict[str, SnapshotRef] | None = None
     snapshots: tuple[Snapshot, ...] = ()
     statistics: tuple[StatisticsFile, ...] = ()

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.integers import Int
 from bergline.format.schema import Schema
 from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, parse_transform
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField, StructType
@@ -21,8 +22,8 @@ _TERM = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*(?:,\s*(\d
 class PartitionField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """One transform of one column."""
 
-    source_id: int
-    field_id: int
+    source_id: Int
+    field_id: Int
     name: str
     transform: Transform
 
@@ -30,7 +31,7 @@ class PartitionField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
 class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
     """Partition fields in order; no fields means unpartitioned."""
 
-    spec_id: int
+    spec_id: Int
     fields: tuple[PartitionField, ...]
 
     @property

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.integers import Int, Long
 
 MAIN: Final = "main"
 _MAX_NAME_LENGTH = 255
@@ -25,11 +26,11 @@ class SnapshotRefType(StrEnum):
 class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A name's target and how long it and its history are kept; absent settings come from the table."""
 
-    snapshot_id: int
+    snapshot_id: Long
     snapshot_ref_type: SnapshotRefType = msgspec.field(name="type")
-    min_snapshots_to_keep: int | None = None
-    max_snapshot_age_ms: int | None = None
-    max_ref_age_ms: int | None = None
+    min_snapshots_to_keep: Int | None = None
+    max_snapshot_age_ms: Long | None = None
+    max_ref_age_ms: Long | None = None
 
     def __post_init__(self) -> None:
         for setting in ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms"):

@@ -6,6 +6,7 @@ from functools import cached_property
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.integers import Int
 from bergline.format.types import (
     IcebergType,
     ListType,
@@ -29,8 +30,8 @@ class Schema(
     """Columns in order; ids are unique over all levels."""
 
     fields: tuple[NestedField, ...]
-    schema_id: int | None = None
-    identifier_field_ids: tuple[int, ...] = ()
+    schema_id: Int | None = None
+    identifier_field_ids: tuple[Int, ...] = ()
 
     def __post_init__(self) -> None:
         ids: dict[int, str] = {}
@@ -56,6 +57,11 @@ class Schema(
     def names_by_id(self) -> dict[int, str]:
         """Dotted names by field id."""
         return {f.id: name for name, f in self.names.items()}
+
+    @cached_property
+    def paths(self) -> dict[int, tuple[str, ...]]:
+        """Paths by id of all columns that are not inside lists or maps."""
+        return dict(_paths(self.fields, ()))
 
     @property
     def highest_id(self) -> int:
@@ -97,6 +103,14 @@ def assign_fresh_ids(schema: Schema) -> Schema:
     """The same columns with ids from 1, top level first, as a new table has them."""
     counter = iter(range(1, 2**31))
     return Schema(fields=_fresh(schema.fields, counter), schema_id=0)
+
+
+def _paths(fields: tuple[NestedField, ...], prefix: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for field in fields:
+        path = (*prefix, field.name)
+        yield field.id, path
+        if isinstance(field.type, StructType):
+            yield from _paths(field.type.fields, path)
 
 
 def _fresh(fields: tuple[NestedField, ...], counter: Iterator[int]) -> tuple[NestedField, ...]:

@@ -1,10 +1,11 @@
 """Snapshots: one committed state of a table, and the summary of how it came about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import msgspec
 
+from bergline.format.integers import Int, Long
 from bergline.format.manifest import DataFile, FileContent
 
 
@@ -20,13 +21,13 @@ class Operation(StrEnum):
 class Snapshot(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """One committed state: its manifest list names every file in it."""
 
-    snapshot_id: int
-    timestamp_ms: int
+    snapshot_id: Long
+    timestamp_ms: Long
     manifest_list: str
     summary: dict[str, str]
-    parent_snapshot_id: int | None = None
-    sequence_number: int = 0
-    schema_id: int | None = None
+    parent_snapshot_id: Long | None = None
+    sequence_number: Long = 0
+    schema_id: Int | None = None
 
     @property
     def operation(self) -> str:
@@ -36,15 +37,15 @@ class Snapshot(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
 
 def summarize(
     operation: Operation,
-    added: Iterable[DataFile],
-    removed: Iterable[DataFile],
+    added: Collection[DataFile],
+    removed: Collection[DataFile],
     parent: Mapping[str, str] | None,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
     """The summary of a snapshot, with totals carried on from its parent's."""
     counts = _counts(added, "added", "added-files-size") | _counts(removed, "deleted", "removed-files-size")
     partitions = {(f.spec_id, f.partition) for f in (*added, *removed)}
-    summary = {"operation": str(operation), **extra}
+    summary = {**extra, "operation": str(operation)}
     summary |= {key: str(value) for key, value in counts.items() if value}
     summary["changed-partition-count"] = str(len(partitions))
     for total, plus, minus in _TOTALS:
@@ -64,7 +65,7 @@ _TOTALS = (
 )
 
 
-def _counts(files: Iterable[DataFile], verb: str, size_key: str) -> dict[str, int]:
+def _counts(files: Collection[DataFile], verb: str, size_key: str) -> dict[str, int]:
     data = [f for f in files if f.content is FileContent.DATA]
     return {
         f"{verb}-data-files": len(data),

@@ -4,13 +4,14 @@ from typing import Literal
 
 import msgspec
 
+from bergline.format.integers import Int
 from bergline.format.transforms import Transform
 
 
 class SortField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """One term of a sort order."""
 
-    source_id: int
+    source_id: Int
     transform: Transform
     direction: Literal["asc", "desc"]
     null_order: Literal["nulls-first", "nulls-last"]
@@ -19,7 +20,7 @@ class SortField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True)
 class SortOrder(msgspec.Struct, frozen=True, rename="kebab"):
     """Sort fields in order; order 0 is unsorted."""
 
-    order_id: int
+    order_id: Int
     fields: tuple[SortField, ...]
 
 

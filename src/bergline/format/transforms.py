@@ -29,6 +29,7 @@ from bergline.format.types import (
     PrimitiveType,
 )
 from bergline.format.value_class import ValueClass
+from bergline.format.values import scaled, signed_bytes, unscaled
 
 _MICROS_PER_HOUR = 3_600_000_000
 _MICROS_PER_DAY = 24 * _MICROS_PER_HOUR
@@ -112,8 +113,8 @@ class Truncate(Transform):
         if value is None:
             return None
         if isinstance(source, DecimalType):
-            unscaled = int(value.scaleb(source.scale))
-            return Decimal(unscaled - unscaled % self.width).scaleb(-source.scale)
+            units = unscaled(value, source.scale)
+            return scaled(units - units % self.width, source.scale)
         return value - value % self.width if isinstance(value, int) else value[: self.width]
 
 
@@ -217,6 +218,5 @@ def _hash_bytes(source: IcebergType, value: Any) -> bytes:
     if isinstance(value, uuid.UUID):
         return value.bytes
     if isinstance(value, Decimal) and isinstance(source, DecimalType):
-        unscaled = int(value.scaleb(source.scale))
-        return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
+        return signed_bytes(unscaled(value, source.scale))
     return value if isinstance(value, bytes) else struct.pack("<q", value)

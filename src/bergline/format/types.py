@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.integers import Int
 from bergline.format.value_class import ValueClass
 
 
@@ -53,7 +54,7 @@ class FixedType(IcebergType):
 class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A named field of a struct, with the id that stays when the name changes."""
 
-    id: int
+    id: Int
     name: str
     required: bool
     type: IcebergType
@@ -143,7 +144,7 @@ def parse_type(wire: Any) -> IcebergType:
         case str():
             return parse_primitive(wire)
         case {"type": "struct", "fields": list(fields)}:
-            return StructType(tuple(msgspec.convert(f, NestedField, dec_hook=_type_hook) for f in fields))
+            return StructType(tuple(_parse_field(f, n) for n, f in enumerate(fields)))
         case {"type": "list", "element-id": int(element_id), "element": element, "element-required": bool(required)}:
             return ListType(element_id, parse_type(element), required)
         case {
@@ -200,6 +201,14 @@ def child_fields(type_: IcebergType) -> tuple[NestedField, ...]:
         case MapType(key_id, key, value_id, value, required):
             return (NestedField(key_id, "key", True, key), NestedField(value_id, "value", required, value))
     return ()
+
+
+def _parse_field(wire: Any, position: int) -> NestedField:
+    try:
+        return msgspec.convert(wire, NestedField, dec_hook=_type_hook)
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).replace(", got ", ", found ").partition(" - at `$")
+        raise InvalidInputError(f"{text[:1].lower()}{text[1:]} at `fields[{position}]{place or '`'}") from error
 
 
 def _type_hook(_: Any, wire: Any) -> IcebergType:

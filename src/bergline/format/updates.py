@@ -6,6 +6,7 @@ from typing import assert_never
 import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
+from bergline.format.integers import Int, Long
 from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata, check_invariants
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.snapshot import Snapshot
@@ -22,7 +23,7 @@ class AddSnapshot(msgspec.Struct, frozen=True, tag_field="action", tag="add-snap
 class RemoveSnapshots(msgspec.Struct, frozen=True, tag_field="action", tag="remove-snapshots", rename="kebab"):
     """Forget snapshots; refused while a ref names one of them."""
 
-    snapshot_ids: tuple[int, ...]
+    snapshot_ids: tuple[Long, ...]
 
 
 class SetSnapshotRef(
@@ -31,11 +32,11 @@ class SetSnapshotRef(
     """Create or move a ref; the retention given here is the ref's whole retention."""
 
     ref_name: str
-    snapshot_id: int
+    snapshot_id: Long
     type: SnapshotRefType
-    min_snapshots_to_keep: int | None = None
-    max_snapshot_age_ms: int | None = None
-    max_ref_age_ms: int | None = None
+    min_snapshots_to_keep: Int | None = None
+    max_snapshot_age_ms: Long | None = None
+    max_ref_age_ms: Long | None = None
 
 
 class RemoveSnapshotRef(msgspec.Struct, frozen=True, tag_field="action", tag="remove-snapshot-ref", rename="kebab"):
@@ -185,6 +186,6 @@ def _trim_snapshot_log(metadata: TableMetadata, added: set[int]) -> TableMetadat
 
 def _log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -> TableMetadata:
     text = metadata.properties.get("write.metadata.previous-versions-max", "")
-    keep = max(1, int(text)) if text.isdigit() else _DEFAULT_PREVIOUS_VERSIONS
+    keep = max(1, int(text)) if text.isdecimal() else _DEFAULT_PREVIOUS_VERSIONS
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_location))
     return msgspec.structs.replace(metadata, metadata_log=log[-keep:])

@@ -2,7 +2,7 @@
 
 import struct
 import uuid
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from bergline.errors import FormatError
@@ -21,6 +21,8 @@ _FORMATS = {
 # a bound written before int became long, or float became double, is still four bytes
 _NARROW = {"long": "<i", "double": "<f"}
 _NARROW_LENGTH = 4
+# the default context would round to 28 digits; Iceberg's decimals have up to 38
+_EXACT = Context(prec=76)
 
 
 def encode_value(type_: IcebergType, value: Any) -> bytes:
@@ -35,8 +37,7 @@ def encode_value(type_: IcebergType, value: Any) -> bytes:
         case PrimitiveType("binary") | FixedType():
             return bytes(value)
         case DecimalType(_, scale):
-            unscaled = int(value.scaleb(scale))
-            return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
+            return signed_bytes(unscaled(value, scale))
         case PrimitiveType(name):
             return struct.pack(_FORMATS[name], value)
     raise FormatError(f"expected a primitive type for a bound, found `{type_}`")
@@ -55,13 +56,28 @@ def decode_value(type_: IcebergType, data: bytes) -> Any:
             case PrimitiveType("binary") | FixedType():
                 return data
             case DecimalType(_, scale):
-                return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
+                return scaled(int.from_bytes(data, "big", signed=True), scale)
             case PrimitiveType(name):
                 narrow = len(data) == _NARROW_LENGTH
                 return struct.unpack(_NARROW.get(name, _FORMATS[name]) if narrow else _FORMATS[name], data)[0]
     except (struct.error, ValueError) as error:
         raise FormatError(f"expected a `{type_}`, found {len(data)} bytes {data[:20].hex()}") from error
     raise FormatError(f"expected a primitive type for a bound, found `{type_}`")
+
+
+def unscaled(value: Decimal, scale: int) -> int:
+    """A decimal as a whole number of its smallest unit."""
+    return int(value.scaleb(scale, _EXACT))
+
+
+def scaled(units: int, scale: int) -> Decimal:
+    """The decimal of a whole number of its smallest unit."""
+    return Decimal(units).scaleb(-scale, _EXACT)
+
+
+def signed_bytes(number: int) -> bytes:
+    """The shortest big-endian two's complement."""
+    return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
 def truncate_lower(value: Any, length: int) -> Any:

@@ -29,7 +29,7 @@ class LocalFileIO:
         directory = os.path.dirname(path)
         temporary = os.path.join(directory, f".{uuid.uuid4().hex}.tmp")
         with _storage_errors("write", location):
-            os.makedirs(directory, exist_ok=True)
+            _make_directory(directory, location)
             try:
                 with open(temporary, "xb") as stream:
                     stream.write(data)
@@ -44,7 +44,7 @@ class LocalFileIO:
         """A new file under its final name; readers learn of it only through a commit."""
         with _storage_errors("write", location):
             path = local_path(location)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _make_directory(os.path.dirname(path), location)
             return LocalOutputFile(location, path)
 
     def exists(self, location: str) -> bool:
@@ -110,6 +110,13 @@ def _storage_errors(verb: str, location: str) -> Iterator[None]:
         raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location) from error
     except OSError as error:
         raise StorageError(f"cannot {verb} {location}: {error.strerror or error}") from error
+
+
+def _make_directory(directory: str, location: str) -> None:
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except FileExistsError as error:
+        raise StorageError(f"cannot write {location}: {directory} is not a directory") from error
 
 
 def _sync(stream: BinaryIO) -> None:

@@ -62,6 +62,7 @@ class MemoryOutputFile:
         self._files = files
         self._location = location
         self._buffer = io.BytesIO()
+        self._created = False
 
     def stream(self) -> BinaryIO:
         """The buffer."""
@@ -71,8 +72,10 @@ class MemoryOutputFile:
         """Make the object visible."""
         data = self._buffer.getvalue()
         self._files.create(self._location, data)
+        self._created = True
         return len(data)
 
     def abort(self) -> None:
         """Drop the buffer, and the object if it was closed."""
-        self._files.delete([self._location])
+        if self._created:
+            self._files.delete([self._location])

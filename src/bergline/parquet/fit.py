@@ -109,7 +109,8 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
         if pa.types.is_struct(chunk.type):
             parts = present.flatten()
         elif pa.types.is_map(chunk.type):
-            parts = [present.keys, present.items]
+            first, last = present.offsets[0].as_py(), present.offsets[-1].as_py()
+            parts = [part.slice(first, last - first) for part in (present.keys, present.items)]
         else:
             parts = [present.flatten()]
         for part, child in zip(parts, children, strict=True):

@@ -1,4 +1,4 @@
-"""Exact metrics of a data file: counts and sizes from its footer, bounds and NaN counts from the rows themselves."""
+"""Exact metrics of a data file: counts and bounds from the rows themselves, sizes and offsets from its footer."""
 
 from typing import Any
 
@@ -9,19 +9,21 @@ import pyarrow.parquet as pq
 from bergline.format.schema import Schema
 from bergline.format.types import BINARY, STRING, FixedType, NestedField, child_fields
 from bergline.format.values import encode_value, truncate_lower, truncate_upper
-from bergline.parquet.plain import leaf_array, leaf_paths, plain_array
+from bergline.parquet.plain import leaf_array, plain_array
 
 _TRUNCATE_LENGTH = 16
 
 
 class MetricsCollector:
-    """Gathers bounds and NaN counts while rows are written."""
+    """Gathers counts and bounds while rows are written; like Java's, of no columns inside lists and maps."""
 
     def __init__(self, schema: Schema) -> None:
-        paths = leaf_paths(schema.fields)
-        self._leaves = {i: (paths[i], schema.ids[i].type) for i in paths if not child_fields(schema.ids[i].type)}
+        types = {i: schema.ids[i].type for i in schema.paths}
+        self._leaves = {i: (schema.paths[i], type_) for i, type_ in types.items() if not child_fields(type_)}
         self._ranges: dict[int, tuple[Any, Any]] = {}
-        self._nans: dict[int, int] = {}
+        self.value_counts = dict.fromkeys(self._leaves, 0)
+        self.null_value_counts = dict.fromkeys(self._leaves, 0)
+        self.nan_value_counts: dict[int, int] = {}
 
     def add(self, table: pa.Table) -> None:
         """Take rows into account."""
@@ -41,14 +43,13 @@ class MetricsCollector:
                 upper[field_id] = encode_value(type_, highest)
         return lower, upper
 
-    def nan_counts(self) -> dict[int, int]:
-        """NaN counts of the float columns."""
-        return self._nans
-
     def _add_column(self, field_id: int, column: pa.ChunkedArray) -> None:
+        self.value_counts[field_id] += len(column)
+        self.null_value_counts[field_id] += column.null_count
         if pa.types.is_floating(column.type):
             is_nan = pc.fill_null(pc.is_nan(column), False)
-            self._nans[field_id] = self._nans.get(field_id, 0) + (pc.sum(is_nan).as_py() or 0)
+            nans = pc.sum(is_nan).as_py() or 0
+            self.nan_value_counts[field_id] = self.nan_value_counts.get(field_id, 0) + nans
             column = column.filter(pc.invert(is_nan))
         low, high = (s.as_py() for s in pc.min_max(plain_array(column)).values())
         if low is None:
@@ -61,23 +62,15 @@ class MetricsCollector:
 
 
 class FooterMetrics:
-    """Counts, sizes and offsets that a Parquet footer tells."""
+    """Sizes and offsets that a Parquet footer tells."""
 
     def __init__(self, footer: pq.FileMetaData, schema: Schema) -> None:
         leaves = [field.id for field in _primitive_leaves(schema.fields)]
         self.column_sizes = dict.fromkeys(leaves, 0)
-        self.value_counts = dict.fromkeys(leaves, 0)
-        self.null_value_counts = dict.fromkeys(leaves, 0)
         offsets = []
         for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
             for position, field_id in enumerate(leaves):
-                chunk = group.column(position)
-                self.column_sizes[field_id] += chunk.total_compressed_size
-                self.value_counts[field_id] += chunk.num_values
-                if chunk.statistics is None or not chunk.statistics.has_null_count:
-                    self.null_value_counts.pop(field_id, None)
-                elif field_id in self.null_value_counts:
-                    self.null_value_counts[field_id] += chunk.statistics.null_count
+                self.column_sizes[field_id] += group.column(position).total_compressed_size
             first = group.column(0)
             dictionary = first.dictionary_page_offset
             offsets.append(first.data_page_offset if dictionary is None else min(dictionary, first.data_page_offset))

@@ -5,8 +5,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bergline.format.types import NestedField, StructType
-
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Dates and times as the integers that they are stored as."""
@@ -23,17 +21,6 @@ def leaf_array(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
     for name in path[1:]:
         column = pc.struct_field(column, name)
     return column
-
-
-def leaf_paths(fields: tuple[NestedField, ...], prefix: tuple[str, ...] = ()) -> dict[int, tuple[str, ...]]:
-    """Paths by id of all columns that are not inside lists or maps."""
-    paths: dict[int, tuple[str, ...]] = {}
-    for field in fields:
-        path = (*prefix, field.name)
-        paths[field.id] = path
-        if isinstance(field.type, StructType):
-            paths |= leaf_paths(field.type.fields, path)
-    return paths
 
 
 def distinct_values(column: pa.ChunkedArray) -> tuple[list[Any], pa.Array]:

@@ -1,5 +1,6 @@
 """The one reader: a planned file to Arrow in the columns asked for, matched by field id."""
 
+from collections.abc import Callable
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.expressions.predicate import (
+    MAX_DECIMAL_DIGITS,
     Always,
     And,
     Comparison,
@@ -16,14 +18,16 @@ from bergline.expressions.predicate import (
     Not,
     Or,
     Predicate,
-    columns_of,
 )
 from bergline.format.schema import Schema
 from bergline.format.types import (
     DATE,
+    FLOAT,
+    INT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    DecimalType,
     IcebergType,
     ListType,
     MapType,
@@ -33,7 +37,7 @@ from bergline.format.types import (
 )
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema, arrow_type, file_field_id
-from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 
 
 def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
@@ -47,10 +51,12 @@ def read_file(io: FileIO, planned: PlannedFile, plan: ScanPlan) -> pa.Table:
     path = planned.file.file_path
     if planned.file.file_format != "PARQUET":
         raise UnsupportedError(f"expected a Parquet file, found {planned.file.file_format} at {path}")
-    wanted = _with_filter_columns(plan)
+    wanted = columns_to_read(plan)
     try:
         with io.open_input(path) as stream, pq.ParquetFile(stream) as file:
             table = _read_columns(file, wanted, path)
+    except FormatError as error:
+        raise FormatError(f"{error} in {path}") from error
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"expected a Parquet file, found {error} in {path}") from error
     if plan.filter != Always(True):
@@ -64,14 +70,16 @@ def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
         case Always(value):
             return pc.scalar(value)
         case Comparison(column, op, literal):
-            return _COMPARE[op](_field(column), _scalar(literal, schema.names[column].type))
+            field, values = _operands(column, (literal,), schema)
+            matches = _COMPARE[op](field, values[0])
+            # NaN is greater than everything in Spark, and equal to nothing in Arrow
+            return matches | pc.is_nan(field) if pa.types.is_floating(values.type) and op in {">", ">="} else matches
         case IsIn(column, literals):
-            type_ = schema.names[column].type
-            values = pa.array([_scalar(v, type_).as_py() for v in literals], arrow_type(type_))
+            field, values = _operands(column, literals, schema)
             # isin answers false for null where SQL says unknown
-            return pc.if_else(pc.is_null(_field(column)), pa.scalar(None, pa.bool_()), _field(column).isin(values))
+            return pc.if_else(pc.is_null(field), pa.scalar(None, pa.bool_()), field.isin(values))
         case IsNull(column):
-            return _field(column).is_null()
+            return _field(column, schema).is_null()
         case Not(child):
             return ~arrow_filter(child, schema)
         case And(left, right):
@@ -92,11 +100,6 @@ _COMPARE: dict[str, Any] = {
 }
 
 
-def _with_filter_columns(plan: ScanPlan) -> Schema:
-    extra = {name.split(".")[0] for name in columns_of(plan.filter)} - {f.name for f in plan.schema.fields}
-    return Schema(fields=(*plan.schema.fields, *(f for f in plan.table_schema.fields if f.name in extra)))
-
-
 def _read_columns(file: pq.ParquetFile, wanted: Schema, path: str) -> pa.Table:
     by_id = {file_field_id(f): f for f in file.schema_arrow}
     if None in by_id:
@@ -106,15 +109,15 @@ def _read_columns(file: pq.ParquetFile, wanted: Schema, path: str) -> pa.Table:
     columns = [
         _project(table.column(by_id[f.id].name).combine_chunks(), by_id[f.id], f)
         if f.id in by_id
-        else _missing(f, file.metadata.num_rows, path)
+        else _missing(f, file.metadata.num_rows)
         for f in wanted.fields
     ]
     return pa.Table.from_arrays(columns, schema=arrow_schema(wanted))
 
 
-def _missing(field: NestedField, rows: int, path: str) -> pa.Array:
+def _missing(field: NestedField, rows: int) -> pa.Array:
     if field.required:
-        raise FormatError(f"expected the required column `{field.name}` (id {field.id}), found none in {path}")
+        raise FormatError(f"expected the required column `{field.name}` (id {field.id}), found none")
     return pa.nulls(rows, arrow_field(field).type)
 
 
@@ -123,6 +126,7 @@ def _project(array: pa.Array, file_field: pa.Field, field: NestedField) -> pa.Ar
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0, file_field.type)
     target = arrow_type(field.type)
+    _check_kind(array.type, field)
     match field.type:
         case StructType(fields):
             by_id = {file_field_id(c): i for i, c in enumerate(file_field.type)}
@@ -130,15 +134,15 @@ def _project(array: pa.Array, file_field: pa.Field, field: NestedField) -> pa.Ar
             children = [
                 _project(parts[by_id[f.id]], file_field.type[by_id[f.id]], f)
                 if f.id in by_id
-                else pa.nulls(len(array), arrow_type(f.type))
+                else _missing(f, len(array))
                 for f in fields
             ]
             return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null())
         case ListType():
+            # a file may ask for large lists or lists of one length
+            array = array.cast(pa.list_(array.type.value_field))
             offsets, first, length = _offsets(array)
-            values = _project(
-                array.values.slice(first, length), file_field.type.value_field, child_fields(field.type)[0]
-            )
+            values = _project(array.values.slice(first, length), array.type.value_field, child_fields(field.type)[0])
             return pa.ListArray.from_arrays(offsets, values, type=target, mask=array.is_null())
         case MapType():
             offsets, first, length = _offsets(array)
@@ -155,15 +159,48 @@ def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
     return pc.subtract(array.offsets, pa.scalar(first, pa.int32())), first, last - first
 
 
-def _field(column: str) -> pc.Expression:
-    return pc.field(*column.split("."))
+def _check_kind(found: pa.DataType, field: NestedField) -> None:
+    types = pa.types
+    kinds: dict[type, Callable[[pa.DataType], bool]] = {
+        StructType: types.is_struct,
+        ListType: lambda t: any(is_kind(t) for is_kind in _LISTS),
+        MapType: types.is_map,
+    }
+    fits = kinds.get(type(field.type), lambda t: not types.is_nested(t))
+    if not fits(found):
+        raise FormatError(f"expected `{field.type}` in column `{field.name}`, found `{found}`")
 
 
-def _scalar(literal: Any, type_: IcebergType) -> pa.Scalar:
-    """A plain value as an Arrow scalar of the column's type."""
-    target = arrow_type(type_)
-    if type_ == DATE:
-        return pa.scalar(literal, pa.int32()).cast(target)
-    if type_ in (TIME, TIMESTAMP, TIMESTAMPTZ):
-        return pa.scalar(literal, pa.int64()).cast(target)
-    return pa.scalar(literal, target)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_STORED: dict[IcebergType, pa.DataType] = {
+    DATE: pa.int32(),
+    TIME: pa.int64(),
+    TIMESTAMP: pa.int64(),
+    TIMESTAMPTZ: pa.int64(),
+}
+
+
+def _field(column: str, schema: Schema) -> pc.Expression:
+    return pc.field(*schema.paths[schema.names[column].id])
+
+
+def _operands(column: str, literals: tuple[Any, ...], schema: Schema) -> tuple[pc.Expression, pa.Array]:
+    """A column and plain values in one type that holds both exactly."""
+    type_ = schema.names[column].type
+    target = _holding_type(type_, literals)
+    field, own = _field(column, schema), arrow_type(type_)
+    values = pa.array(literals, _STORED[type_]).cast(target) if type_ in _STORED else pa.array(literals, target)
+    return field if target == own else field.cast(target), values
+
+
+def _holding_type(type_: IcebergType, literals: tuple[Any, ...]) -> pa.DataType:
+    """The column's own type, or a wider one where a literal would be rounded or cut."""
+    if type_ == FLOAT:
+        return pa.float64()
+    if type_ == INT and not all(-(2**31) <= v < 2**31 for v in literals):
+        return pa.int64()
+    if isinstance(type_, DecimalType):
+        limit = type_.precision - type_.scale
+        if not all(v.adjusted() < limit and v.as_tuple().exponent >= -type_.scale for v in literals):
+            return pa.decimal256(2 * MAX_DECIMAL_DIGITS, MAX_DECIMAL_DIGITS)
+    return arrow_type(type_)

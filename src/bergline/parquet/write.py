@@ -1,14 +1,14 @@
 """The one writer: Arrow rows to Parquet files, split by partition and rolled at the target size."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, StorageError
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.partition import PartitionSpec
@@ -18,7 +18,7 @@ from bergline.io.locations import join
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.fit import ArrowRows, fit_to_schema
 from bergline.parquet.metrics import FooterMetrics, MetricsCollector
-from bergline.parquet.plain import distinct_values, leaf_array, leaf_paths
+from bergline.parquet.plain import distinct_values, leaf_array
 
 _DEFAULT_TARGET_FILE_SIZE = 512 * 1024 * 1024
 _ROW_GROUP_BYTES = 64 * 1024 * 1024
@@ -33,6 +33,11 @@ class WriteSpec(msgspec.Struct, frozen=True):
     data_location: str
     compression: str
     target_file_size: int
+
+    @property
+    def row_group_bytes(self) -> int:
+        """How many bytes in memory become a row group."""
+        return max(1, min(_ROW_GROUP_BYTES, self.target_file_size))
 
 
 def write_spec(metadata: TableMetadata) -> WriteSpec:
@@ -62,8 +67,7 @@ class DataFileWriter:
         self._open: dict[tuple[Any, ...], _FileInProgress] = {}
         self._done: list[DataFile] = []
         self._count = 0
-        paths = leaf_paths(spec.schema.fields)
-        self._sources = [paths.get(f.source_id) for f in spec.spec.fields]
+        self._sources = [spec.schema.paths.get(f.source_id) for f in spec.spec.fields]
         if None in self._sources:
             raise InvalidInputError("expected partition columns outside lists and maps")
 
@@ -80,17 +84,18 @@ class DataFileWriter:
         if table.num_rows == 0:
             return
         for partition, part in self._split(table):
-            if partition not in self._open:
-                self._open[partition] = self._start(partition)
-            file = self._open[partition]
-            file.write(part)
-            if file.size >= self._spec.target_file_size:
-                self._done.append(self._open.pop(partition).finish())
+            for piece in _pieces(part, self._spec.row_group_bytes):
+                if partition not in self._open:
+                    self._open[partition] = self._start(partition)
+                file = self._open[partition]
+                file.write(piece)
+                if file.size >= self._spec.target_file_size:
+                    self._finish(partition)
 
     def finish(self) -> list[DataFile]:
         """Close all files and return them."""
         for partition in list(self._open):
-            self._done.append(self._open.pop(partition).finish())
+            self._finish(partition)
         return self._done
 
     def abort(self) -> None:
@@ -100,6 +105,10 @@ class DataFileWriter:
         self._open.clear()
         self._io.delete([f.file_path for f in self._done])
         self._done.clear()
+
+    def _finish(self, partition: tuple[Any, ...]) -> None:
+        self._done.append(self._open[partition].finish())
+        del self._open[partition]
 
     def _start(self, partition: tuple[Any, ...]) -> "_FileInProgress":
         self._count += 1
@@ -158,13 +167,14 @@ class _FileInProgress:
         self._metrics.add(table)
         self._rows += table.num_rows
         self._waiting.append(table)
-        if sum(t.nbytes for t in self._waiting) >= _ROW_GROUP_BYTES:
+        if sum(t.nbytes for t in self._waiting) >= self._spec.row_group_bytes:
             self._flush()
 
     def finish(self) -> DataFile:
         """Close the file and describe it."""
         self._flush()
-        self._writer.close()
+        with _storage_errors(self._location):
+            self._writer.close()
         footer = FooterMetrics(self._writer.writer.metadata, self._spec.schema)
         lower, upper = self._metrics.bounds()
         return DataFile(
@@ -175,9 +185,9 @@ class _FileInProgress:
             file_size_in_bytes=self._output.close(),
             spec_id=self._spec.spec.spec_id,
             column_sizes=footer.column_sizes,
-            value_counts=footer.value_counts,
-            null_value_counts=footer.null_value_counts,
-            nan_value_counts=self._metrics.nan_counts(),
+            value_counts=self._metrics.value_counts,
+            null_value_counts=self._metrics.null_value_counts,
+            nan_value_counts=self._metrics.nan_value_counts,
             lower_bounds=lower,
             upper_bounds=upper,
             split_offsets=footer.split_offsets,
@@ -194,7 +204,23 @@ class _FileInProgress:
         if self._waiting:
             table = pa.concat_tables(self._waiting).combine_chunks()
             self._waiting.clear()
-            self._writer.write_table(table, row_group_size=table.num_rows)
+            with _storage_errors(self._location):
+                self._writer.write_table(table, row_group_size=table.num_rows)
+
+
+def _pieces(table: pa.Table, limit: int) -> Iterator[pa.Table]:
+    """The table in slices of about `limit` bytes."""
+    rows = max(1, table.num_rows * limit // max(1, table.nbytes))
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)
+
+
+@contextlib.contextmanager
+def _storage_errors(location: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot write {location}: {error.strerror or error}") from error
 
 
 def _partition_column(

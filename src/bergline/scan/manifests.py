@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from bergline.errors import FormatError
 from bergline.format.inheritance import inherit
 from bergline.format.manifest import ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest, parse_manifest_list
@@ -18,7 +19,12 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
     """All entries of a manifest with their numbers filled in."""
-    spec = metadata.specs_by_id[manifest.partition_spec_id]
+    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
+    if spec is None:
+        raise FormatError(
+            f"expected a partition spec of {sorted(metadata.specs_by_id)}, "
+            f"found {manifest.partition_spec_id} for {manifest.manifest_path}"
+        )
     return list(inherit(_parse(io, manifest, spec), manifest))
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from bergline.errors import UnsupportedError
 from bergline.expressions.metrics import may_match
-from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind, columns_of
 from bergline.format.manifest import DataFile, ManifestContent
 from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
@@ -55,3 +55,11 @@ def plan_scan(
             if may_match(bound, entry.data_file, table_schema)
         )
     return ScanPlan(snapshot_id, table_schema, columns, bound, files)
+
+
+def columns_to_read(plan: ScanPlan) -> Schema:
+    """The columns asked for, and after them those that only the filter looks at."""
+    table = plan.table_schema
+    used = {table.paths[table.names[name].id][0] for name in columns_of(plan.filter)}
+    extra = used - {f.name for f in plan.schema.fields}
+    return Schema(fields=(*plan.schema.fields, *(f for f in table.fields if f.name in extra)))

@@ -35,6 +35,7 @@ class Overwrite(SnapshotProducer):
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The added files, and the parent's manifests without the removed ones."""
+        added = self._added.manifests(base)
         kept: list[ManifestFile] = []
         removed: list[DataFile] = []
         replaced = 0
@@ -49,7 +50,7 @@ class Overwrite(SnapshotProducer):
             replaced += filtered is not None
         return Draft(
             Operation.OVERWRITE if self._added.files else Operation.DELETE,
-            (*self._added.manifests(base), *kept),
+            (*added, *kept),
             added=tuple(self._added.files),
             removed=tuple(removed),
             summary={"manifests-replaced": str(replaced)},

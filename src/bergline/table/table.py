@@ -103,9 +103,13 @@ class Table:
         self._loaded = self._catalog.load_table(self.name)
         return self
 
+    def check_branch(self, branch: str) -> None:
+        """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
+        check_writable(self.metadata.refs.get(branch), branch)
+
     def append(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> "Table":
         """Add rows to a branch; a branch that does not exist starts at the head of `main`."""
-        check_writable(self.metadata.refs.get(branch), branch)
+        self.check_branch(branch)
         return self.append_files(self._write(rows), branch=branch, summary=summary)
 
     def append_files(
@@ -117,7 +121,7 @@ class Table:
 
     def overwrite(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> "Table":
         """Replace all rows of a branch."""
-        check_writable(self.metadata.refs.get(branch), branch)
+        self.check_branch(branch)
         return self.overwrite_files(self._write(rows), branch=branch, summary=summary)
 
     def overwrite_files(

@@ -1,0 +1,93 @@
+"""`bergline`: look at a lake from the terminal."""
+
+import sys
+from typing import Annotated
+
+import msgspec
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from bergline.errors import BerglineError
+from bergline.lake import Lake, connect
+
+app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
+
+Catalog = Annotated[str | None, typer.Option(help="Catalog to open, e.g. sqlite:///lake/catalog.db [default: ./lake]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
+
+
+@app.command()
+def tables(catalog: Catalog = None, as_json: AsJson = False) -> None:
+    """List all tables with their metadata pointers."""
+    with connect(catalog) as lake:
+        rows = [
+            {"table": name, "pointer": lake.load_table(name).metadata_location}
+            for namespace in lake.list_namespaces()
+            for name in lake.list_tables(namespace)
+        ]
+    _print(pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json)
+
+
+@app.command()
+def refs(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+    """List a table's branches and tags with their retention."""
+    _inspect(catalog, table, "refs", as_json=as_json)
+
+
+@app.command()
+def snapshots(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+    """List a table's snapshots."""
+    _inspect(catalog, table, "snapshots", as_json=as_json)
+
+
+@app.command()
+def history(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+    """Show when `main` pointed to which snapshot."""
+    _inspect(catalog, table, "history", as_json=as_json)
+
+
+def main() -> None:
+    """Run, and show our errors as one line with their hints."""
+    try:
+        app()
+    except BerglineError as error:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(f"[red]error[/red]: {error}")
+        for hint in error.hints:
+            console.print(f"[dim]hint[/dim]: {hint}")
+        sys.exit(1)
+
+
+def _inspect(catalog: str | None, table: str, metadata_table: str, *, as_json: bool) -> None:
+    lake: Lake
+    with connect(catalog) as lake:
+        _print(lake.load_table(table).inspect(metadata_table), as_json)
+
+
+def _print(rows: pa.Table, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
+        return
+    shown = RichTable(*rows.column_names, box=None, pad_edge=False, header_style="bold")
+    for row in rows.to_pylist():
+        shown.add_row(*("" if value is None else _text(value) for value in row.values()))
+    Console(soft_wrap=True).print(shown)
+
+
+def _json_row(row: dict[str, object]) -> dict[str, object]:
+    """Snapshot ids as text: browsers round numbers above 2^53."""
+    return {
+        key: str(value)
+        if isinstance(value, int) and key.endswith("_id")
+        else dict(value)
+        if isinstance(value, list)
+        else value
+        for key, value in row.items()
+    }
+
+
+def _text(value: object) -> str:
+    return ", ".join(f"{k}={v}" for k, v in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,6 @@
+"""Iceberg tables in plain PySpark: `attach` a lake to a session. The only package that imports pyspark."""
+
+from bergline.spark.attach import attach, detach
+from bergline.spark.read import read
+
+__all__ = ["attach", "detach", "read"]

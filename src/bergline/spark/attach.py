@@ -1,0 +1,157 @@
+"""`attach` and `detach`: a session's methods answer for lake tables and pass everything else on.
+
+The classes are patched once, on the first attach; which sessions have lakes is looked up by the session's own id, so
+sessions that were never attached run exactly Spark's code. The last detach restores the classes.
+"""
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.lake import Lake
+from bergline.spark.errors import spark_error
+from bergline.spark.session import LakeSession
+from bergline.spark.writer import LakeWriter
+
+# what reading by field id needs; the threshold lets the driver list local files, which is much faster
+_READ_CONFS = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+}
+
+
+class _Attached:
+    """The lakes of one session, and the settings to put back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.lakes: dict[str, Lake] = {}
+        self.default = ""
+        self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
+
+
+_LOCK = threading.RLock()
+_SESSIONS: dict[str, _Attached] = {}
+_ORIGINALS: dict[tuple[type, str], Callable[..., Any]] = {}
+
+
+def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default: bool = True) -> SparkSession:
+    """Make a lake's tables known to a session and return the session.
+
+    The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
+    """
+    _check_classic(spark)
+    lake_name = name or lake.name
+    with _LOCK:
+        attached = _SESSIONS.get(_session_id(spark)) or _Attached(spark)
+        if attached.lakes.get(lake_name, lake) is not lake:
+            raise InvalidInputError(f"expected a free name, found another lake attached as `{lake_name}`")
+        attached.lakes[lake_name] = lake
+        if default or not attached.default:
+            attached.default = lake_name
+        _SESSIONS[_session_id(spark)] = attached
+        for key, value in _READ_CONFS.items():
+            spark.conf.set(key, value)
+        _use_this_python(spark)
+        _patch_classes()
+    return spark
+
+
+def detach(spark: SparkSession) -> None:
+    """Forget a session's lakes and put its settings back; the last detach restores Spark's classes."""
+    with _LOCK:
+        attached = _SESSIONS.pop(_session_id(spark), None)
+        if attached is None:
+            return
+        for key, value in attached.confs.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
+        if not _SESSIONS:
+            for (owner, method), original in _ORIGINALS.items():
+                setattr(owner, method, original)
+            _ORIGINALS.clear()
+
+
+def _patch_classes() -> None:
+    if _ORIGINALS:
+        return
+    _patch(SparkSession, "sql", _sql)
+    _patch(SparkSession, "table", _table)
+    _patch(DataFrameReader, "table", _reader_table)
+    _patch(ClassicDataFrame, "writeTo", _write_to)
+
+
+def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
+    original = getattr(owner, method)
+    _ORIGINALS[owner, method] = original
+
+    @functools.wraps(original)
+    def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = _lake_session(self if isinstance(self, SparkSession) else _session_of(self))
+        if session is None:
+            return original(self, *args, **kwargs)
+        try:
+            return replacement(session, original, self, *args, **kwargs)
+        except BerglineError as error:
+            # the twin replaces our error; its cause and traceback stay
+            raise spark_error(error) from error.__cause__
+
+    setattr(owner, method, patched)
+
+
+def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args: Any = None, **frames: Any) -> Any:  # noqa: ARG001, N803
+    return session.sql(sqlQuery, args, **frames)
+
+
+def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
+    frame = session.table(tableName)
+    return original(spark, tableName) if frame is None else frame
+
+
+def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
+    frame = session.table(tableName)
+    return original(reader, tableName) if frame is None else frame
+
+
+def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, table: str) -> Any:
+    target = session.resolve_write(table)
+    return original(frame, table) if target is None else LakeWriter(session, frame, target)
+
+
+def _lake_session(spark: SparkSession) -> LakeSession | None:
+    attached = _SESSIONS.get(_session_id(spark))
+    if attached is None:
+        return None
+    original = _ORIGINALS[SparkSession, "sql"]
+    return LakeSession(spark, attached.lakes, attached.default, functools.partial(original, spark))
+
+
+def _session_of(owner: Any) -> SparkSession:
+    return owner._spark if isinstance(owner, DataFrameReader) else owner.sparkSession  # noqa: SLF001
+
+
+def _session_id(spark: SparkSession) -> str:
+    return str(spark._jsparkSession.sessionUUID())  # noqa: SLF001  (several Python objects stand for one session)
+
+
+def _check_classic(spark: SparkSession) -> None:
+    if not isinstance(spark, SparkSession):
+        raise UnsupportedError(
+            f"expected a classic SparkSession, found {type(spark).__module__}.{type(spark).__name__}",
+            hints=["Spark Connect is on its way"],
+        )
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """Local workers must be able to import what this process imports, unless the user chose their Python."""
+    context = spark.sparkContext
+    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable

@@ -1,0 +1,53 @@
+"""Our errors as Spark users catch them: also instances of PySpark's matching class."""
+
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+    UnsupportedOperationException,
+)
+
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    SqlSyntaxError,
+    UnsupportedError,
+)
+
+_TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
+_VERSION_KINDS = {"ref", "snapshot"}
+
+
+def spark_error(error: BerglineError) -> BerglineError:
+    """The same error, also of the PySpark class that the official runtime would raise."""
+    base = _pyspark_class(error)
+    if base is None or isinstance(error, PySparkException):
+        return error
+    key = (type(error), base)
+    twin_class = _TWINS.setdefault(key, _make_twin(*key))
+    twin = twin_class.__new__(twin_class)
+    twin.__dict__.update(error.__dict__)
+    twin.__dict__.update(_message=error.message, _errorClass=None, _messageParameters={}, _contexts=[])
+    twin.args = error.args
+    return twin.with_traceback(error.__traceback__)
+
+
+def _pyspark_class(error: BerglineError) -> type[PySparkException] | None:
+    match error:
+        case SqlSyntaxError():
+            return ParseException
+        case InvalidInputError() | RefusedError():
+            return IllegalArgumentException
+        case NotFoundError() | AlreadyExistsError():
+            return IllegalArgumentException if error.kind in _VERSION_KINDS else AnalysisException
+        case UnsupportedError():
+            return UnsupportedOperationException
+    return None
+
+
+def _make_twin(ours: type[BerglineError], theirs: type[PySparkException]) -> type[BerglineError]:
+    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__})

@@ -1,0 +1,194 @@
+"""What an attached session does with a statement, a table name or a write: ours here, the rest on to Spark."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from bergline.format.refs import MAIN
+from bergline.lake import Lake
+from bergline.spark.assign import assign_by_name, assign_by_position
+from bergline.spark.read import read
+from bergline.spark.write import write_files
+from bergline.sql.analyze import analyze
+from bergline.sql.cursor import Cursor
+from bergline.sql.resolve import Lakes, Target, with_as_of
+from bergline.sql.rewrite import rewrite_query
+from bergline.sql.run import run_statement
+from bergline.sql.statements import Insert, Name, OtherStatement, Query
+from bergline.table.table import Table
+
+WAP_BRANCH = "spark.wap.branch"
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+RunSql = Callable[..., DataFrame]
+
+
+class LakeSession:
+    """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
+
+    def __init__(self, spark: SparkSession, lakes: dict[str, Lake], default: str, run_sql: RunSql) -> None:
+        self._spark = spark
+        self._lakes = Lakes(lakes, default)
+        self._run_sql = run_sql
+
+    def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
+        """Run a statement."""
+        statement = analyze(text)
+        match statement:
+            case Query():
+                return self._run_query(statement, args, frames)
+            case Insert():
+                return self._insert(statement, args, frames)
+            case OtherStatement():
+                self._check_not_ours(statement)
+            case _:
+                rows = run_statement(statement, self._lakes, time_zone=self._time_zone)
+                if rows is not None:
+                    return self._frame(rows)
+        return self._run_sql(text, args, **frames)
+
+    def table(self, name: str) -> DataFrame | None:
+        """A table by name; None if it is not ours."""
+        target = self._resolve_text(name)
+        return None if target is None else self._read(target)
+
+    def resolve_write(self, name: str) -> Target | None:
+        """The table that a DataFrame write names; None if it is not ours."""
+        return self._resolve_text(name)
+
+    def append(self, frame: DataFrame, target: Target, branch: str | None) -> None:
+        """Add a DataFrame's rows by column name."""
+        goal = self._write_branch(target, branch)
+        files = write_files(assign_by_name(frame, target.table.schema), target.table)
+        target.table.append_files(files, branch=goal, summary=self._summary())
+
+    def overwrite_partitions(self, frame: DataFrame, target: Target, branch: str | None) -> None:
+        """Replace the partitions that a DataFrame has rows in."""
+        goal = self._write_branch(target, branch)
+        files = write_files(assign_by_name(frame, target.table.schema), target.table)
+        target.table.replace_partitions(files, branch=goal, summary=self._summary())
+
+    def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
+        ours = {}
+        for use in query.tables:
+            target = self._lakes.resolve(use.name)
+            if target is not None:
+                selector = with_as_of(target.selector, use.as_of, self._time_zone)
+                ours[use] = Target(target.table, selector)
+        if not ours:
+            return self._run_sql(query.text, args, **frames)
+        if frames:
+            raise UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")
+        names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
+        text = rewrite_query(query, names)
+        return self._run_sql(text, args, **{names[use]: self._read(target) for use, target in ours.items()})
+
+    def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
+        target = self._lakes.resolve(insert.table)
+        if target is None:
+            return self._run_query(insert.whole, args, frames)
+        branch = self._write_branch(target, None)
+        source = self.sql(insert.source, args, **frames)
+        rows = assign_by_position(source, target.table.schema, insert.columns)
+        files = write_files(rows, target.table)
+        summary = self._summary()
+        if not insert.overwrite:
+            target.table.append_files(files, branch=branch, summary=summary)
+        elif str(self._spark.conf.get(_OVERWRITE_MODE)).upper() == "DYNAMIC":
+            target.table.replace_partitions(files, branch=branch, summary=summary)
+        else:
+            target.table.overwrite_files(files, branch=branch, summary=summary)
+        return self._nothing()
+
+    def _read(self, target: Target) -> DataFrame:
+        table, selector = target.table, target.selector
+        if selector.metadata_table is not None:
+            return self._frame(table.inspect(selector.metadata_table))
+        ref = selector.ref
+        if selector.branch is not None:
+            ref = selector.branch
+        elif not selector.names_a_version:
+            ref = self._wap_ref(table)
+        scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of=_moment(selector.as_of_ms))
+        return read(scan, self._spark)
+
+    def _wap_branch(self, table: Table) -> str | None:
+        """The branch that `spark.wap.branch` names, unless the table opted out."""
+        if table.properties.get("write.wap.enabled", "true").lower() == "false":
+            return None
+        return self._spark.conf.get(WAP_BRANCH, None) or None
+
+    def _wap_ref(self, table: Table) -> str | None:
+        """Reads take the session's ref if the table has it, else `main`."""
+        ref = self._wap_branch(table)
+        return ref if ref is not None and ref in table.refs else None
+
+    def _write_branch(self, target: Target, option: str | None) -> str:
+        """The branch that a write goes to; tags, snapshots, moments and metadata tables refuse writes."""
+        table, selector = target.table, target.selector
+        if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
+            raise RefusedError(f"cannot write to `{table.name}` with time travel or to its metadata tables")
+        if option and selector.branch and option != selector.branch:
+            raise InvalidInputError(f"expected one branch, found `{selector.branch}` and the option `{option}`")
+        if selector.branch and selector.branch != MAIN and selector.branch not in table.refs:
+            raise NotFoundError(
+                f"no branch `{selector.branch}` of `{table.name}`",
+                kind="ref",
+                name=selector.branch,
+                known=table.refs,
+            )
+        branch = option or selector.branch or self._wap_branch(table) or MAIN
+        table.check_branch(branch)
+        return branch
+
+    def _resolve_text(self, name: str) -> Target | None:
+        cursor = Cursor(name)
+        parts = cursor.expect_dotted_name("a table name")
+        cursor.expect_end()
+        return self._lakes.resolve(parts) if len(parts) > 1 else None
+
+    def _check_not_ours(self, statement: OtherStatement) -> None:
+        """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""
+        for name in statement.tables:
+            if self._names_table(name):
+                if statement.error is not None:
+                    raise statement.error
+                raise UnsupportedError(
+                    f"cannot run {statement.keyword} on `{'.'.join(name)}` yet",
+                    hints=["bergline runs SELECT, INSERT, CREATE TABLE, DROP TABLE, branches, tags and CALL so far"],
+                )
+
+    def _names_table(self, name: Name) -> bool:
+        try:
+            return self._lakes.resolve(name) is not None
+        except NotFoundError:
+            return False
+
+    def _frame(self, rows: pa.Table) -> DataFrame:
+        return self._spark.createDataFrame(rows) if rows.num_columns else self._nothing()
+
+    def _nothing(self) -> DataFrame:
+        """No columns and no rows, without a Spark job to find that out."""
+        return ClassicDataFrame(self._spark._jsparkSession.emptyDataFrame(), self._spark)  # noqa: SLF001
+
+    @property
+    def _time_zone(self) -> str:
+        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+    def _summary(self) -> dict[str, str]:
+        return {
+            "engine-name": "spark",
+            "engine-version": self._spark.version,
+            "spark.app.id": self._spark.sparkContext.applicationId,
+        }
+
+
+def _moment(milliseconds: int | None) -> dt.datetime | None:
+    return None if milliseconds is None else _EPOCH + dt.timedelta(milliseconds=milliseconds)

@@ -1,0 +1,1 @@
+"""Iceberg's own statements and procedures, and finding tables in other SQL. Knows no engine."""

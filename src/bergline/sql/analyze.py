@@ -1,0 +1,153 @@
+"""From SQL text to what it means; text that is not ours comes back as OtherStatement with the names in it."""
+
+from itertools import pairwise
+
+import msgspec
+import sqlglot
+from sqlglot import exp
+
+from bergline.errors import SqlSyntaxError
+from bergline.sql.parse_call import parse_call
+from bergline.sql.parse_ddl import create_statement, drop_statement
+from bergline.sql.parse_refs import parse_ref_statement
+from bergline.sql.statements import AsOf, Insert, Name, OtherStatement, Query, Statement, TableUse
+from bergline.sql.tokens import Token, TokenKind, tokenize
+
+_READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "DROP", "("}
+
+
+def analyze(text: str) -> Statement:
+    """What the statement means; SqlSyntaxError if it is one of Iceberg's own and does not parse."""
+    tokens = tokenize(text)
+    keyword = tokens[0].text.upper()
+    if keyword == "CALL" and (call := parse_call(text)):
+        return call
+    if keyword == "ALTER" and (statement := parse_ref_statement(text)):
+        return statement
+    if keyword not in _READABLE:
+        return OtherStatement(keyword, dotted_names(tokens))
+    clauses = _time_travel_clauses(tokens)
+    try:
+        tree = sqlglot.parse_one(_blank(text, [(start, end) for start, end, _ in clauses]), dialect="spark")
+    except sqlglot.errors.SqlglotError as error:
+        return OtherStatement(keyword, dotted_names(tokens), _syntax_error(error))
+    match tree:
+        case exp.Query():
+            return _query(text, tree, tokens, clauses)
+        case exp.Insert():
+            return _insert(text, tree, tokens, clauses)
+        case exp.Create():
+            return create_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
+        case exp.Drop():
+            return drop_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
+    return OtherStatement(keyword, dotted_names(tokens))
+
+
+def dotted_names(tokens: list[Token]) -> tuple[Name, ...]:
+    """Every name of two or more parts in the text."""
+    names: list[Name] = []
+    parts: list[str] = []
+    expects_part = True
+    for token in tokens:
+        is_part = token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+        if is_part and expects_part:
+            parts.append(token.value)
+            expects_part = False
+        elif token.is_symbol(".") and parts and not expects_part:
+            expects_part = True
+        else:
+            names += [tuple(parts)] if len(parts) > 1 else []
+            parts = [token.value] if is_part else []
+            expects_part = not is_part
+    return tuple(names)
+
+
+def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[int, int, AsOf]]) -> Query:
+    by_start = {start: (end, as_of) for start, end, as_of in clauses}
+    following = {a.end: b for a, b in pairwise(tokens)}
+    uses = []
+    for table in tree.find_all(exp.Table):
+        spans = [part.meta for part in table.parts]
+        if len(spans) < 2 or any("start" not in span for span in spans):  # noqa: PLR2004
+            continue
+        start, end = spans[0]["start"], spans[-1]["end"] + 1
+        after = following.get(end)
+        clause_end, as_of = by_start.get(after.start, (end, None)) if after else (end, None)
+        version = table.args.get("version")
+        if as_of is None and version is not None:
+            as_of = AsOf("timestamp" if version.name == "TIMESTAMP" else "version", None)
+        add_alias = not table.alias and not table.args.get("sample")
+        uses.append(TableUse(tuple(p.name for p in table.parts), start, clause_end, as_of, add_alias))
+    return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _qualifiers(tree))
+
+
+def _qualifiers(tree: exp.Expr) -> tuple[tuple[Name, int, int], ...]:
+    """Spans of `db.` in columns written as `db.orders.id`: aliases that we add have only the last part."""
+    found = []
+    for column in tree.find_all(exp.Column):
+        parts = column.parts
+        if len(parts) > 2 and all("start" in p.meta for p in parts):  # noqa: PLR2004
+            name = tuple(p.name for p in parts[:-1])
+            found.append((name, parts[0].meta["start"], parts[-2].meta["start"]))
+    return tuple(found)
+
+
+def _insert(
+    text: str, tree: exp.Insert, tokens: list[Token], clauses: list[tuple[int, int, AsOf]]
+) -> Insert | OtherStatement:
+    columns: tuple[str, ...] | None = None
+    table = tree.this
+    if isinstance(table, exp.Schema):
+        columns = tuple(e.name for e in table.expressions)
+        table = table.this
+    names = dotted_names(tokens)
+    if not isinstance(table, exp.Table) or tree.args.get("by_name") or table.args.get("partition"):
+        return OtherStatement("INSERT … BY NAME or PARTITION", names)
+    if tree.args.get("where"):
+        return OtherStatement("INSERT … REPLACE WHERE", names)
+    insert = next(t for t in tokens if t.is_word("INSERT"))
+    end = table.parts[-1].meta["end"] + 1
+    if columns is not None:
+        end = next(t.end for t in tokens if t.start >= end and t.is_symbol(")"))
+    source = f"{text[: insert.start]} {text[end:]}".strip().rstrip(";")
+    whole = _query(text, tree, tokens, clauses)
+    reads = tuple(use for use in whole.tables if use.start != table.parts[0].meta["start"])
+    name = tuple(p.name for p in table.parts)
+    return Insert(name, bool(tree.args.get("overwrite")), columns, source, msgspec.structs.replace(whole, tables=reads))
+
+
+def _time_travel_clauses(tokens: list[Token]) -> list[tuple[int, int, AsOf]]:
+    """`[FOR] VERSION | TIMESTAMP AS OF literal`: where each stands and what it says."""
+    clauses = []
+    for i, token in enumerate(tokens[:-3]):
+        if not token.is_word("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
+            continue
+        if not (tokens[i + 1].is_word("AS") and tokens[i + 2].is_word("OF")):
+            continue
+        is_version = token.is_word("VERSION", "SYSTEM_VERSION")
+        literal = tokens[i + 3]
+        if not is_version and literal.is_word("TIMESTAMP") and tokens[i + 4].kind is TokenKind.STRING:
+            literal = tokens[i + 4]
+        start = tokens[i - 1].start if i and tokens[i - 1].is_word("FOR") else token.start
+        kind = "version" if is_version else "timestamp"
+        if literal.kind is TokenKind.STRING:
+            clauses.append((start, literal.end, AsOf(kind, literal.value)))  # type: ignore[arg-type]
+        elif literal.kind is TokenKind.NUMBER and literal.text.isdigit():
+            clauses.append((start, literal.end, AsOf(kind, int(literal.text))))  # type: ignore[arg-type]
+    return clauses
+
+
+def _blank(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with these spans as spaces, so that every other offset stays."""
+    for start, end in spans:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text
+
+
+def _syntax_error(error: sqlglot.errors.SqlglotError) -> SqlSyntaxError:
+    details = getattr(error, "errors", None) or [{}]
+    place = details[0]
+    found = place.get("highlight") or "the text"
+    return SqlSyntaxError(
+        f"cannot read the statement near `{found}`", line=place.get("line") or 1, column=place.get("col") or 1
+    )

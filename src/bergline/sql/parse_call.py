@@ -1,0 +1,89 @@
+"""Parser for CALL: procedures with positional or named arguments that are literals."""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from bergline.errors import InvalidInputError
+from bergline.sql.cursor import Cursor
+from bergline.sql.statements import Call, Moment
+from bergline.sql.tokens import TokenKind
+
+
+def parse_call(text: str) -> Call | None:
+    """The call that the text is; None if it is another kind of statement."""
+    cursor = Cursor(text)
+    if not cursor.accept("CALL"):
+        return None
+    procedure = cursor.expect_dotted_name("a procedure like `system.fast_forward`")
+    cursor.expect_symbol("(")
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    while not cursor.accept_symbol(")"):
+        if positional or named:
+            cursor.expect_symbol(",")
+        name = _argument_name(cursor)
+        if name is None:
+            if named:
+                cursor.fail("a named argument after named ones")
+            positional.append(_value(cursor))
+        elif name in named:
+            raise InvalidInputError(f"expected argument `{name}` once, found it twice")
+        else:
+            named[name] = _value(cursor)
+    cursor.expect_end()
+    return Call(procedure, tuple(positional), named)
+
+
+def _argument_name(cursor: Cursor) -> str | None:
+    """The name before `=>`, if there is one."""
+    if cursor.token.kind is not TokenKind.WORD or not cursor.following.is_symbol("=>"):
+        return None
+    name = cursor.advance().text.lower()
+    cursor.advance()
+    return name
+
+
+def _value(cursor: Cursor) -> Any:
+    negative = cursor.accept_symbol("-")
+    token = cursor.token
+    if token.kind is TokenKind.NUMBER:
+        cursor.advance()
+        number = int(token.text) if token.text.isdigit() else Decimal(token.text)
+        return -number if negative else number
+    if negative:
+        cursor.fail("a number")
+    if token.kind is TokenKind.STRING:
+        return cursor.advance().value
+    if token.is_word("TRUE", "FALSE"):
+        return cursor.advance().is_word("TRUE")
+    if token.is_word("NULL"):
+        cursor.advance()
+        return None
+    if cursor.accept("TIMESTAMP") or cursor.accept("DATE"):
+        return Moment(parse_moment(cursor.advance().value if cursor.token.kind is TokenKind.STRING else ""))
+    if cursor.accept("NOW") or cursor.accept("CURRENT_TIMESTAMP"):
+        if cursor.accept_symbol("("):
+            cursor.expect_symbol(")")
+        return Moment(None)
+    if cursor.accept("ARRAY"):
+        return _array(cursor)
+    return cursor.fail("text, a number, true, false, null, TIMESTAMP '…', now() or array(…)")
+
+
+def _array(cursor: Cursor) -> tuple[Any, ...]:
+    cursor.expect_symbol("(")
+    values: list[Any] = []
+    while not cursor.accept_symbol(")"):
+        if values:
+            cursor.expect_symbol(",")
+        values.append(_value(cursor))
+    return tuple(values)
+
+
+def parse_moment(text: str) -> dt.datetime:
+    """A time as SQL writes it; without a zone it is in the session's."""
+    try:
+        return dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidInputError(f"expected a time like `2026-01-31 12:00:00`, found `{text}`") from None

@@ -1,0 +1,161 @@
+"""`CALL system.…`: procedures with the parameters and columns of the official runtime."""
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.sql.resolve import Lakes, moment_ms
+from bergline.sql.statements import Call, Moment
+from bergline.table.table import Table
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One argument of a procedure."""
+
+    name: str
+    type: str
+    required: bool = False
+
+
+class Procedure(msgspec.Struct, frozen=True):
+    """What CALL runs; `run` gets the table and the other arguments by name."""
+
+    parameters: tuple[Parameter, ...]
+    run: Callable[..., pa.Table]
+
+
+def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table:
+    """Carry out a procedure and return its rows."""
+    if len(call.procedure) < 2 or call.procedure[-2].lower() != "system":  # noqa: PLR2004
+        raise NotFoundError(
+            f"no procedure `{'.'.join(call.procedure)}`",
+            kind="procedure",
+            name=call.procedure[-1],
+            hints=[f"procedures are called as `CALL system.{next(iter(PROCEDURES))}(…)`"],
+        )
+    name = call.procedure[-1].lower()
+    procedure = PROCEDURES.get(name)
+    if procedure is None:
+        raise NotFoundError(f"no procedure `system.{name}`", kind="procedure", name=name, known=PROCEDURES)
+    arguments = _bind(name, procedure, call)
+    values = {
+        p.name: _convert(name, p, arguments[p.name], time_zone) for p in procedure.parameters if p.name in arguments
+    }
+    table = lakes.resolve_text(values.pop("table")).table
+    return procedure.run(table, **values)
+
+
+def fast_forward(table: Table, *, branch: str, to: str) -> pa.Table:
+    """Move a branch forward to a ref that descends from it."""
+    previous = table.refs[branch].snapshot_id if branch in table.refs else None
+    table.refs.fast_forward(branch, to=to)
+    row = {"branch_updated": branch, "previous_ref": previous, "updated_ref": table.refs[branch].snapshot_id}
+    return pa.Table.from_pylist(
+        [row],
+        schema=pa.schema(
+            [
+                pa.field("branch_updated", pa.string(), nullable=False),
+                pa.field("previous_ref", pa.int64()),
+                pa.field("updated_ref", pa.int64(), nullable=False),
+            ]
+        ),
+    )
+
+
+def expire_snapshots(
+    table: Table,
+    *,
+    older_than: dt.datetime | None = None,
+    retain_last: int | None = None,
+    max_concurrent_deletes: int | None = None,
+    stream_results: bool | None = None,  # noqa: ARG001  (how the official runtime deletes, not what)
+    snapshot_ids: tuple[int, ...] = (),
+    clean_expired_metadata: bool | None = None,
+) -> pa.Table:
+    """Forget snapshots that no live ref protects, and delete the files that only they needed."""
+    if clean_expired_metadata:
+        raise UnsupportedError("cannot clean expired schemas and specs yet: call without `clean_expired_metadata`")
+    if max_concurrent_deletes is not None and max_concurrent_deletes < 1:
+        raise InvalidInputError(f"expected max_concurrent_deletes above 0, found {max_concurrent_deletes}")
+    result = table.expire(older_than=older_than, retain_last=retain_last, snapshot_ids=snapshot_ids)
+    row = {
+        "deleted_data_files_count": result.deleted_data_files,
+        "deleted_position_delete_files_count": result.deleted_position_delete_files,
+        "deleted_equality_delete_files_count": result.deleted_equality_delete_files,
+        "deleted_manifest_files_count": result.deleted_manifests,
+        "deleted_manifest_lists_count": result.deleted_manifest_lists,
+        "deleted_statistics_files_count": result.deleted_statistics_files,
+    }
+    return pa.Table.from_pylist([row], schema=pa.schema([pa.field(k, pa.int64()) for k in row]))
+
+
+_TABLE = Parameter("table", "string", required=True)
+PROCEDURES: dict[str, Procedure] = {
+    "fast_forward": Procedure(
+        (_TABLE, Parameter("branch", "string", required=True), Parameter("to", "string", required=True)), fast_forward
+    ),
+    "expire_snapshots": Procedure(
+        (
+            _TABLE,
+            Parameter("older_than", "timestamp"),
+            Parameter("retain_last", "int"),
+            Parameter("max_concurrent_deletes", "int"),
+            Parameter("stream_results", "boolean"),
+            Parameter("snapshot_ids", "array<bigint>"),
+            Parameter("clean_expired_metadata", "boolean"),
+        ),
+        expire_snapshots,
+    ),
+}
+
+
+def _bind(name: str, procedure: Procedure, call: Call) -> dict[str, Any]:
+    names = [p.name for p in procedure.parameters]
+    if len(call.positional) > len(names):
+        raise InvalidInputError(f"expected up to {len(names)} arguments for `{name}`, found {len(call.positional)}")
+    bound = dict(zip(names, call.positional, strict=False))
+    for key, value in call.named.items():
+        if key not in names:
+            raise NotFoundError(f"no argument `{key}` of `{name}`", kind="argument", name=key, known=names)
+        if key in bound:
+            raise InvalidInputError(f"expected argument `{key}` of `{name}` once, found it twice")
+        bound[key] = value
+    for parameter in procedure.parameters:
+        if parameter.required and bound.get(parameter.name) is None:
+            raise InvalidInputError(f"expected argument `{parameter.name}` of `{name}`, found none")
+    return {k: v for k, v in bound.items() if v is not None}
+
+
+def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -> Any:
+    match parameter.type, value:
+        case ("string", str()) | ("boolean", bool()):
+            return value
+        case "int", int() if not isinstance(value, bool):
+            return value
+        case "array<bigint>", tuple() if all(isinstance(v, int) for v in value):
+            return value
+        case "timestamp", Moment(None):
+            return dt.datetime.now(dt.UTC)
+        case "timestamp", Moment(dt.datetime() as literal):
+            return dt.datetime.fromtimestamp(moment_ms(literal, time_zone) / 1000, dt.UTC)
+        case "timestamp", str():
+            moment = dt.datetime.fromisoformat(value) if _is_iso(value) else None
+            if moment is not None:
+                return dt.datetime.fromtimestamp(moment_ms(moment, time_zone) / 1000, dt.UTC)
+    found = str(value) if isinstance(value, Decimal) else repr(value)
+    raise InvalidInputError(
+        f"expected `{parameter.type}` for argument `{parameter.name}` of `{procedure}`, found {found}"
+    )
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        dt.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,147 @@
+"""From names in SQL to tables of a lake, and to the state of a table that a name or clause means."""
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.lake import Lake
+from bergline.sql.parse_call import parse_moment
+from bergline.sql.statements import AsOf, Name
+from bergline.sql.tokens import TokenKind, tokenize
+from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.table.table import Table
+
+_SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
+
+
+class Selector(msgspec.Struct, frozen=True):
+    """Which state, or which metadata table; nothing set means what the session says, else `main`."""
+
+    branch: str | None = None
+    ref: str | None = None
+    snapshot_id: int | None = None
+    as_of_ms: int | None = None
+    metadata_table: str | None = None
+
+    @property
+    def names_a_version(self) -> bool:
+        """Whether it fixes a state of the rows."""
+        return any(x is not None for x in (self.branch, self.ref, self.snapshot_id, self.as_of_ms))
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A table of a lake and the state that the name means."""
+
+    table: Table
+    selector: Selector
+
+
+class Lakes:
+    """The lakes of a session by name; one of them is the default."""
+
+    def __init__(self, lakes: Mapping[str, Lake], default: str) -> None:
+        self._lakes = lakes
+        self.default = lakes[default]
+
+    def place(self, name: Name) -> tuple[Lake, Name] | None:
+        """The lake that a table name belongs to and the name in it; None if it is not ours.
+
+        A name is ours if it begins with a lake's name, or if its namespace exists in the default lake.
+        """
+        if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
+            return self._lakes[name[0]], name[1:]
+        for cut in (1, 2):
+            if len(name) > cut and self.default.namespace_exists(name[:-cut]):
+                return self.default, name
+        return None
+
+    def place_namespace(self, namespace: Name) -> tuple[Lake, Name]:
+        """The lake that a namespace belongs to, or would be created in."""
+        if len(namespace) > 1 and namespace[0] in self._lakes:
+            return self._lakes[namespace[0]], namespace[1:]
+        return self.default, namespace
+
+    def resolve(self, name: Name) -> Target | None:
+        """The table that a name means; None if it is not ours, NotFoundError if it is and does not exist."""
+        placed = self.place(name)
+        if placed is None:
+            return None
+        lake, rest = placed
+        if lake.namespace_exists(rest[:-1]):
+            try:
+                return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+            except NotFoundError as error:
+                if error.kind != "table" or len(rest) < 3 or not lake.namespace_exists(rest[:-2]):  # noqa: PLR2004
+                    raise
+        if len(rest) < 3:  # noqa: PLR2004
+            return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+        table = lake.load_table(TableName(rest[:-2], rest[-2]))
+        return Target(table, parse_selector(rest[-1], table))
+
+    def resolve_text(self, text: str) -> Target:
+        """The table that a procedure's argument names."""
+        parts = tuple(t.value for t in tokenize(text) if t.kind in {TokenKind.WORD, TokenKind.QUOTED})
+        target = self.resolve(parts) if len(parts) > 1 else None
+        if target is None:
+            known = self.default.list_namespaces()
+            raise NotFoundError(
+                f"no table `{text}`",
+                kind="table",
+                name=text,
+                hints=[f"the lake has the namespaces {', '.join(known) or '(none)'}; write `namespace.table`"],
+            )
+        if target.selector != Selector():
+            raise InvalidInputError(f"expected a table, found `{text}`")
+        return target
+
+
+def parse_selector(part: str, table: Table) -> Selector:
+    """The last part of `db.orders.branch_x`, `db.orders.tag_y`, `db.orders.refs` and the like."""
+    if part.lower() in METADATA_TABLES:
+        return Selector(metadata_table=part.lower())
+    match = _SELECTOR.fullmatch(part)
+    if match is None:
+        raise NotFoundError(
+            f"no metadata table `{part}` of `{table.name}`", kind="metadata table", name=part, known=METADATA_TABLES
+        )
+    kind, value = match["kind"], match["value"]
+    if kind == "branch":
+        return Selector(branch=value)
+    if kind == "tag":
+        return Selector(ref=value)
+    if not value.isdigit():
+        raise InvalidInputError(f"expected a number after `{kind}_`, found `{value}`")
+    return Selector(snapshot_id=int(value)) if kind == "snapshot_id" else Selector(as_of_ms=int(value))
+
+
+def with_as_of(selector: Selector, as_of: AsOf | None, time_zone: str) -> Selector:
+    """The selector with a time travel clause; both at once is an error."""
+    if as_of is None:
+        return selector
+    if selector.names_a_version:
+        raise InvalidInputError("expected one version, found a selector in the name and a time travel clause")
+    if as_of.value is None:
+        raise UnsupportedError("expected a literal after AS OF, found an expression")
+    if as_of.kind == "timestamp":
+        return msgspec.structs.replace(selector, as_of_ms=timestamp_ms(as_of.value, time_zone))
+    if isinstance(as_of.value, int) or as_of.value.isdigit():
+        return msgspec.structs.replace(selector, snapshot_id=int(as_of.value))
+    return msgspec.structs.replace(selector, ref=as_of.value)
+
+
+def timestamp_ms(value: int | str, time_zone: str) -> int:
+    """Milliseconds since 1970 of a literal; numbers are seconds, text without a zone is in the session's."""
+    if isinstance(value, int):
+        return value * 1000
+    return moment_ms(parse_moment(value), time_zone)
+
+
+def moment_ms(moment: dt.datetime, time_zone: str) -> int:
+    """Milliseconds since 1970; a time without a zone is in the session's."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(time_zone))
+    return (aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

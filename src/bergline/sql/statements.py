@@ -1,0 +1,142 @@
+"""What a statement means, as closed variants."""
+
+import datetime as dt
+from typing import Any, Literal
+
+import msgspec
+
+from bergline.errors import SqlSyntaxError
+from bergline.format.refs import SnapshotRefType
+from bergline.format.schema import Schema
+from bergline.table.ref_changes import Retention
+
+Name = tuple[str, ...]
+
+
+class CreateRef(msgspec.Struct, frozen=True):
+    """ALTER TABLE … CREATE [OR REPLACE] BRANCH or TAG."""
+
+    table: Name
+    ref: str
+    kind: SnapshotRefType
+    snapshot_id: int | None = None
+    retention: Retention = Retention()
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+class ReplaceRef(msgspec.Struct, frozen=True):
+    """ALTER TABLE … REPLACE BRANCH or TAG."""
+
+    table: Name
+    ref: str
+    kind: SnapshotRefType
+    snapshot_id: int | None = None
+    retention: Retention = Retention()
+
+
+class DropRef(msgspec.Struct, frozen=True):
+    """ALTER TABLE … DROP BRANCH or TAG."""
+
+    table: Name
+    ref: str
+    kind: SnapshotRefType
+    if_exists: bool = False
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A point in time as written: a literal still without its zone, or None for now."""
+
+    literal: dt.datetime | None
+
+
+class Call(msgspec.Struct, frozen=True):
+    """CALL […].system.procedure(…); values are text, numbers, booleans, Moment or tuples."""
+
+    procedure: Name
+    positional: tuple[Any, ...] = ()
+    named: dict[str, Any] = {}
+
+
+class CreateNamespace(msgspec.Struct, frozen=True):
+    """CREATE NAMESPACE, SCHEMA or DATABASE."""
+
+    namespace: Name
+    if_not_exists: bool = False
+
+
+class CreateTable(msgspec.Struct, frozen=True):
+    """CREATE TABLE with columns."""
+
+    table: Name
+    provider: str | None
+    schema: Schema
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = {}
+    location: str | None = None
+    if_not_exists: bool = False
+
+
+class DropTable(msgspec.Struct, frozen=True):
+    """DROP TABLE."""
+
+    table: Name
+    if_exists: bool = False
+    purge: bool = False
+
+
+class AsOf(msgspec.Struct, frozen=True):
+    """VERSION AS OF or TIMESTAMP AS OF with its literal; None where it is an expression."""
+
+    kind: Literal["version", "timestamp"]
+    value: int | str | None
+
+
+class TableUse(msgspec.Struct, frozen=True):
+    """A table in a query: where its name and time travel clause stand in the text, and whether it has an alias."""
+
+    name: Name
+    start: int
+    end: int
+    as_of: AsOf | None
+    add_alias: bool
+
+
+class Query(msgspec.Struct, frozen=True):
+    """A statement that only reads; `qualifiers` are spans like `db.` in `db.orders.id`, with their table's name."""
+
+    text: str
+    tables: tuple[TableUse, ...]
+    qualifiers: tuple[tuple[Name, int, int], ...] = ()
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """INSERT INTO or OVERWRITE; `source` is the query that gives the rows, `whole` the statement with what it reads."""
+
+    table: Name
+    overwrite: bool
+    columns: tuple[str, ...] | None
+    source: str
+    whole: Query
+
+
+class OtherStatement(msgspec.Struct, frozen=True):
+    """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read."""
+
+    keyword: str
+    tables: tuple[Name, ...]
+    error: SqlSyntaxError | None = None
+
+
+Statement = (
+    CreateRef
+    | ReplaceRef
+    | DropRef
+    | Call
+    | CreateNamespace
+    | CreateTable
+    | DropTable
+    | Query
+    | Insert
+    | OtherStatement
+)

@@ -1,0 +1,1 @@
+"""Conformance suites and fault injection, for our own tests and for those who write stores."""

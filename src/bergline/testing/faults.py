@@ -1,0 +1,92 @@
+"""A pointer store that misbehaves on demand: answers that get lost, stores that go away, swaps that wait."""
+
+from collections.abc import Callable
+from enum import Enum
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer_store import PointerStore
+from bergline.errors import StorageError, UnavailableError
+
+
+class Fault(Enum):
+    """What happens to the next swap."""
+
+    LANDS_BUT_ANSWER_IS_LOST = "lands, then raises"
+    NEVER_ARRIVES = "raises, and did not land"
+    REFUSED_AS_LOCKED = "certainly did not happen"
+    STORE_GOES_AWAY = "lands, then raises, and so does everything after"
+
+
+class FaultyStore:
+    """A PointerStore around another; `faults` are used up swap by swap, `before_swap` is called before each."""
+
+    def __init__(self, store: PointerStore, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> None:
+        self._store = store
+        self._faults = list(faults)
+        self._before_swap = before_swap
+        self._gone = False
+        self.swaps = 0
+
+    def read(self, table: TableName) -> str | None:
+        """The pointer, while the store is there."""
+        self._check_there()
+        return self._store.read(table)
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Create, with the next fault."""
+        return self._with_fault(lambda: self._store.create(table, pointer))
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Swap, with the next fault."""
+        self._before_swap()
+        self.swaps += 1
+        return self._with_fault(lambda: self._store.swap(table, expected, new))
+
+    def drop(self, table: TableName) -> bool:
+        """Pass on."""
+        return self._store.drop(table)
+
+    def list_tables(self, namespace: Namespace) -> list[TableName]:
+        """Pass on."""
+        return self._store.list_tables(namespace)
+
+    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> bool:
+        """Pass on."""
+        return self._store.create_namespace(namespace, properties)
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        """Pass on."""
+        return self._store.drop_namespace(namespace)
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Pass on."""
+        return self._store.namespace_exists(namespace)
+
+    def list_namespaces(self) -> list[Namespace]:
+        """Pass on."""
+        return self._store.list_namespaces()
+
+    def close(self) -> None:
+        """Pass on."""
+        self._store.close()
+
+    def _check_there(self) -> None:
+        if self._gone:
+            raise StorageError("the store cannot be reached")
+
+    def _with_fault(self, change: Callable[[], bool]) -> bool:
+        self._check_there()
+        match self._faults.pop(0) if self._faults else None:
+            case None:
+                return change()
+            case Fault.LANDS_BUT_ANSWER_IS_LOST:
+                change()
+                raise StorageError("the connection was lost")
+            case Fault.NEVER_ARRIVES:
+                raise StorageError("the connection was lost")
+            case Fault.REFUSED_AS_LOCKED:
+                raise UnavailableError("the database is locked")
+            case Fault.STORE_GOES_AWAY:
+                change()
+                self._gone = True
+                raise StorageError("the connection was lost")

@@ -1,0 +1,85 @@
+"""Fixtures for all tests: lakes on disk, one Spark session without any Iceberg jar, and the peers beside it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from peers import OfficialRuntime, needs_java, pyiceberg_catalog
+from pyspark.sql import SparkSession
+from rows import ORDERS
+
+import bergline
+import bergline.spark
+from bergline import Lake, Table
+
+settings.register_profile("bergline", deadline=None, print_blob=True)
+settings.load_profile("bergline")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    """A lake in a directory of its own, with namespace `db`."""
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as opened:
+        opened.create_namespace("db")
+        yield opened
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Table:
+    """An empty table of orders."""
+    return lake.create_table("db.orders", ORDERS)
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark session for all tests; no Iceberg jar in it."""
+    needs_java()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("bergline-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture
+def spark(spark_session: SparkSession, lake: Lake) -> Iterator[SparkSession]:
+    """The session with this test's lake attached."""
+    bergline.spark.attach(spark_session, lake)
+    yield spark_session
+    spark_session.conf.unset("spark.wap.branch")
+    bergline.spark.detach(spark_session)
+
+
+@pytest.fixture(scope="session")
+def official_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OfficialRuntime]:
+    """The official Iceberg Spark runtime in a process of its own."""
+    needs_java()
+    with OfficialRuntime(tmp_path_factory.mktemp("official") / "log.txt") as runtime:
+        yield runtime
+
+
+@pytest.fixture
+def official(official_runtime: OfficialRuntime, tmp_path: Path, lake: Lake) -> Callable[[str], list[tuple[Any, ...]]]:
+    """Runs SQL in the official runtime, with this test's lake as the current catalog."""
+    official_runtime.use_catalog(tmp_path / "catalog.db", tmp_path / "warehouse", lake.name)
+    return official_runtime.sql
+
+
+@pytest.fixture
+def pyiceberg(tmp_path: Path, lake: Lake) -> Iterator[Any]:
+    """PyIceberg's SQL catalog on this test's lake."""
+    catalog = pyiceberg_catalog(tmp_path / "catalog.db", tmp_path / "warehouse", lake.name)
+    yield catalog
+    catalog.close()

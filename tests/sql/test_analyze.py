@@ -1,0 +1,164 @@
+"""What statements mean, which tables they name, and that all other text stays as it was written."""
+
+import pytest
+
+from bergline.errors import UnsupportedError
+from bergline.format.types import STRING, TIMESTAMPTZ, DecimalType, ListType, MapType, StructType
+from bergline.sql.analyze import analyze
+from bergline.sql.rewrite import rewrite_query
+from bergline.sql.statements import (
+    AsOf,
+    CreateNamespace,
+    CreateTable,
+    DropTable,
+    Insert,
+    OtherStatement,
+    Query,
+)
+
+
+def rewritten(text: str, *ours: tuple[str, ...]) -> str:
+    query = analyze(text)
+    assert isinstance(query, Query)
+    uses = [u for u in query.tables if not ours or u.name in ours]
+    return rewrite_query(query, {use: f"f{i}" for i, use in enumerate(uses)})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * FROM db.orders", "SELECT * FROM {f0} AS `orders`"),
+        ("SELECT o.id FROM db.orders o", "SELECT o.id FROM {f0} o"),
+        ("SELECT o.id FROM db.orders AS o WHERE o.id > 1", "SELECT o.id FROM {f0} AS o WHERE o.id > 1"),
+        ("SELECT db.orders.id FROM db.orders", "SELECT orders.id FROM {f0} AS `orders`"),
+        ("SELECT * FROM db.orders VERSION AS OF 'x' o", "SELECT * FROM {f0} o"),
+        ("SELECT * FROM db.orders FOR SYSTEM_VERSION AS OF 12", "SELECT * FROM {f0} AS `orders`"),
+        ("SELECT * FROM db.orders TIMESTAMP AS OF '2026-01-01' t", "SELECT * FROM {f0} t"),
+        (
+            "SELECT * FROM a.`b c` -- {x}\n JOIN a.d USING (k)",
+            "SELECT * FROM {f0} AS `b c` -- {{x}}\n JOIN {f1} AS `d` USING (k)",
+        ),
+        (
+            "WITH q AS (SELECT * FROM db.orders) SELECT '{' FROM q",
+            "WITH q AS (SELECT * FROM {f0} AS `orders`) SELECT '{{' FROM q",
+        ),
+        ("SELECT * FROM db.orders TABLESAMPLE (10 PERCENT)", "SELECT * FROM {f0} TABLESAMPLE (10 PERCENT)"),
+        (
+            "SELECT (SELECT max(id) FROM db.b) FROM db.a UNION ALL SELECT 1 FROM db.a",
+            "SELECT (SELECT max(id) FROM {f0} AS `b`) FROM {f1} AS `a` UNION ALL SELECT 1 FROM {f2} AS `a`",
+        ),
+        ("SELECT '🧊' FROM db.orders o", "SELECT '🧊' FROM {f0} o"),
+        ("SELECT /*+ BROADCAST(o) */ * FROM db.orders o", "SELECT /*+ BROADCAST(o) */ * FROM {f0} o"),
+    ],
+)
+def test_only_table_names_and_their_clauses_are_replaced(text: str, expected: str) -> None:
+    assert rewritten(text) == expected
+
+
+def test_tables_that_are_not_ours_stay() -> None:
+    text = "SELECT a.id, other.b.id FROM db.a a JOIN other.b ON a.id = other.b.id"
+    assert rewritten(text, ("db", "a")) == "SELECT a.id, other.b.id FROM {f0} a JOIN other.b ON a.id = other.b.id"
+
+
+@pytest.mark.parametrize(
+    ("clause", "as_of"),
+    [
+        ("VERSION AS OF 'staging'", AsOf("version", "staging")),
+        ("FOR VERSION AS OF 8027658604211071520", AsOf("version", 8027658604211071520)),
+        ("TIMESTAMP AS OF TIMESTAMP '2026-01-01 00:00:00'", AsOf("timestamp", "2026-01-01 00:00:00")),
+        ("FOR SYSTEM_TIME AS OF 1700000000", AsOf("timestamp", 1700000000)),
+        ("TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY", AsOf("timestamp", None)),
+        ("", None),
+    ],
+)
+def test_time_travel_is_understood(clause: str, as_of: AsOf | None) -> None:
+    query = analyze(f"SELECT * FROM db.orders {clause}")
+    assert isinstance(query, Query)
+    assert query.tables[0].as_of == as_of
+
+
+@pytest.mark.parametrize(
+    ("text", "overwrite", "columns", "source"),
+    [
+        ("INSERT INTO db.orders VALUES (1, 'a;b')", False, None, "VALUES (1, 'a;b')"),
+        ("INSERT INTO TABLE db.orders SELECT * FROM x.y;", False, None, "SELECT * FROM x.y"),
+        ("INSERT OVERWRITE db.orders SELECT 1", True, None, "SELECT 1"),
+        ("INSERT OVERWRITE TABLE db.orders (id, `a b`) SELECT 1, 2", True, ("id", "a b"), "SELECT 1, 2"),
+        ("INSERT INTO db.orders (SELECT 1)", False, None, "(SELECT 1)"),
+        (
+            "WITH q AS (SELECT 1) INSERT INTO db.orders SELECT * FROM q",
+            False,
+            None,
+            "WITH q AS (SELECT 1)   SELECT * FROM q",
+        ),
+    ],
+)
+def test_insert_is_split_into_target_and_source(text: str, overwrite: bool, columns: object, source: str) -> None:
+    insert = analyze(text)
+    assert isinstance(insert, Insert)
+    assert (insert.table, insert.overwrite, insert.columns, insert.source) == (
+        ("db", "orders"),
+        overwrite,
+        columns,
+        source,
+    )
+
+
+def test_insert_into_another_table_still_finds_what_it_reads() -> None:
+    insert = analyze("INSERT INTO spark_table SELECT * FROM db.orders VERSION AS OF 'v1'")
+    assert isinstance(insert, Insert | OtherStatement)
+    insert = analyze("INSERT INTO s.t SELECT * FROM db.orders VERSION AS OF 'v1'")
+    assert isinstance(insert, Insert)
+    assert [use.name for use in insert.whole.tables] == [("db", "orders")]
+    assert rewrite_query(insert.whole, {insert.whole.tables[0]: "f"}) == "INSERT INTO s.t SELECT * FROM {f} AS `orders`"
+
+
+def test_create_table_has_columns_types_and_clauses() -> None:
+    statement = analyze(
+        "CREATE TABLE IF NOT EXISTS db.orders (id BIGINT NOT NULL COMMENT 'key', price DECIMAL(10,2), tags ARRAY<STRING>, "
+        "who STRUCT<a: INT, b: STRING>, m MAP<STRING, INT>, ts TIMESTAMP) USING iceberg "
+        "PARTITIONED BY (days(ts), bucket(4, id), price) LOCATION '/x' TBLPROPERTIES ('a'='b') COMMENT 'c'"
+    )
+    assert isinstance(statement, CreateTable)
+    fields = {f.name: f for f in statement.schema.fields}
+    assert (fields["id"].required, fields["id"].doc) == (True, "key")
+    assert fields["price"].type == DecimalType(10, 2)
+    assert fields["ts"].type == TIMESTAMPTZ
+    assert isinstance(fields["tags"].type, ListType)
+    assert fields["tags"].type.element == STRING
+    assert isinstance(fields["who"].type, StructType)
+    assert isinstance(fields["m"].type, MapType)
+    assert len({f.id for _, f in statement.schema.names.items()}) == 11
+    assert statement.partition_by == ("DAYS(ts)", "BUCKET(4, id)", "price")
+    assert statement.properties == {"a": "b", "comment": "c"}
+    assert (statement.provider, statement.location, statement.if_not_exists) == ("iceberg", "/x", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("CREATE NAMESPACE IF NOT EXISTS lake.db", CreateNamespace(("lake", "db"), if_not_exists=True)),
+        ("CREATE DATABASE db", CreateNamespace(("db",))),
+        ("DROP TABLE IF EXISTS db.orders", DropTable(("db", "orders"), if_exists=True)),
+        ("DROP TABLE db.orders PURGE", DropTable(("db", "orders"), purge=True)),
+        ("DELETE FROM db.orders WHERE id = 1", OtherStatement("DELETE", (("db", "orders"),))),
+        ("SHOW TABLES", OtherStatement("SHOW", ())),
+        ("", OtherStatement("", ())),
+    ],
+)
+def test_other_statements_mean(text: str, meaning: object) -> None:
+    assert analyze(text) == meaning
+
+
+def test_text_that_cannot_be_read_keeps_its_error_for_later() -> None:
+    statement = analyze("SELECT FROM WHERE db.orders")
+    assert isinstance(statement, OtherStatement)
+    assert statement.tables == (("db", "orders"),)
+    assert statement.error is not None
+    assert (statement.error.line, statement.error.column) == (1, 17)
+
+
+@pytest.mark.parametrize("column", ["x INT DEFAULT 1", "x INTERVAL", "x VARIANT"])
+def test_columns_that_iceberg_lacks_are_refused(column: str) -> None:
+    with pytest.raises(UnsupportedError):
+        analyze(f"CREATE TABLE db.t ({column}) USING iceberg")

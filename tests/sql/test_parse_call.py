@@ -1,0 +1,63 @@
+"""CALL: arguments as literals."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from bergline.errors import InvalidInputError, SqlSyntaxError
+from bergline.sql.parse_call import parse_call
+from bergline.sql.statements import Call, Moment
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        (
+            "CALL system.fast_forward('db.orders', 'main', 'staging');",
+            Call(("system", "fast_forward"), ("db.orders", "main", "staging")),
+        ),
+        (
+            "call lake.system.expire_snapshots(table => 'db.orders', OLDER_THAN => TIMESTAMP '2026-01-02 03:04:05')",
+            Call(
+                ("lake", "system", "expire_snapshots"),
+                (),
+                {"table": "db.orders", "older_than": Moment(dt.datetime(2026, 1, 2, 3, 4, 5))},  # noqa: DTZ001
+            ),
+        ),
+        (
+            "CALL p(now(), current_timestamp, array(1, -2), true, NULL, 1.5)",
+            Call(("p",), (Moment(None), Moment(None), (1, -2), True, None, Decimal("1.5"))),
+        ),
+        ("CALL p('it''s', \"d\\nq\")", Call(("p",), ("it's", "d\nq"))),
+        ("CALL p()", Call(("p",))),
+        ("SELECT 1", None),
+    ],
+)
+def test_call_means(text: str, call: Call | None) -> None:
+    assert parse_call(text) == call
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CALL", "expected a procedure like"),
+        ("CALL p", "expected `(`, found the end"),
+        ("CALL p(1 2)", "expected `,`, found `2`"),
+        ("CALL p(a => 1, 2)", "expected a named argument after named ones, found `2`"),
+        ("CALL p(concat('a', 'b'))", "found `concat`"),
+        ("CALL p(-'a')", "expected a number, found `'a'`"),
+        ("CALL p(1) x", "expected the end of the statement, found `x`"),
+        ("CALL p('a", "left open"),
+    ],
+)
+def test_bad_call_is_a_syntax_error(text: str, message: str) -> None:
+    with pytest.raises(SqlSyntaxError) as caught:
+        parse_call(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["CALL p(a => 1, a => 2)", "CALL p(TIMESTAMP 'yesterday')"])
+def test_bad_arguments_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected"):
+        parse_call(text)

@@ -1,0 +1,113 @@
+"""Statements that need no engine, run on a lake."""
+
+import pytest
+from rows import ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.sql.analyze import analyze
+from bergline.sql.resolve import Lakes, Selector, timestamp_ms
+from bergline.sql.run import run_statement
+
+
+def run(lake: Lake, text: str) -> list[dict[str, object]] | None:
+    rows = run_statement(analyze(text), Lakes({"lake": lake}, "lake"), time_zone="UTC")  # type: ignore[arg-type]
+    return None if rows is None else rows.to_pylist()
+
+
+def test_statements_of_the_seed_text_change_the_table(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    run(lake, "ALTER TABLE db.orders CREATE BRANCH staging RETAIN 3 SNAPSHOTS;")
+    orders.refresh().append(order_rows(2), branch="staging")
+    before, after = orders.refs["main"].snapshot_id, orders.refs["staging"].snapshot_id
+    assert run(lake, "CALL system.fast_forward('db.orders', 'main', 'staging');") == [
+        {"branch_updated": "main", "previous_ref": before, "updated_ref": after}
+    ]
+    run(lake, "ALTER TABLE db.orders DROP BRANCH staging;")
+    run(lake, f"ALTER TABLE db.orders CREATE TAG `2026-q1-final` AS OF VERSION {before};")
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
+    assert ids(orders.scan(ref="2026-q1-final").to_arrow()) == [1]
+    assert set(orders.refs) == {"main", "2026-q1-final"}
+
+
+def test_expire_answers_with_the_official_columns(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    (row,) = run(lake, "CALL system.expire_snapshots(table => 'db.orders', older_than => TIMESTAMP '2099-01-01')") or []
+    assert row == {
+        "deleted_data_files_count": 1,
+        "deleted_position_delete_files_count": 0,
+        "deleted_equality_delete_files_count": 0,
+        "deleted_manifest_files_count": 1,
+        "deleted_manifest_lists_count": 1,
+        "deleted_statistics_files_count": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ("'db.orders'", InvalidInputError, "expected argument `branch` of `fast_forward`, found none"),
+        ("'db.orders', 'main', 'x', 'y'", InvalidInputError, "expected up to 3 arguments"),
+        ("table => 'db.orders', brunch => 'x', to => 'y'", NotFoundError, "no argument `brunch`"),
+        ("'db.orders', 1, 'x'", InvalidInputError, "expected `string` for argument `branch`"),
+        ("'db.nope', 'main', 'x'", NotFoundError, r"no table `db\.nope`"),
+        ("'nope.orders', 'main', 'x'", NotFoundError, r"no table `nope\.orders`"),
+        ("'db.orders.refs', 'main', 'x'", InvalidInputError, "expected a table, found"),
+        ("'db.orders', 'main', 'nope'", NotFoundError, "no branch or tag `nope`"),
+    ],
+)
+def test_bad_arguments_are_one_error(lake: Lake, orders: Table, arguments: str, error: type, message: str) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(error, match=message):
+        run(lake, f"CALL system.fast_forward({arguments})")
+
+
+@pytest.mark.parametrize("procedure", ["system.fast_forwad", "fast_forward", "other.fast_forward"])
+def test_unknown_procedure_lists_near_names_or_the_way_to_call(lake: Lake, procedure: str) -> None:
+    with pytest.raises(NotFoundError, match="no procedure") as caught:
+        run(lake, f"CALL {procedure}('db.orders', 'a', 'b')")
+    assert "fast_forward" in " ".join(caught.value.hints)
+
+
+def test_tables_elsewhere_are_not_ours(lake: Lake) -> None:
+    assert run(lake, "ALTER TABLE elsewhere.orders CREATE BRANCH b") is None
+    assert run(lake, "DROP TABLE elsewhere.orders") is None
+    assert run(lake, "CREATE TABLE elsewhere.t (id INT) USING parquet") is None
+    assert run(lake, "CREATE TABLE db.t (id INT) USING parquet") is None
+
+
+def test_create_and_drop_table(lake: Lake) -> None:
+    run(lake, "CREATE TABLE db.t (id BIGINT) PARTITIONED BY (bucket(4, id))")
+    assert str(lake.load_table("db.t").spec.fields[0].transform) == "bucket[4]"
+    with pytest.raises(UnsupportedError, match="cannot purge"):
+        run(lake, "DROP TABLE db.t PURGE")
+    run(lake, "DROP TABLE lake.db.t")
+    run(lake, "DROP TABLE IF EXISTS db.t")
+    assert lake.list_tables("db") == []
+
+
+def test_names_resolve_to_tables_first_then_to_selectors(lake: Lake, orders: Table) -> None:
+    lakes = Lakes({"lake": lake}, "lake")
+
+    def selector(*name: str) -> Selector | None:
+        target = lakes.resolve(name)
+        return target and target.selector
+
+    assert selector("db", "orders") == selector("lake", "db", "orders") == Selector()
+    assert selector("db", "orders", "refs") == Selector(metadata_table="refs")
+    assert selector("lake", "db", "orders", "SNAPSHOTS") == Selector(metadata_table="snapshots")
+    assert selector("db", "orders", "branch_a/b") == Selector(branch="a/b")
+    assert selector("db", "orders", "tag_v1") == Selector(ref="v1")
+    assert selector("db", "orders", "snapshot_id_7") == Selector(snapshot_id=7)
+    assert selector("db", "orders", "at_timestamp_7") == Selector(as_of_ms=7)
+    assert selector("elsewhere", "orders") is None
+    lake.create_namespace("db.orders")
+    lake.create_table("db.orders.refs", orders.schema)
+    assert selector("db", "orders", "refs") == Selector()
+    assert selector("db", "orders", "history") == Selector(metadata_table="history")
+
+
+def test_times_without_a_zone_are_in_the_sessions() -> None:
+    assert timestamp_ms("1970-01-01 01:00:00", "Europe/Berlin") == 0
+    assert timestamp_ms("1970-01-01 01:00:00+00:00", "Europe/Berlin") == 3_600_000
+    assert timestamp_ms(5, "UTC") == 5000

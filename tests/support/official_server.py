@@ -1,0 +1,57 @@
+"""Runs the official Iceberg Spark runtime: JSON requests on stdin, JSON answers on stdout, a line each."""
+
+import json
+import os
+import sys
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+from pyspark.sql import SparkSession  # noqa: E402
+
+PACKAGES = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,org.xerial:sqlite-jdbc:3.51.1.0"
+
+
+def open_catalog(root: SparkSession, name: str, options: dict) -> SparkSession:
+    """A new session, because a session never opens a catalog of one name twice."""
+    spark = root.newSession()
+    spark.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
+    for key, value in options.items():
+        spark.conf.set(f"spark.sql.catalog.{name}.{key}", value)
+    spark.sql(f"USE {name}")
+    return spark
+
+
+def run(spark: SparkSession, text: str) -> dict:
+    frame = spark.sql(text)
+    return {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
+
+
+def main() -> None:
+    root = spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.jars.packages", PACKAGES)
+        .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    for line in sys.stdin:
+        try:
+            request = json.loads(line)
+            if "catalog" in request:
+                spark, reply = open_catalog(root, request["catalog"], request["options"]), {"rows": []}
+            else:
+                reply = run(spark, request["sql"])
+        except Exception as error:  # noqa: BLE001  (whatever it raises is the answer)
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        sys.stdout.write(json.dumps(reply, default=str) + "\n")
+        sys.stdout.flush()
+    root.stop()
+
+
+if __name__ == "__main__":
+    main()

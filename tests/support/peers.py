@@ -1,0 +1,89 @@
+"""The peers that judge us: PyIceberg, and the official Iceberg Spark runtime in a process of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+_SERVER = Path(__file__).with_name("official_server.py")
+
+
+class OfficialError(Exception):
+    """What the official runtime raised: its class name and message."""
+
+
+class OfficialRuntime:
+    """Sends SQL as JSON lines to `official_server.py` and reads rows back."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def __enter__(self) -> Self:
+        self._errors = self._log.open("w")
+        self._process = subprocess.Popen(
+            [sys.executable, str(_SERVER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            cwd=self._log.parent,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        self._process.stdout.close()
+        self._errors.close()
+
+    def use_catalog(self, database: Path, warehouse: Path, name: str) -> None:
+        """Open a catalog that others write to and make it current; nothing of it is cached."""
+        self._ask(
+            {
+                "catalog": name,
+                "options": {
+                    "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+                    "uri": f"jdbc:sqlite:{database}",
+                    "warehouse": str(warehouse),
+                    "jdbc.schema-version": "V1",
+                    "cache-enabled": "false",
+                },
+            }
+        )
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return [tuple(row) for row in self._ask({"sql": text})["rows"]]
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            pytest.fail(f"the official runtime ended: {self._log.read_text()[-3000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise OfficialError(answer["error"])
+        return answer
+
+
+def needs_java() -> None:
+    """Skip, by name, on a machine without Java."""
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
+        pytest.skip("needs Java 17: none found on this machine")
+
+
+def pyiceberg_catalog(database: Path, warehouse: Path, name: str) -> SqlCatalog:
+    """PyIceberg on the same SQLite catalog."""
+    return SqlCatalog(name, uri=f"sqlite:///{database}", warehouse=f"file://{warehouse}")

@@ -1,0 +1,205 @@
+"""The three outcomes of a commit, whatever happens to the swap's answer."""
+
+from pathlib import Path
+
+import pytest
+from rows import ORDERS
+
+import bergline
+from bergline import Lake, Table
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
+from bergline.catalog.memory import MemoryPointerStore
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.updates import SetProperties
+from bergline.io.schemes import SchemeFileIO
+from bergline.testing.faults import Fault, FaultyStore
+
+
+def faulty_catalog(path: Path, *faults: Fault) -> tuple[PointerCatalog, LoadedTable, FaultyStore]:
+    """A catalog with a table, whose next swaps go wrong."""
+    store = MemoryPointerStore()
+    table = _table(Lake(PointerCatalog(store, SchemeFileIO(), f"file://{path}"), "lake"))
+    faulty = FaultyStore(store, *faults)
+    catalog = PointerCatalog(faulty, SchemeFileIO(), f"file://{path}", sleep=lambda _: None)
+    return catalog, catalog.load_table(table.name), faulty
+
+
+def _table(lake: Lake) -> Table:
+    lake.create_namespace("db")
+    return lake.create_table("db.orders", ORDERS)
+
+
+def change(base: LoadedTable, key: str = "k") -> tuple[TableChange, ...]:
+    return (TableChange(base, (), (SetProperties({key: "v"}),)),)
+
+
+def metadata_files(path: Path) -> int:
+    return len(list(path.rglob("*.metadata.json")))
+
+
+def test_swap_that_answers_is_committed(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path)
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Committed)
+    assert catalog.load_table(base.name) == outcome.tables[0]
+    assert outcome.tables[0].metadata.metadata_log[-1].metadata_file == base.metadata_location
+
+
+def test_moved_base_is_conflicted_and_leaves_no_file(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path)
+    catalog.commit(change(base))
+    files = metadata_files(tmp_path)
+    assert isinstance(catalog.commit(change(base)), Conflicted)
+    assert metadata_files(tmp_path) == files
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (Fault.LANDS_BUT_ANSWER_IS_LOST,),
+        (Fault.NEVER_ARRIVES,),
+        (Fault.NEVER_ARRIVES, Fault.NEVER_ARRIVES),
+        (Fault.NEVER_ARRIVES, Fault.LANDS_BUT_ANSWER_IS_LOST),
+        (Fault.NEVER_ARRIVES, Fault.REFUSED_AS_LOCKED),
+    ],
+)
+def test_lost_answer_is_settled_as_committed(tmp_path: Path, faults: tuple[Fault, ...]) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path, *faults)
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Committed)
+    assert catalog.load_table(base.name).metadata.properties["k"] == "v"
+
+
+def test_lost_answer_of_a_swap_that_lost_is_conflicted(tmp_path: Path) -> None:
+    catalog, base, faulty = faulty_catalog(tmp_path)
+    rival = PointerCatalog(faulty._store, catalog.io, f"file://{tmp_path}")
+    faulty._faults = [Fault.LANDS_BUT_ANSWER_IS_LOST]
+    faulty._before_swap = lambda: rival.commit(change(base, "rival")) and None
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Conflicted)
+    assert "k" not in catalog.load_table(base.name).metadata.properties
+    assert metadata_files(tmp_path) == 2
+
+
+def test_lost_answer_is_committed_though_others_moved_on_since(tmp_path: Path) -> None:
+    catalog, base, faulty = faulty_catalog(tmp_path, Fault.STORE_GOES_AWAY)
+    rival = PointerCatalog(faulty._store, catalog.io, f"file://{tmp_path}")
+
+    def others_move_on(_: float) -> None:
+        rival.commit(change(rival.load_table(base.name), "rival"))
+        faulty._gone = False
+
+    catalog._sleep = others_move_on
+    assert isinstance(catalog.commit(change(base)), Committed)
+    assert set(catalog.load_table(base.name).metadata.properties) >= {"k", "rival"}
+
+
+def test_unreachable_store_is_unknown_and_nothing_is_deleted(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path, Fault.STORE_GOES_AWAY)
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Unknown)
+    assert catalog.io.exists(outcome.metadata_location)
+
+
+def test_table_dropped_before_the_answer_is_unknown(tmp_path: Path) -> None:
+    catalog, base, faulty = faulty_catalog(tmp_path, Fault.STORE_GOES_AWAY)
+
+    def dropped(_: float) -> None:
+        faulty._store.drop(base.name)
+        faulty._gone = False
+
+    catalog._sleep = dropped
+    assert isinstance(catalog.commit(change(base)), Unknown)
+
+
+def test_history_that_no_longer_reaches_back_is_unknown(tmp_path: Path) -> None:
+    catalog, base, faulty = faulty_catalog(tmp_path, Fault.STORE_GOES_AWAY)
+    rival = PointerCatalog(faulty._store, catalog.io, f"file://{tmp_path}")
+
+    def many_move_on(_: float) -> None:
+        for number in range(3):
+            now = rival.load_table(base.name)
+            rival.commit(change(now, f"r{number}") if number else _short_log(now))
+        faulty._gone = False
+
+    def _short_log(now: LoadedTable) -> tuple[TableChange, ...]:
+        return (TableChange(now, (), (SetProperties({"write.metadata.previous-versions-max": "1"}),)),)
+
+    catalog._sleep = many_move_on
+    assert isinstance(catalog.commit(change(base)), Unknown)
+
+
+def test_locked_store_raises_unavailable_and_leaves_no_file(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path, Fault.REFUSED_AS_LOCKED)
+    with pytest.raises(UnavailableError):
+        catalog.commit(change(base))
+    assert catalog.load_table(base.name).metadata_location == base.metadata_location
+    assert metadata_files(tmp_path) == 1
+
+
+def test_several_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path)
+    with pytest.raises(UnsupportedError, match="found 2"):
+        catalog.commit(change(base) * 2)
+    assert metadata_files(tmp_path) == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+def test_lost_answer_of_a_create_is_settled(tmp_path: Path, fault: Fault) -> None:
+    store = MemoryPointerStore()
+    lake = Lake(
+        PointerCatalog(FaultyStore(store, fault), SchemeFileIO(), f"file://{tmp_path}", sleep=lambda _: None), "lake"
+    )
+    table = _table(lake)
+    assert store.read(table.name) == table.metadata_location
+
+
+def test_create_on_an_unreachable_store_is_unknown(tmp_path: Path) -> None:
+    store = FaultyStore(MemoryPointerStore(), Fault.STORE_GOES_AWAY)
+    with pytest.raises(CommitUnknownError):
+        _create_blind(store, tmp_path)
+    assert metadata_files(tmp_path) == 1
+
+
+def _create_blind(store: FaultyStore, path: Path) -> None:
+    _table(Lake(PointerCatalog(store, SchemeFileIO(), f"file://{path}", sleep=lambda _: None), "lake"))
+
+
+def test_create_of_an_existing_table_is_refused(lake: Lake, orders: Table) -> None:
+    with pytest.raises(AlreadyExistsError, match=r"table `db\.orders` exists already"):
+        lake.create_table("db.orders", orders.schema)
+
+
+def test_missing_table_lists_near_names(lake: Lake, orders: Table) -> None:
+    with pytest.raises(NotFoundError, match=r"no table `db\.ordres`") as caught:
+        lake.load_table("db.ordres")
+    assert caught.value.near == (str(orders.name),)
+
+
+def test_missing_namespace_lists_near_names(lake: Lake) -> None:
+    with pytest.raises(NotFoundError, match="no namespace `dbx`") as caught:
+        lake.create_table("dbx.orders", ORDERS)
+    assert caught.value.near == ("db",)
+
+
+def test_pointer_to_a_missing_file_says_so(lake: Lake, orders: Table) -> None:
+    Path(orders.metadata_location.removeprefix("file://")).unlink()
+    with bergline.connect(f"sqlite:///{Path(orders.location.removeprefix('file://')).parents[2]}/catalog.db") as again:
+        with pytest.raises(NotFoundError, match=r"table `db\.orders` points to .* which does not exist"):
+            again.load_table("db.orders")
+
+
+def test_namespace_with_tables_is_not_dropped(lake: Lake, orders: Table) -> None:
+    with pytest.raises(RefusedError, match="not empty"):
+        lake.drop_namespace("db")
+    lake.drop_table(orders.name)
+    lake.drop_namespace("db")
+    assert lake.list_namespaces() == []

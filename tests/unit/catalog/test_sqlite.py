@@ -1,0 +1,100 @@
+"""What is special about SQLite: the shared layout, locks, several catalogs in one file."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.errors import InvalidInputError, StorageError, UnavailableError
+
+ORDERS = TableName(("db",), "orders")
+
+
+def rows(path: Path) -> list[tuple[str, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("SELECT * FROM iceberg_tables").fetchall()
+    finally:
+        connection.close()
+
+
+def test_row_has_the_columns_that_java_and_pyiceberg_expect(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name="lake")
+    store.create(ORDERS, "a")
+    store.swap(ORDERS, "a", "b")
+    assert rows(tmp_path / "c.db") == [("lake", "db", "orders", "b", "a", "TABLE")]
+
+
+def test_catalogs_in_one_file_do_not_see_each_other(tmp_path: Path) -> None:
+    one = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name="one")
+    two = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name="two")
+    one.create(ORDERS, "a")
+    one.create_namespace(("x",), {})
+    assert two.read(ORDERS) is None
+    assert two.list_namespaces() == []
+
+
+def test_older_layout_without_type_column_works(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "c.db")
+    connection.execute(
+        "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
+        "table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000), "
+        "PRIMARY KEY (catalog_name, table_namespace, table_name))"
+    )
+    connection.close()
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    assert store.create(ORDERS, "a")
+    assert store.swap(ORDERS, "a", "b")
+    assert store.list_tables(("db",)) == [ORDERS]
+    assert rows(tmp_path / "c.db") == [("lake", "db", "orders", "b", "a")]
+
+
+def test_views_are_not_tables(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    connection = sqlite3.connect(tmp_path / "c.db")
+    connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'db', 'orders', 'v', NULL, 'VIEW')")
+    connection.commit()
+    connection.close()
+    assert store.read(ORDERS) is None
+    assert store.list_tables(("db",)) == []
+    assert not store.drop(ORDERS)
+    assert not store.swap(ORDERS, "v", "w")
+
+
+def test_locked_database_is_unavailable_and_nothing_changes(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"), busy_timeout_s=0.05)
+    store.create(ORDERS, "a")
+    writer = sqlite3.connect(tmp_path / "c.db", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(UnavailableError, match=r"is locked by another writer"):
+            store.swap(ORDERS, "a", "b")
+        assert store.read(ORDERS) == "a"
+    finally:
+        writer.close()
+    assert store.swap(ORDERS, "a", "b")
+
+
+def test_file_that_is_no_database_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "c.db").write_bytes(b"not a database, but long enough to look at" * 100)
+    with pytest.raises(StorageError, match=r"c\.db failed: file is not a database"):
+        SqlitePointerStore(str(tmp_path / "c.db"))
+
+
+def test_directory_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot open catalog database"):
+        SqlitePointerStore(str(tmp_path / "file" / "c.db"))
+
+
+@pytest.mark.parametrize(
+    ("table", "pointer"),
+    [(TableName(("d" * 256,), "t"), "p"), (TableName(("d",), "t" * 256), "p"), (ORDERS, "p" * 1001)],
+)
+def test_what_the_layout_would_cut_off_is_refused(tmp_path: Path, table: TableName, pointer: str) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    with pytest.raises(InvalidInputError, match="characters, found"):
+        store.create(table, pointer)
+    assert rows(tmp_path / "c.db") == []

@@ -1,0 +1,82 @@
+"""Sequence numbers left out, assigned and filled in."""
+
+import msgspec
+import pytest
+from bergline.errors import FormatError
+from bergline.format.inheritance import added_entry, assign_numbers, deleted_entry, existing_entry, inherit
+from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+
+FILE = DataFile("memory:/f", "PARQUET", (), 1, 1)
+RESOLVED = ManifestEntry(EntryStatus.ADDED, FILE, 7, 3, 3)
+
+
+def manifest(number: int | None = 5, minimum: int | None = None, snapshot_id: int = 9) -> ManifestFile:
+    return ManifestFile(
+        "memory:/m",
+        1,
+        2,
+        ManifestContent.DATA,
+        snapshot_id,
+        sequence_number=number,
+        min_sequence_number=minimum,
+    )
+
+
+def test_added_entry_is_written_without_numbers() -> None:
+    assert added_entry(FILE) == ManifestEntry(EntryStatus.ADDED, FILE, None, None, None)
+
+
+def test_added_entry_takes_everything_from_the_list() -> None:
+    (entry,) = inherit([added_entry(FILE)], manifest())
+    assert (entry.snapshot_id, entry.sequence_number, entry.file_sequence_number) == (9, 5, 5)
+    assert entry.data_file.spec_id == 2
+
+
+def test_explicit_numbers_stay() -> None:
+    (entry,) = inherit([ManifestEntry(EntryStatus.ADDED, FILE, 4, 2, None)], manifest())
+    assert (entry.snapshot_id, entry.sequence_number, entry.file_sequence_number) == (4, 2, 5)
+
+
+@pytest.mark.parametrize("status", [EntryStatus.EXISTING, EntryStatus.DELETED])
+def test_carried_forward_entry_may_not_inherit(status: EntryStatus) -> None:
+    with pytest.raises(FormatError, match="static sequence numbers on the carried-forward entry of memory:/f"):
+        list(inherit([ManifestEntry(status, FILE, 4, None, None)], manifest()))
+
+
+@pytest.mark.parametrize("status", list(EntryStatus))
+def test_list_number_of_zero_means_zero_for_all(status: EntryStatus) -> None:
+    (entry,) = inherit([ManifestEntry(status, FILE, 4, None, None)], manifest(0))
+    assert (entry.sequence_number, entry.file_sequence_number) == (0, 0)
+
+
+def test_manifest_without_number_cannot_be_inherited_from() -> None:
+    with pytest.raises(FormatError, match="found none for memory:/m"):
+        list(inherit([added_entry(FILE)], manifest(None)))
+
+
+def test_existing_entry_keeps_its_numbers() -> None:
+    assert existing_entry(RESOLVED) == ManifestEntry(EntryStatus.EXISTING, FILE, 7, 3, 3)
+
+
+def test_deleted_entry_names_the_snapshot_that_removes() -> None:
+    assert deleted_entry(RESOLVED, 11) == ManifestEntry(EntryStatus.DELETED, FILE, 11, 3, 3)
+
+
+@pytest.mark.parametrize("missing", ["snapshot_id", "sequence_number", "file_sequence_number"])
+def test_unresolved_entry_cannot_be_carried_forward(missing: str) -> None:
+    entry = msgspec.structs.replace(RESOLVED, **{missing: None})
+    with pytest.raises(FormatError, match="resolved numbers"):
+        existing_entry(entry)
+    with pytest.raises(FormatError, match="resolved numbers"):
+        deleted_entry(entry, 11)
+
+
+def test_new_manifests_get_the_number_of_the_commit_and_old_ones_keep_theirs() -> None:
+    old = manifest(2, 1, snapshot_id=3)
+    assigned = assign_numbers([manifest(None), manifest(None, 3), old], 9, 6)
+    assert [(m.sequence_number, m.min_sequence_number) for m in assigned] == [(6, 6), (6, 3), (2, 1)]
+
+
+def test_unnumbered_manifest_of_another_snapshot_is_refused() -> None:
+    with pytest.raises(FormatError, match="snapshot 3, found none for memory:/m while committing 9"):
+        assign_numbers([manifest(None, snapshot_id=3)], 9, 6)

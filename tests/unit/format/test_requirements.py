@@ -1,0 +1,73 @@
+"""What must still hold when a commit is applied."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from bergline.errors import AlreadyExistsError, BerglineError, ConflictError
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import (
+    AssertCreate,
+    AssertRefSnapshotId,
+    AssertTableUuid,
+    Requirement,
+    check_requirements,
+)
+from bergline.format.wire import decode_json, encode_json
+
+UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        AssertTableUuid(UUID),
+        AssertTableUuid(UUID.upper()),
+        AssertRefSnapshotId("main", 103),
+        AssertRefSnapshotId("v1", 101),
+        AssertRefSnapshotId("new", None),
+    ],
+)
+def test_requirement_that_holds_passes(metadata: TableMetadata, requirement: Requirement) -> None:
+    assert check_requirements(metadata, (requirement,), "db.t") is None
+
+
+@pytest.mark.parametrize(
+    ("requirement", "kind", "message"),
+    [
+        (AssertCreate(), AlreadyExistsError, "table `db.t` exists already"),
+        (AssertTableUuid("other"), ConflictError, f"uuid other, found {UUID}"),
+        (AssertRefSnapshotId("main", 102), ConflictError, "at snapshot 102, found it at snapshot 103"),
+        (AssertRefSnapshotId("main", None), ConflictError, "at no snapshot, found it at snapshot 103"),
+        (AssertRefSnapshotId("gone", 102), ConflictError, "at snapshot 102, found it at no snapshot"),
+    ],
+)
+def test_requirement_that_no_longer_holds(
+    metadata: TableMetadata, requirement: Requirement, kind: type[BerglineError], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        check_requirements(metadata, (AssertTableUuid(UUID), requirement), "db.t")
+
+
+def test_table_that_does_not_exist_can_only_be_created() -> None:
+    assert check_requirements(None, (AssertCreate(), AssertRefSnapshotId("main", None)), "db.t") is None
+    with pytest.raises(ConflictError, match="found None"):
+        check_requirements(None, (AssertTableUuid(UUID),), "db.t")
+    with pytest.raises(ConflictError, match="found it at no snapshot"):
+        check_requirements(None, (AssertRefSnapshotId("main", 5),), "db.t")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wire"),
+    [
+        (AssertCreate(), {"type": "assert-create"}),
+        (AssertTableUuid("u"), {"type": "assert-table-uuid", "uuid": "u"}),
+        (
+            AssertRefSnapshotId("main", None),
+            {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
+        ),
+    ],
+)
+def test_requirements_have_the_words_of_the_rest_protocol(requirement: Requirement, wire: dict[str, Any]) -> None:
+    assert msgspec.json.decode(encode_json(requirement)) == wire
+    assert decode_json(encode_json(requirement), Requirement, "x") == requirement

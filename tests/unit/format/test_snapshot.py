@@ -1,0 +1,80 @@
+"""Snapshots and their summaries."""
+
+import json
+
+import pytest
+from bergline.errors import FormatError
+from bergline.format.manifest import DataFile, FileContent
+from bergline.format.snapshot import Operation, Snapshot, summarize
+from bergline.format.wire import decode_json, encode_json
+
+
+def file(records: int = 10, size: int = 100, partition: str = "eu") -> DataFile:
+    return DataFile(f"memory:/f{records}", "PARQUET", (partition,), records, size)
+
+
+def test_first_append_counts_from_zero() -> None:
+    assert summarize(Operation.APPEND, [file(), file(5, 50, "us")], [], None, {"engine": "bergline"}) == {
+        "operation": "append",
+        "engine": "bergline",
+        "added-data-files": "2",
+        "added-records": "15",
+        "added-files-size": "150",
+        "changed-partition-count": "2",
+        "total-records": "15",
+        "total-files-size": "150",
+        "total-data-files": "2",
+        "total-delete-files": "0",
+        "total-position-deletes": "0",
+        "total-equality-deletes": "0",
+    }
+
+
+def test_totals_carry_on_from_the_parent() -> None:
+    parent = summarize(Operation.APPEND, [file(), file(5, 50)], [], None, {})
+    summary = summarize(Operation.OVERWRITE, [file(1, 7)], [file()], parent, {})
+    assert (summary["added-records"], summary["deleted-records"], summary["total-records"]) == ("1", "10", "6")
+    assert (summary["removed-files-size"], summary["total-files-size"]) == ("100", "57")
+    assert (summary["deleted-data-files"], summary["total-data-files"]) == ("1", "2")
+    assert summary["changed-partition-count"] == "1"
+
+
+@pytest.mark.parametrize("total", [None, "many", "-20"])
+def test_total_is_left_out_where_it_cannot_be_known(total: str | None) -> None:
+    parent = {} if total is None else {"total-records": total}
+    assert "total-records" not in summarize(Operation.APPEND, [file()], [], parent, {})
+
+
+def test_caller_cannot_replace_computed_keys() -> None:
+    summary = summarize(Operation.APPEND, [file()], [], None, {"operation": "magic", "added-records": "999"})
+    assert (summary["operation"], summary["added-records"]) == ("append", "10")
+
+
+def test_delete_files_are_not_data_files() -> None:
+    deletes = DataFile("d", "PARQUET", (), 3, 30, content=FileContent.POSITION_DELETES)
+    assert "added-data-files" not in summarize(Operation.DELETE, [deletes], [], None, {})
+
+
+def test_root_snapshot_is_written_without_a_parent() -> None:
+    snapshot = Snapshot(1, 5, "m", {"operation": "append"}, sequence_number=1)
+    assert b"parent" not in encode_json(snapshot)
+    assert decode_json(encode_json(snapshot), Snapshot, "x") == snapshot
+
+
+def test_summary_without_operation_reads_as_overwrite() -> None:
+    assert Snapshot(1, 5, "m", {}).operation == "overwrite"
+
+
+def test_missing_sequence_number_reads_as_zero() -> None:
+    data = b'{"snapshot-id":1,"timestamp-ms":2,"manifest-list":"m","summary":{}}'
+    assert decode_json(data, Snapshot, "x").sequence_number == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("snapshot-id", 2**63), ("snapshot-id", 1.5), ("timestamp-ms", "1"), ("sequence-number", -(2**63) - 1)],
+)
+def test_number_that_is_no_long_names_the_place(key: str, value: object) -> None:
+    good = {"snapshot-id": 1, "timestamp-ms": 2, "manifest-list": "m", "summary": {}}
+    with pytest.raises(FormatError, match=rf"at \$\.{key} in x"):
+        decode_json(json.dumps({**good, key: value}).encode(), Snapshot, "x")

@@ -1,0 +1,192 @@
+"""Transforms against the vectors that the specification publishes."""
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from bergline.errors import InvalidInputError
+from bergline.format.transforms import (
+    IDENTITY,
+    VOID,
+    Bucket,
+    TimeTransform,
+    Transform,
+    Truncate,
+    UnknownTransform,
+    hash_value,
+    parse_transform,
+)
+from bergline.format.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+)
+
+
+def days(text: str) -> int:
+    return (dt.date.fromisoformat(text) - dt.date(1970, 1, 1)).days
+
+
+def micros(text: str) -> int:
+    moment = dt.datetime.fromisoformat(text)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return (aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "expected"),
+    [
+        (INT, 34, 2017239379),
+        (LONG, 34, 2017239379),
+        (DecimalType(9, 2), Decimal("14.20"), -500754589),
+        (DATE, days("2017-11-16"), -653330422),
+        (TIME, (22 * 3600 + 31 * 60 + 8) * 1_000_000, -662762989),
+        (TIMESTAMP, micros("2017-11-16T22:31:08"), -2047944441),
+        (TIMESTAMP, micros("2017-11-16T22:31:08.000001"), -1207196810),
+        (TIMESTAMPTZ, micros("2017-11-16T14:31:08-08:00"), -2047944441),
+        (TIMESTAMPTZ, micros("2017-11-16T14:31:08.000001-08:00"), -1207196810),
+        (STRING, "iceberg", 1210000089),
+        (UUID, uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7"), 1488055340),
+        (UUID, uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7").bytes, 1488055340),
+        (FixedType(4), b"\x00\x01\x02\x03", -188683207),
+        (BINARY, b"\x00\x01\x02\x03", -188683207),
+    ],
+)
+def test_hash_is_the_published_one(type_: IcebergType, value: Any, expected: int) -> None:
+    assert hash_value(type_, value) == expected
+
+
+def test_bucket_clears_the_sign_before_the_modulo() -> None:
+    assert Bucket(100).apply(DATE, days("2017-11-16")) == (-653330422 & 0x7FFFFFFF) % 100
+
+
+def test_decimal_hash_uses_all_38_digits() -> None:
+    near = Decimal("12345678901234567890123456789012345678")
+    assert hash_value(DecimalType(38, 0), near) != hash_value(DecimalType(38, 0), near + Decimal(1))
+
+
+@pytest.mark.parametrize(
+    ("type_", "width", "value", "expected"),
+    [
+        (INT, 10, 1, 0),
+        (INT, 10, -1, -10),
+        (LONG, 10, 10, 10),
+        (DecimalType(9, 2), 50, Decimal("10.65"), Decimal("10.50")),
+        (DecimalType(9, 2), 50, Decimal("-0.05"), Decimal("-0.50")),
+        (DecimalType(38, 0), 10, Decimal("9" * 38), Decimal("9" * 37 + "0")),
+        (STRING, 3, "iceberg", "ice"),
+        (STRING, 3, "ab", "ab"),
+        (STRING, 1, "\U0001f600x", "\U0001f600"),
+        (BINARY, 2, b"\x01\x02\x03", b"\x01\x02"),
+    ],
+)
+def test_truncate_as_the_specification_says(type_: IcebergType, width: int, value: Any, expected: Any) -> None:
+    assert Truncate(width).apply(type_, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "type_", "value", "expected"),
+    [
+        ("year", DATE, days("2017-11-16"), 47),
+        ("month", DATE, days("2017-11-16"), 574),
+        ("day", DATE, days("2017-11-16"), 17486),
+        ("year", TIMESTAMP, micros("2017-11-16T22:31:08"), 47),
+        ("month", TIMESTAMPTZ, micros("2017-11-16T22:31:08+00:00"), 574),
+        ("day", TIMESTAMP, micros("2017-11-16T22:31:08"), 17486),
+        ("hour", TIMESTAMP, micros("2017-11-16T22:31:08"), 419686),
+        ("year", DATE, -1, -1),
+        ("month", DATE, -1, -1),
+        ("day", TIMESTAMP, -1, -1),
+        ("hour", TIMESTAMPTZ, -1, -1),
+    ],
+)
+def test_time_is_whole_units_since_1970_rounded_down(unit: str, type_: IcebergType, value: int, expected: int) -> None:
+    assert TimeTransform(unit).apply(type_, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("transform", "type_"),
+    [(IDENTITY, STRING), (Bucket(4), LONG), (Truncate(4), STRING), (TimeTransform("day"), DATE), (VOID, INT)],
+)
+def test_null_stays_null(transform: Transform, type_: IcebergType) -> None:
+    assert transform.apply(type_, None) is None
+
+
+def test_void_is_always_null() -> None:
+    assert VOID.apply(INT, 5) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("identity", IDENTITY),
+        ("void", VOID),
+        ("year", TimeTransform("year")),
+        ("bucket[16]", Bucket(16)),
+        ("truncate[3]", Truncate(3)),
+        ("zorder[3]", UnknownTransform("zorder[3]")),
+        ("Identity", UnknownTransform("Identity")),
+    ],
+)
+def test_text_survives_parsing(text: str, expected: Transform) -> None:
+    assert parse_transform(text) == expected
+    assert str(expected) == text
+
+
+@pytest.mark.parametrize("text", ["bucket[0]", "truncate[0]"])
+def test_zero_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="above 0"):
+        parse_transform(text)
+
+
+@pytest.mark.parametrize(
+    ("transform", "source", "result"),
+    [
+        (IDENTITY, STRING, STRING),
+        (Bucket(4), UUID, INT),
+        (Truncate(4), DecimalType(9, 2), DecimalType(9, 2)),
+        (TimeTransform("day"), TIMESTAMPTZ, DATE),
+        (TimeTransform("month"), DATE, INT),
+        (TimeTransform("hour"), TIMESTAMP, INT),
+        (VOID, DOUBLE, DOUBLE),
+        (UnknownTransform("zorder"), INT, STRING),
+    ],
+)
+def test_result_type(transform: Transform, source: IcebergType, result: IcebergType) -> None:
+    assert transform.result_type(source) == result
+
+
+@pytest.mark.parametrize(
+    ("transform", "source"),
+    [
+        (IDENTITY, ListType(1, INT, False)),
+        (Bucket(4), FLOAT),
+        (Bucket(4), BOOLEAN),
+        (Truncate(4), DATE),
+        (TimeTransform("hour"), DATE),
+        (TimeTransform("day"), TIME),
+    ],
+)
+def test_source_that_does_not_fit_is_refused(transform: Transform, source: IcebergType) -> None:
+    with pytest.raises(InvalidInputError, match=f"found `{source}`"):
+        transform.result_type(source)
+
+
+def test_unknown_transform_refuses_to_write() -> None:
+    with pytest.raises(InvalidInputError, match="found `zorder`"):
+        UnknownTransform("zorder").apply(INT, 1)

@@ -1,0 +1,190 @@
+"""The commit loop: retries reuse what they can, and every outcome is reported as what it is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rows import ids, order_rows
+
+import bergline
+from bergline import Lake, Table
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.errors import CommitUnknownError, ConflictError, RefusedError, UnavailableError
+from bergline.table.commit import Timing
+from bergline.testing.faults import Fault, FaultyStore
+
+
+def rival_lake(lake: Lake, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> tuple[Lake, list[float]]:
+    """The same lake through a store that misbehaves; waits are written down instead of waited."""
+    catalog = lake.catalog
+    assert isinstance(catalog, PointerCatalog)
+    waits: list[float] = []
+    store = FaultyStore(catalog.store, *faults, before_swap=before_swap)
+    timing = Timing(sleep=waits.append, uniform=lambda _, high: high)
+    return Lake(PointerCatalog(store, catalog.io, "unused", sleep=waits.append), "lake", timing=timing), waits
+
+
+def beaten(orders: Table, times: int) -> Callable[[], None]:
+    """Before each of the first swaps, another writer appends."""
+    left = list(range(times))
+    return lambda: orders.append(order_rows(100 + left.pop())) and None if left else None
+
+
+def files(orders: Table, pattern: str) -> set[str]:
+    root = Path(orders.location.removeprefix("file://"))
+    return {p.name for p in root.rglob(pattern)}
+
+
+def test_loser_retries_with_the_very_manifest_it_wrote_first(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    seen: list[set[str]] = []
+
+    def look_then_lose() -> None:
+        seen.append(files(orders, "*-m0.avro"))
+        if len(seen) <= 3:
+            orders.append(order_rows(100 + len(seen)))
+
+    loser, _ = rival_lake(lake, before_swap=look_then_lose)
+    table = loser.load_table("db.orders").append(order_rows(2))
+    own = table.current_snapshot
+    assert own is not None
+    assert ids(table.scan().to_arrow()) == [1, 2, 101, 102, 103]
+    first_own_manifest = seen[0] - {m for m in seen[0] if m in files_of_others(orders)}
+    assert len(first_own_manifest) == 1
+    assert first_own_manifest <= files(orders, "*-m0.avro")
+    assert own.manifest_list.split("/")[-1].startswith(f"snap-{own.snapshot_id}-4-")
+
+
+def files_of_others(orders: Table) -> set[str]:
+    """Manifests of the commits made through the table itself, by the commit ids in their names."""
+    lists = [s.manifest_list for s in orders.metadata.snapshots]
+    return {f"{'-'.join(x.removesuffix('.avro').split('-')[3:])}-m0.avro" for x in map(_name, lists)}
+
+
+def _name(location: str) -> str:
+    return location.rsplit("/", 1)[-1]
+
+
+def test_each_lost_attempt_costs_one_list_and_none_is_left(lake: Lake, orders: Table) -> None:
+    loser, waits = rival_lake(lake, before_swap=beaten(orders, 4))
+    table = loser.load_table("db.orders").append(order_rows(2))
+    assert len(table.metadata.snapshots) == 5
+    assert len(files(orders, "*-m0.avro")) == 5
+    assert len(files(orders, "snap-*.avro")) == 5
+    assert len(waits) == 4
+    assert len(files(orders, "*.metadata.json")) == 6
+
+
+def test_waits_grow_and_stay_below_the_maximum(lake: Lake, orders: Table) -> None:
+    orders.set_properties({"commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "35"})
+    loser, waits = rival_lake(lake, before_swap=beaten(orders, 4))
+    loser.load_table("db.orders").append(order_rows(2))
+    assert waits == [0.01, 0.02, 0.035, 0.035]
+
+
+def test_append_outlasts_more_losses_than_icebergs_default_of_four(lake: Lake, orders: Table) -> None:
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 12))
+    assert len(loser.load_table("db.orders").append(order_rows(2)).metadata.snapshots) == 13
+
+
+def test_retries_that_the_table_sets_are_honoured_and_nothing_is_left(lake: Lake, orders: Table) -> None:
+    orders.set_properties({"commit.retry.num-retries": "2"})
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 3))
+    with pytest.raises(ConflictError, match="gave up after 3 attempts"):
+        loser.load_table("db.orders").append(order_rows(2))
+    orders.refresh()
+    assert ids(orders.scan().to_arrow()) == [100, 101, 102]
+    assert len(files(orders, "*.parquet")) == 3
+    assert len(files(orders, "*-m0.avro")) == 3
+    assert len(files(orders, "snap-*.avro")) == 3
+
+
+def test_overwrite_has_icebergs_default_retries(lake: Lake, orders: Table) -> None:
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 5))
+    with pytest.raises(ConflictError, match="gave up after 5 attempts"):
+        loser.load_table("db.orders").overwrite(order_rows(2))
+
+
+def test_total_time_limits_retries(lake: Lake, orders: Table) -> None:
+    orders.set_properties({"commit.retry.total-timeout-ms": "0"})
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 3))
+    ticks = iter(range(0, 10_000, 10))
+    loser._timing = Timing(clock_ms=lambda: next(ticks), sleep=lambda _: None)
+    with pytest.raises(ConflictError, match="gave up after 1 attempts"):
+        loser.load_table("db.orders").append(order_rows(2))
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+def test_lost_answer_adds_the_rows_once(lake: Lake, orders: Table, fault: Fault) -> None:
+    shaky, _ = rival_lake(lake, fault)
+    shaky.load_table("db.orders").append(order_rows(1, 2))
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
+    assert len(orders.metadata.snapshots) == 1
+
+
+def test_unknown_outcome_is_said_and_deletes_nothing(lake: Lake, orders: Table) -> None:
+    shaky, _ = rival_lake(lake, Fault.STORE_GOES_AWAY)
+    with pytest.raises(CommitUnknownError, match="cannot find out whether the commit") as caught:
+        shaky.load_table("db.orders").append(order_rows(1, 2))
+    assert orders.refresh().metadata_location == caught.value.metadata_location
+    assert ids(orders.scan().to_arrow()) == [1, 2]
+
+
+def test_locked_store_is_an_error_and_leaves_no_file(lake: Lake, orders: Table) -> None:
+    shaky, _ = rival_lake(lake, Fault.REFUSED_AS_LOCKED)
+    before = files(orders, "*.*")
+    with pytest.raises(UnavailableError, match="locked"):
+        shaky.load_table("db.orders").append(order_rows(1))
+    assert files(orders, "*.*") == before
+
+
+def test_second_writer_on_a_locked_database_gets_one_clear_error(tmp_path: Path, lake: Lake, orders: Table) -> None:
+    catalog = lake.catalog
+    assert isinstance(catalog, PointerCatalog)
+    before = files(orders, "*.*")
+    with (
+        bergline.connect(f"sqlite:///{tmp_path}/catalog.db", busy_timeout=0.05) as second,
+        catalog.store._writing(),  # type: ignore[attr-defined]
+    ):
+        with pytest.raises(UnavailableError, match="is locked by another writer"):
+            second.load_table("db.orders").append(order_rows(1))
+    assert files(orders, "*.*") == before
+    assert orders.refresh().current_snapshot is None
+
+
+def test_table_created_anew_under_its_name_is_not_written_to(lake: Lake, orders: Table) -> None:
+    lake.drop_table("db.orders")
+    again = lake.create_table("db.orders", orders.schema, location=f"{orders.location}2")
+    with pytest.raises(ConflictError, match="dropped and re-created"):
+        orders.append(order_rows(1))
+    assert again.refresh().current_snapshot is None
+    assert not files(orders, "*.parquet")
+
+
+def test_tag_made_while_a_commit_runs_is_kept(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    once = [True]
+
+    def tag_once() -> None:
+        if once:
+            once.pop()
+            orders.refs.create_tag("meanwhile")
+
+    loser, _ = rival_lake(lake, before_swap=tag_once)
+    table = loser.load_table("db.orders").append(order_rows(2))
+    assert set(table.metadata.refs) == {"main", "meanwhile"}
+
+
+def test_branch_that_became_a_tag_meanwhile_refuses_the_write(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    once = [True]
+
+    def tag_once() -> None:
+        if once:
+            once.pop()
+            orders.refs.create_tag("x")
+
+    loser, _ = rival_lake(lake, before_swap=tag_once)
+    with pytest.raises(RefusedError, match="`x`: it is a tag"):
+        loser.load_table("db.orders").append(order_rows(2), branch="x")
+    assert len(files(orders, "*.parquet")) == 1

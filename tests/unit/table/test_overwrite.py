@@ -1,0 +1,91 @@
+"""Overwrites: removed files become DELETED, kept ones EXISTING, all with their old numbers."""
+
+import pytest
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import RefusedError
+from bergline.format.manifest import EntryStatus
+from bergline.scan.manifests import load_entries, load_manifest_list
+
+
+def test_overwrite_replaces_all_rows_of_the_branch(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2), branch="dev")
+    orders.overwrite(order_rows(9), branch="dev")
+    assert ids(orders.scan(ref="dev").to_arrow()) == [9]
+    assert ids(orders.scan().to_arrow()) == [1]
+
+
+def test_entries_of_a_rewritten_manifest_keep_their_numbers(lake: Lake) -> None:
+    table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
+    table.append(order_rows(0)).append(order_rows(1, region="us")).append(order_rows(2))
+    files = table._write(order_rows(7, region="us"))
+    table.replace_partitions(files)
+    snapshot = table.current_snapshot
+    assert snapshot is not None
+    found = [
+        (e.status, e.data_file.partition, e.sequence_number, e.file_sequence_number)
+        for m in load_manifest_list(table.io, snapshot)
+        for e in load_entries(table.io, m, table.metadata)
+    ]
+    assert found == [
+        (EntryStatus.ADDED, ("us",), 4, 4),
+        (EntryStatus.ADDED, ("eu",), 3, 3),
+        (EntryStatus.DELETED, ("us",), 2, 2),
+        (EntryStatus.ADDED, ("eu",), 1, 1),
+    ]
+    assert ids(table.scan().to_arrow()) == [0, 2, 7]
+    expected = {"operation": "overwrite", "replace-partitions": "true", "deleted-data-files": "1", "total-records": "3"}
+    assert expected.items() <= snapshot.summary.items()
+
+
+def test_kept_file_in_a_rewritten_manifest_is_static(lake: Lake) -> None:
+    table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
+    both = table._write(order_rows(1)) + table._write(order_rows(2, region="us"))
+    table.append_files(both).append(order_rows(3))
+    table.replace_partitions(table._write(order_rows(4, region="us")))
+    snapshot = table.current_snapshot
+    assert snapshot is not None
+    rewritten = load_manifest_list(table.io, snapshot)[-1]
+    assert (rewritten.sequence_number, rewritten.min_sequence_number) == (3, 1)
+    existing, deleted = load_entries(table.io, rewritten, table.metadata)
+    assert (existing.status, existing.sequence_number, existing.snapshot_id) == (
+        EntryStatus.EXISTING,
+        1,
+        table.metadata.snapshots[0].snapshot_id,
+    )
+    assert (deleted.status, deleted.sequence_number, deleted.snapshot_id) == (
+        EntryStatus.DELETED,
+        1,
+        snapshot.snapshot_id,
+    )
+
+
+def test_overwrite_with_nothing_is_a_delete(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows())
+    assert orders.scan().to_arrow().num_rows == 0
+    assert orders.current_snapshot is not None
+    assert orders.current_snapshot.operation == "delete"
+
+
+def test_replace_partitions_with_nothing_does_nothing(orders: Table) -> None:
+    orders.append(order_rows(1))
+    before = orders.metadata_location
+    orders.replace_partitions([])
+    assert orders.refresh().metadata_location == before
+
+
+def test_removed_entries_are_dropped_by_the_next_overwrite(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2)).overwrite(order_rows(3))
+    snapshot = orders.current_snapshot
+    assert snapshot is not None
+    manifests = load_manifest_list(orders.io, snapshot)
+    statuses = [e.status for m in manifests for e in load_entries(orders.io, m, orders.metadata)]
+    assert statuses == [EntryStatus.ADDED, EntryStatus.DELETED]
+
+
+def test_tag_refuses_overwrites(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    with pytest.raises(RefusedError, match="tags do not move"):
+        orders.overwrite(order_rows(2), branch="v1")

@@ -1,0 +1,79 @@
+"""Which snapshot and schema a read means."""
+
+import datetime as dt
+
+import msgspec
+import pytest
+from rows import ids, order_rows
+
+from bergline import Table
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.types import STRING, NestedField
+from bergline.table.version import resolve_version
+
+
+def _moment(milliseconds: int) -> dt.datetime:
+    return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=milliseconds)
+
+
+def test_reads_by_ref_snapshot_and_moment_agree(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    orders.refs.create_tag("v1", at=orders.metadata.snapshots[0].snapshot_id)
+    first, second = orders.metadata.snapshots
+    assert ids(orders.scan(ref="v1").to_arrow()) == [1]
+    assert ids(orders.scan(snapshot_id=first.snapshot_id).to_arrow()) == [1]
+    assert ids(orders.scan(as_of=_moment(second.timestamp_ms)).to_arrow()) == [1, 2]
+
+
+def test_moment_before_the_first_snapshot_is_not_found(orders: Table) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(NotFoundError, match="no snapshot at or before"):
+        orders.scan(as_of=_moment(0))
+
+
+def test_moment_without_a_zone_is_refused(orders: Table) -> None:
+    with pytest.raises(InvalidInputError, match="expected a time with a time zone"):
+        orders.scan(as_of=dt.datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_log_out_of_order_is_searched_for_the_latest(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    late, early = orders.metadata.snapshot_log
+    swapped = msgspec.structs.replace(
+        orders.metadata,
+        snapshot_log=(
+            msgspec.structs.replace(late, timestamp_ms=500),
+            msgspec.structs.replace(early, timestamp_ms=400),
+        ),
+    )
+    assert resolve_version(swapped, as_of_ms=600).snapshot_id == late.snapshot_id
+
+
+def test_empty_table_reads_as_no_rows(orders: Table) -> None:
+    assert orders.scan().to_arrow().num_rows == 0
+    assert orders.scan(ref="main").to_arrow().num_rows == 0
+
+
+def test_branch_reads_with_the_tables_schema_and_tag_with_its_own(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    old = orders.metadata.schema
+    new = msgspec.structs.replace(old, fields=(*old.fields, NestedField(4, "note", False, STRING)), schema_id=1)
+    evolved = msgspec.structs.replace(orders.metadata, schemas=(old, new), current_schema_id=1)
+    assert resolve_version(evolved, ref="main").schema == new
+    assert resolve_version(evolved, ref="v1").schema == old
+    assert resolve_version(evolved, snapshot_id=evolved.current_snapshot_id).schema == old
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        ({"ref": "nope"}, NotFoundError),
+        ({"snapshot_id": 1}, NotFoundError),
+        ({"ref": "main", "snapshot_id": 1}, InvalidInputError),
+    ],
+)
+def test_unknown_or_double_versions_are_errors(orders: Table, version: dict[str, object], error: type) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(error):
+        orders.scan(**version)

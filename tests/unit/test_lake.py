@@ -1,0 +1,112 @@
+"""Opening lakes and creating tables."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rows import ORDERS, ids, order_rows
+
+import bergline
+from bergline import Lake, Table
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+
+
+def test_public_names_are_these() -> None:
+    assert sorted(bergline.__all__) == ["BerglineError", "Lake", "Table", "connect"]
+
+
+def test_default_lake_is_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with bergline.connect() as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", ORDERS)
+    assert (tmp_path / "lake" / "catalog.db").is_file()
+    assert table.location == f"file://{tmp_path}/lake/warehouse/db/orders"
+
+
+def test_reopened_lake_has_what_was_committed(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/my lake/catalog.db"
+    with bergline.connect(uri) as lake:
+        lake.create_namespace("db.raw")
+        lake.create_table("db.raw.orders", ORDERS).append(order_rows(1, 2))
+    with bergline.connect(uri) as lake:
+        assert lake.list_namespaces() == ["db", "db.raw"]
+        assert lake.list_tables("db.raw") == ["db.raw.orders"]
+        assert ids(lake.load_table("db.raw.orders").scan().to_arrow()) == [1, 2]
+
+
+def test_memory_lake_needs_no_disk() -> None:
+    with bergline.connect("memory:") as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        assert table.location == "memory://warehouse/db/orders"
+        assert ids(lake.load_table("db.orders").scan().to_arrow()) == [1]
+
+
+def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=tmp_path / "wh") as lake:
+        lake.create_namespace("db")
+        assert lake.create_table("db.t", ORDERS).location == f"file://{tmp_path}/wh/db/t"
+
+
+@pytest.mark.parametrize("uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x"])
+def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected a catalog like `sqlite:///path/catalog.db`"):
+        bergline.connect(uri)
+
+
+@pytest.mark.parametrize("uri", ["postgresql://x/y", "https://x", "s3://b/p", "glue://x", "file:///x"])
+def test_catalogs_that_are_not_there_yet_say_so(uri: str) -> None:
+    with pytest.raises(UnsupportedError, match="for now"):
+        bergline.connect(uri)
+
+
+@pytest.mark.parametrize("name", ["orders", "", ".orders", "db.", "db..orders"])
+def test_bad_table_names_are_refused(lake: Lake, name: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected a table name like"):
+        lake.load_table(name)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (["day(id)"], "expected date or timestamp"),
+        (["nope"], "no column `nope`"),
+        (["bucket(id)"], "expected year, month"),
+        (["region", "region"], "once, found `region` twice"),
+        (["f(g(id))"], "expected a partition term like"),
+        (["bucket(0, id)"], "above 0"),
+    ],
+)
+def test_bad_partitioning_is_refused_and_creates_nothing(lake: Lake, terms: list[str], message: str) -> None:
+    with pytest.raises((InvalidInputError, NotFoundError), match=message):
+        lake.create_table("db.t", ORDERS, partition_by=terms)
+    assert lake.list_tables("db") == []
+
+
+def test_if_not_exists_returns_what_is_there(lake: Lake, orders: Table) -> None:
+    again = lake.create_table("db.orders", pa.schema([("other", pa.int32())]), if_not_exists=True)
+    assert again.metadata.table_uuid == orders.metadata.table_uuid
+
+
+def test_properties_are_text(lake: Lake) -> None:
+    with pytest.raises(InvalidInputError, match="expected text for property `a`, found 1"):
+        lake.create_table("db.t", ORDERS, properties={"a": 1})  # type: ignore[dict-item]
+
+
+def test_other_format_versions_are_refused_clearly(lake: Lake) -> None:
+    with pytest.raises(UnsupportedError, match="expected format-version 2, found 3"):
+        lake.create_table("db.t", ORDERS, properties={"format-version": "3"})
+
+
+def test_dropped_table_keeps_its_files(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    lake.drop_table("db.orders")
+    assert not lake.table_exists("db.orders")
+    assert orders.io.exists(orders.metadata_location)
+
+
+def test_properties_are_set_and_removed(orders: Table) -> None:
+    orders.set_properties({"a": "1", "b": "2"}).set_properties(remove=["a", "nope"])
+    assert {"b": "2"}.items() <= orders.refresh().properties.items()
+    assert "a" not in orders.properties
