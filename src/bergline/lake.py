@@ -24,8 +24,8 @@ from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
 from bergline.table.table import Table
 
-DEFAULT_LAKE = "./lake"
 _SQLITE = "sqlite:///"
+DEFAULT_CATALOG = f"{_SQLITE}./lake/catalog.db"
 _PLANNED = ("postgresql:", "http:", "https:", "s3:", "glue:", "file:")
 _RESERVED_PROPERTIES = frozenset({"format-version", "uuid", "current-snapshot-id", "snapshot-count"})
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
@@ -47,7 +47,7 @@ def connect(
         busy_timeout: seconds to wait for another writer on a locked SQLite database.
     """
     if uri is None:
-        uri = f"{_SQLITE}{os.path.join(DEFAULT_LAKE, 'catalog.db')}"
+        uri = DEFAULT_CATALOG
     store: PointerStore
     if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
         path = os.path.abspath(uri[len(_SQLITE) :])

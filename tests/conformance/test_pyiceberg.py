@@ -1,6 +1,7 @@
 """PyIceberg and bergline on one catalog: each reads what the other wrote, and writes next to it."""
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -64,9 +65,8 @@ PARTITIONS = ["day(tz)", "bucket(4, id)", "truncate(3, s)", "flag", "dec"]
 
 def plain(rows: pa.Table) -> list[dict[str, Any]]:
     """Rows in one order, NaN made comparable."""
-    return [
-        {k: "NaN" if v != v else v for k, v in row.items()} for row in sorted(rows.to_pylist(), key=lambda r: r["id"])
-    ]  # noqa: PLR0124
+    by_id = sorted(rows.to_pylist(), key=lambda row: row["id"])
+    return [{k: "NaN" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()} for row in by_id]
 
 
 @pytest.mark.parametrize("partition_by", [[], PARTITIONS], ids=["unpartitioned", "partitioned"])

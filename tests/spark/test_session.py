@@ -135,7 +135,7 @@ def test_numbers_are_stored_exactly_or_not_at_all(spark: SparkSession, lake: Lak
     spark.sql("CREATE TABLE db.small (i INT, d DECIMAL(4, 2)) USING iceberg")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(Exception, match="overflow|CAST_OVERFLOW"):
+        with pytest.raises(Exception, match=r"overflow|CAST_OVERFLOW"):
             spark.sql("INSERT INTO db.small VALUES (3000000000, 1)")
         assert spark.conf.get("spark.sql.ansi.enabled") == "false"
     finally:

@@ -115,7 +115,8 @@ def test_insert_into_another_table_still_finds_what_it_reads() -> None:
 
 def test_create_table_has_columns_types_and_clauses() -> None:
     statement = analyze(
-        "CREATE TABLE IF NOT EXISTS db.orders (id BIGINT NOT NULL COMMENT 'key', price DECIMAL(10,2), tags ARRAY<STRING>, "
+        "CREATE TABLE IF NOT EXISTS db.orders (id BIGINT NOT NULL COMMENT 'key', price DECIMAL(10,2), "
+        "tags ARRAY<STRING>, "
         "who STRUCT<a: INT, b: STRING>, m MAP<STRING, INT>, ts TIMESTAMP) USING iceberg "
         "PARTITIONED BY (days(ts), bucket(4, id), price) LOCATION '/x' TBLPROPERTIES ('a'='b') COMMENT 'c'"
     )

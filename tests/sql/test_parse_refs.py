@@ -29,8 +29,8 @@ DAY, HOUR, MINUTE = 86_400_000, 3_600_000, 60_000
         ("ALTER TABLE db.orders DROP BRANCH staging;", DropRef(ORDERS, "staging", BRANCH)),
         ("ALTER TABLE db.orders DROP TAG IF EXISTS `v2-release`", DropRef(ORDERS, "v2-release", TAG, if_exists=True)),
         (
-            "ALTER TABLE db.orders CREATE BRANCH b AS OF VERSION 7 RETAIN 10 DAYS WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS",
-            CreateRef(ORDERS, "b", BRANCH, 7, Retention(2, 3 * HOUR, 10 * DAY)),
+            "ALTER TABLE t CREATE BRANCH b AS OF VERSION 7\nRETAIN 10 DAYS WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 HOURS",
+            CreateRef(("t",), "b", BRANCH, 7, Retention(2, 3 * HOUR, 10 * DAY)),
         ),
         (
             "ALTER TABLE db.orders CREATE BRANCH b WITH SNAPSHOT RETENTION 4 MINUTES",

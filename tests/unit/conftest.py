@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import parse_metadata
 

@@ -3,8 +3,9 @@
 import pickle
 import re
 
-import bergline.errors
 import pytest
+
+import bergline.errors
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,

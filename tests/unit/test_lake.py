@@ -51,7 +51,7 @@ def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x"])
 def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
-    with pytest.raises(InvalidInputError, match="expected a catalog like `sqlite:///path/catalog.db`"):
+    with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`"):
         bergline.connect(uri)
 
 

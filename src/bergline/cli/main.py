@@ -1,6 +1,7 @@
 """`bergline`: look at a lake from the terminal."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -9,20 +10,21 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from bergline.errors import BerglineError
-from bergline.lake import Lake, connect
+from bergline.errors import BerglineError, NotFoundError
+from bergline.lake import DEFAULT_CATALOG, Lake, connect
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
 
 Catalog = Annotated[str | None, typer.Option(help="Catalog to open, e.g. sqlite:///lake/catalog.db [default: ./lake]")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+_PIPE_WIDTH = 100_000
 TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 
 
 @app.command()
 def tables(catalog: Catalog = None, as_json: AsJson = False) -> None:
     """List all tables with their metadata pointers."""
-    with connect(catalog) as lake:
+    with _open(catalog) as lake:
         rows = [
             {"table": name, "pointer": lake.load_table(name).metadata_location}
             for namespace in lake.list_namespaces()
@@ -62,19 +64,30 @@ def main() -> None:
 
 
 def _inspect(catalog: str | None, table: str, metadata_table: str, *, as_json: bool) -> None:
-    lake: Lake
-    with connect(catalog) as lake:
+    with _open(catalog) as lake:
         _print(lake.load_table(table).inspect(metadata_table), as_json)
+
+
+def _open(catalog: str | None) -> Lake:
+    """A lake that exists: looking must not create one."""
+    uri = catalog or DEFAULT_CATALOG
+    path = uri.removeprefix("sqlite:///")
+    if path != uri and not Path(path).is_file():
+        raise NotFoundError(f"no lake at {uri}", kind="lake", name=uri, hints=["name one with --catalog"])
+    return connect(uri)
 
 
 def _print(rows: pa.Table, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
         return
-    shown = RichTable(*rows.column_names, box=None, pad_edge=False, header_style="bold")
+    shown = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in rows.column_names:
+        shown.add_column(name, overflow="fold")
     for row in rows.to_pylist():
         shown.add_row(*("" if value is None else _text(value) for value in row.values()))
-    Console(soft_wrap=True).print(shown)
+    # no value is ever cut: a terminal folds long ones, a pipe gets whole lines
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
 
 
 def _json_row(row: dict[str, object]) -> dict[str, object]:

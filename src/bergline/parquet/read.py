@@ -57,7 +57,7 @@ def read_file(io: FileIO, planned: PlannedFile, plan: ScanPlan) -> pa.Table:
             table = _read_columns(file, wanted, path)
     except FormatError as error:
         raise FormatError(f"{error} in {path}") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"expected a Parquet file, found {error} in {path}") from error
     if plan.filter != Always(True):
         table = table.filter(arrow_filter(plan.filter, plan.table_schema))

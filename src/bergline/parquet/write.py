@@ -153,9 +153,14 @@ class _FileInProgress:
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._output = io.create_output(location)
-        self._writer = pq.ParquetWriter(
-            self._output.stream(), arrow_schema(spec.schema), compression=spec.compression, store_schema=False
-        )
+        try:
+            with _storage_errors(location):
+                self._writer = pq.ParquetWriter(
+                    self._output.stream(), arrow_schema(spec.schema), compression=spec.compression, store_schema=False
+                )
+        except BaseException:
+            self._output.abort()
+            raise
 
     @property
     def size(self) -> int:

@@ -192,9 +192,10 @@ def test_missing_namespace_lists_near_names(lake: Lake) -> None:
 
 def test_pointer_to_a_missing_file_says_so(lake: Lake, orders: Table) -> None:
     Path(orders.metadata_location.removeprefix("file://")).unlink()
-    with bergline.connect(f"sqlite:///{Path(orders.location.removeprefix('file://')).parents[2]}/catalog.db") as again:
-        with pytest.raises(NotFoundError, match=r"table `db\.orders` points to .* which does not exist"):
-            again.load_table("db.orders")
+    database = Path(orders.location.removeprefix("file://")).parents[2] / "catalog.db"
+    message = r"table `db\.orders` points to .* which does not exist"
+    with bergline.connect(f"sqlite:///{database}") as again, pytest.raises(NotFoundError, match=message):
+        again.load_table("db.orders")
 
 
 def test_namespace_with_tables_is_not_dropped(lake: Lake, orders: Table) -> None:

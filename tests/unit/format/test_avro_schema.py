@@ -4,6 +4,7 @@ from typing import Any
 
 import fastavro
 import pytest
+
 from bergline.errors import UnsupportedError
 from bergline.format.avro_schema import MANIFEST_LIST_SCHEMA, avro_name, avro_type, manifest_schema
 from bergline.format.types import (

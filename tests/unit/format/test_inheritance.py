@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.inheritance import added_entry, assign_numbers, deleted_entry, existing_entry, inherit
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.integers import Int, Long
 from bergline.format.wire import decode_json

@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import msgspec
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.manifest import (
     DataFile,
@@ -171,7 +172,9 @@ def test_file_format_is_read_in_any_case() -> None:
 
 
 def test_partition_field_missing_in_the_file_reads_as_null() -> None:
-    data = render_manifest([ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (), 1, 1))], SCHEMA, UNPARTITIONED)
+    data = render_manifest(
+        [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (), 1, 1))], SCHEMA, UNPARTITIONED
+    )
     assert parse_manifest(data, BY_REGION, "x")[0].data_file.partition == (None,)
 
 

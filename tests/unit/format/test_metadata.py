@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.metadata import (
     MetadataLogEntry,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import parse_metadata, render_metadata
@@ -199,7 +200,7 @@ def every_value(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
 
 @pytest.mark.parametrize("wrong", [None, True, -5, 2**70, "x", [], {}, [[]], {"a": {}}], ids=repr)
 def test_wrong_value_anywhere_gives_metadata_or_our_error(document: dict[str, Any], wrong: Any) -> None:
-    read = 0
+    problems = []
     for path in every_value(document):
         changed = copy.deepcopy(document)
         target = changed
@@ -208,12 +209,12 @@ def test_wrong_value_anywhere_gives_metadata_or_our_error(document: dict[str, An
         target[path[-1]] = wrong
         try:
             render_metadata(parse(changed))
-            read += 1
         except (FormatError, UnsupportedError) as error:
-            assert "v3.json" in str(error)
-    assert read < len(every_value(document))
+            problems.append(str(error))
+    assert problems
+    assert all(text.endswith("in v3.json") for text in problems)
 
 
 def test_inconsistent_metadata_is_never_written(metadata: TableMetadata) -> None:
-    with pytest.raises(FormatError, match="last|up to 1"):
+    with pytest.raises(FormatError, match="up to 1, found 2"):
         render_metadata(msgspec.structs.replace(metadata, last_sequence_number=1))

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.schema import Schema

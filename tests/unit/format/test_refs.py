@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from bergline.errors import FormatError, InvalidInputError
 from bergline.format.refs import SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.wire import decode_json, encode_json

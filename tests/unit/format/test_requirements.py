@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import (

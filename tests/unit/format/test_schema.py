@@ -1,6 +1,7 @@
 """Schemas: finding columns, unique ids and names, fresh ids."""
 
 import pytest
+
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.schema import Schema, assign_fresh_ids
 from bergline.format.types import INT, LONG, STRING, IcebergType, ListType, MapType, NestedField, StructType

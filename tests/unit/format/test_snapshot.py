@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.snapshot import Operation, Snapshot, summarize

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from bergline.errors import InvalidInputError
 from bergline.format.transforms import (
     IDENTITY,
@@ -76,7 +77,7 @@ def test_bucket_clears_the_sign_before_the_modulo() -> None:
 
 
 def test_decimal_hash_uses_all_38_digits() -> None:
-    near = Decimal("12345678901234567890123456789012345678")
+    near = Decimal(12345678901234567890123456789012345678)
     assert hash_value(DecimalType(38, 0), near) != hash_value(DecimalType(38, 0), near + Decimal(1))
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from bergline.errors import InvalidInputError
 from bergline.format.types import (
     INT,

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, RefusedError
 from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType

@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+
 from bergline.format.value_class import ValueClass
 
 

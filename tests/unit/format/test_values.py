@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.types import (
     BINARY,

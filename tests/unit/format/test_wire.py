@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from bergline.errors import FormatError
 from bergline.format.schema import Schema
 from bergline.format.transforms import Bucket, Transform
@@ -11,7 +12,9 @@ from bergline.format.types import INT, IcebergType, ListType
 from bergline.format.wire import decode_json, describe_decode_error, encode_json
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b'["a"', b"[1,]", b"\xff", b'["\\ud800"]', b"[" * 100_000, b"{} {}", b"NaN"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b'["a"', b"[1,]", b"\xff", b'["\\ud800"]', b"[" * 100_000, b"{} {}", b"NaN"]
+)
 def test_what_is_no_json_is_a_format_error_with_its_source(data: bytes) -> None:
     with pytest.raises(FormatError, match=r"in f\.json"):
         decode_json(data, list[Any], "f.json")

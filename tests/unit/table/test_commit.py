@@ -145,9 +145,9 @@ def test_second_writer_on_a_locked_database_gets_one_clear_error(tmp_path: Path,
     with (
         bergline.connect(f"sqlite:///{tmp_path}/catalog.db", busy_timeout=0.05) as second,
         catalog.store._writing(),  # type: ignore[attr-defined]
+        pytest.raises(UnavailableError, match="is locked by another writer"),
     ):
-        with pytest.raises(UnavailableError, match="is locked by another writer"):
-            second.load_table("db.orders").append(order_rows(1))
+        second.load_table("db.orders").append(order_rows(1))
     assert files(orders, "*.*") == before
     assert orders.refresh().current_snapshot is None
 

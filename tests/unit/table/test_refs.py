@@ -1,11 +1,14 @@
 """Branches and tags as a user works with them."""
 
+from collections.abc import Callable
+
 import pytest
 from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.table.ref_changes import Retention
+from bergline.table.refs import Refs
 
 
 @pytest.fixture
@@ -156,7 +159,9 @@ def test_retention_survives_fast_forward_and_replace(table: Table) -> None:
         (lambda r: r.set_retention("v1", min_snapshots_to_keep=2), InvalidInputError, "only max-ref-age-ms on a tag"),
     ],
 )
-def test_wrong_ref_changes_are_one_error_and_change_nothing(table: Table, wrong, error, message: str) -> None:
+def test_wrong_ref_changes_are_one_error_and_change_nothing(
+    table: Table, wrong: Callable[[Refs], None], error: type[Exception], message: str
+) -> None:
     before = table.metadata_location
     with pytest.raises(error, match=message):
         wrong(table.refs)

@@ -1,0 +1,54 @@
+"""The commands: exit code, stdout, stderr."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from rows import order_rows
+
+from bergline import Table
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = "from bergline.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def test_refs_are_shown_as_a_table(tmp_path: Path, orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("staging", min_snapshots_to_keep=3)
+    done = run("refs", "db.orders", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    head = orders.metadata.current_snapshot_id
+    assert (done.returncode, done.stderr) == (0, "")
+    header, main, staging = (line.split() for line in done.stdout.splitlines())
+    assert header[:3] == ["name", "type", "snapshot_id"]
+    assert main == ["main", "BRANCH", str(head)]
+    assert staging == ["staging", "BRANCH", str(head), "3"]
+
+
+def test_json_has_exact_values_and_ids_as_text(tmp_path: Path, orders: Table) -> None:
+    orders.append(order_rows(1))
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    (snapshot,) = json.loads(run("snapshots", "db.orders", "--json", "--catalog", uri, cwd=tmp_path).stdout)
+    assert snapshot["snapshot_id"] == str(orders.metadata.current_snapshot_id)
+    assert snapshot["summary"]["total-records"] == "1"
+    (entry,) = json.loads(run("history", "db.orders", "--json", "--catalog", uri, cwd=tmp_path).stdout)
+    assert entry["is_current_ancestor"] is True
+    (table,) = json.loads(run("tables", "--json", "--catalog", uri, cwd=tmp_path).stdout)
+    assert table == {"table": "db.orders", "pointer": orders.metadata_location}
+
+
+def test_missing_table_is_one_error_with_a_hint(tmp_path: Path, orders: Table) -> None:
+    done = run("refs", "db.ordres", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: no table `db.ordres`\nhint: did you mean `db.orders`?\n"
+
+
+def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path) -> None:
+    done = run("tables", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no lake" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,110 @@
+"""The demo runs twice, its output is what the docs show, and the peers read its table."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from peers import OfficialRuntime, needs_java, pyiceberg_catalog
+from rows import ORDERS, ids
+from support_path import DEMO, ROOT
+
+import bergline
+
+pytestmark = pytest.mark.spark
+
+EXPECTED = {"main": 119_982, "staging": 119_980, "2026-q1-final": 119_980}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The demo's directory and output, after it ran twice."""
+    needs_java()
+    directory = tmp_path_factory.mktemp("demo")
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(DEMO)],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            env={k: v for k, v in os.environ.items() if k != "BERGLINE_DEMO_LAKE"},
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    return directory / "lake", done.stdout
+
+
+def masked(text: str) -> list[str]:
+    """Lines without what differs from run to run: snapshot ids (numbered as they come) and random names."""
+    seen: dict[str, str] = {}
+    text = re.sub(r"\d{15,}", lambda m: seen.setdefault(m[0], f"<id{len(seen)}>"), text)
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "<uuid>", text)
+    return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines() if line.strip()]
+
+
+def stages(text: str) -> dict[str, list[str]]:
+    return {block.split(".")[0]: masked(f"== {block}") for block in text.split("\n== ")[1:]}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_docs_show_the_demos_own_output(demo: tuple[Path, str], path: Path) -> None:
+    real = stages(demo[1])
+    assert len(real) == 10
+    for block in re.findall(r"<!-- demo -->\n```text\n(.*?)```", path.read_text(), re.DOTALL):
+        (number,) = stages(f"\n{block}")
+        assert stages(f"\n{block}")[number] == real[number]
+
+
+def test_concepts_and_guide_use_the_demos_output() -> None:
+    pages = [*(ROOT / "docs" / "concepts").glob("*.md"), ROOT / "docs" / "guides" / "write-audit-publish.md"]
+    assert len(pages) == 4
+    assert all("<!-- demo -->" in p.read_text() for p in pages)
+
+
+def test_pyiceberg_reads_main_branch_and_tag_of_the_demo(demo: tuple[Path, str]) -> None:
+    lake = demo[0]
+    catalog = pyiceberg_catalog(lake / "catalog.db", lake / "warehouse", "lake")
+    table = catalog.load_table("db.orders")
+    with bergline.connect(f"sqlite:///{lake}/catalog.db") as ours:
+        mine = ours.load_table("db.orders")
+        assert {n: r.snapshot_id for n, r in table.metadata.refs.items()} == {
+            n: r.snapshot_id for n, r in mine.metadata.refs.items()
+        }
+        for name, ref in table.metadata.refs.items():
+            rows = table.scan(snapshot_id=ref.snapshot_id).to_arrow()
+            assert rows.num_rows == EXPECTED[name]
+            expected = mine.scan(ref=name).to_arrow()
+            assert ids(rows) == ids(expected)
+            assert rows.sort_by("id").to_pylist() == expected.sort_by("id").to_pylist()
+    catalog.close()
+
+
+@pytest.mark.official
+def test_official_runtime_reads_main_branch_and_tag_of_the_demo(
+    demo: tuple[Path, str], official_runtime: OfficialRuntime
+) -> None:
+    lake = demo[0]
+    official_runtime.use_catalog(lake / "catalog.db", lake / "warehouse", "lake")
+    checksum = "count(*), sum(id), sum(amount), count(DISTINCT customer), min(ordered_at), max(ordered_at)"
+    with bergline.connect(f"sqlite:///{lake}/catalog.db") as ours:
+        mine = ours.load_table("db.orders")
+        for name, count in EXPECTED.items():
+            (theirs,) = official_runtime.sql(f"SELECT {checksum} FROM db.orders VERSION AS OF '{name}'")
+            rows = mine.scan(ref=name).to_arrow()
+            assert theirs[0] == count
+            assert theirs[1] == sum(rows.column("id").to_pylist())
+            assert theirs[2] == str(sum(rows.column("amount").to_pylist()))
+            assert theirs[3] == len(set(rows.column("customer").to_pylist()))
+
+
+def test_demo_leaves_a_table_that_is_not_its_own_alone(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/lake/catalog.db") as lake:
+        lake.create_namespace("db")
+        mine = lake.create_table("db.orders", ORDERS)
+    done = subprocess.run([sys.executable, str(DEMO)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "that the demo did not make" in done.stderr
+    assert Path(mine.metadata_location.removeprefix("file://")).exists()

@@ -1,0 +1,80 @@
+"""Docs that cannot drift: examples run, links lead somewhere, every name is documented."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support_path import ROOT
+
+import bergline.errors
+from bergline.cli.main import app
+from bergline.sql.procedures import PROCEDURES
+
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = (ROOT / "README.md").read_text()
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())
+    missing = [link for link in links if not (path.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [0, 1])
+def test_readme_example_runs(number: int, tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(examples) == 2
+    done = subprocess.run(
+        [sys.executable, "-c", examples[number]],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert ("|  2|  20.0|" if number == 0 else "click") in done.stdout
+
+
+@pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])
+def test_every_error_is_documented_with_its_code(name: str) -> None:
+    assert f"| `{name}` | `{getattr(bergline.errors, name).code}` |" in page("reference/errors.md")
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_every_procedure_is_documented_with_its_arguments(name: str) -> None:
+    arguments = ", ".join(f"`{p.name}`" for p in PROCEDURES[name].parameters)
+    assert f"| `{name}` | {arguments} |" in page("reference/statements.md")
+
+
+@pytest.mark.parametrize("name", [c.callback.__name__ for c in app.registered_commands if c.callback])
+def test_every_command_is_documented(name: str) -> None:
+    assert f"| `bergline {name}" in page("reference/cli.md")
+
+
+def test_every_property_that_the_code_reads_is_documented() -> None:
+    source = "\n".join(p.read_text() for p in (ROOT / "src").rglob("*.py"))
+    used = set(re.findall(r'"((?:commit|write|history|gc)\.[a-z.-]+)"', source))
+    assert len(used) > 10
+    documented = (
+        page("reference/properties.md")
+        .replace("`.min-wait-ms`", "`commit.status-check.min-wait-ms`")
+        .replace("`.max-wait-ms`", "`commit.status-check.max-wait-ms`")
+    )
+    assert {name for name in used if f"`{name}`" not in documented} == set()
+
+
+def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:
+    lock = (ROOT / "requirements-dev.lock").read_text()
+    assert not re.search(r"https?:|file:|@ ", lock)
+    assert all("==" in line for line in lock.splitlines() if line and not line.startswith("#"))

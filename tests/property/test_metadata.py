@@ -1,0 +1,158 @@
+"""Metadata survives its file, and updates keep it consistent."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bergline.errors import BerglineError, FormatError, UnsupportedError
+from bergline.format.metadata import (
+    MetadataLogEntry,
+    SnapshotLogEntry,
+    StatisticsFile,
+    TableMetadata,
+    check_invariants,
+)
+from bergline.format.metadata_json import parse_metadata, render_metadata
+from bergline.format.partition import parse_partition_by
+from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.schema import Schema
+from bergline.format.snapshot import Snapshot
+from bergline.format.sorting import UNSORTED
+from bergline.format.types import LONG, STRING, TIMESTAMPTZ, NestedField
+from bergline.format.updates import (
+    AddSnapshot,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    SetProperties,
+    SetSnapshotRef,
+    Update,
+    apply_updates,
+)
+
+SCHEMA = Schema(
+    fields=(
+        NestedField(1, "id", True, LONG),
+        NestedField(2, "s", False, STRING),
+        NestedField(3, "t", False, TIMESTAMPTZ),
+    ),
+    schema_id=0,
+)
+SPECS = [[], ["s"], ["bucket(16, id)"], ["month(t)", "truncate(3, s)"]]
+NOW = 1_700_000_000_000
+ids = st.integers(1, 2**63 - 1)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+positive = st.none() | st.integers(1, 2**31 - 1)
+
+
+@st.composite
+def refs_to(draw: Any, known: list[int]) -> SnapshotRef:
+    if draw(st.booleans()):
+        return SnapshotRef(draw(st.sampled_from(known)), SnapshotRefType.TAG, max_ref_age_ms=draw(positive))
+    return SnapshotRef(
+        draw(st.sampled_from(known)), SnapshotRefType.BRANCH, draw(positive), draw(positive), draw(positive)
+    )
+
+
+@st.composite
+def tables(draw: Any) -> TableMetadata:
+    known = draw(st.lists(ids, max_size=5, unique=True))
+    snapshots = tuple(
+        Snapshot(
+            snapshot_id=snapshot_id,
+            timestamp_ms=NOW + n,
+            manifest_list=draw(texts),
+            summary={"operation": "append"} | draw(st.dictionaries(texts, texts, max_size=2)),
+            parent_snapshot_id=draw(st.none() | st.sampled_from(known)),
+            sequence_number=n,
+            schema_id=draw(st.none() | st.just(0)),
+        )
+        for n, snapshot_id in enumerate(known)
+    )
+    refs: dict[str, SnapshotRef] = {}
+    current = None
+    if known:
+        refs = draw(st.dictionaries(texts.filter(lambda name: name not in {"", "main"}), refs_to(known), max_size=3))
+        current = draw(st.none() | st.sampled_from(known))
+        if current is not None:
+            refs["main"] = SnapshotRef(current, SnapshotRefType.BRANCH, draw(positive))
+    return TableMetadata(
+        format_version=2,
+        table_uuid=draw(texts),
+        location=draw(texts),
+        last_sequence_number=len(known),
+        last_updated_ms=NOW + 100,
+        last_column_id=3,
+        current_schema_id=0,
+        schemas=(SCHEMA,),
+        default_spec_id=0,
+        partition_specs=(parse_partition_by(draw(st.sampled_from(SPECS)), SCHEMA),),
+        last_partition_id=1001,
+        default_sort_order_id=0,
+        sort_orders=(UNSORTED,),
+        properties=draw(st.dictionaries(texts, texts, max_size=3)),
+        current_snapshot_id=current,
+        refs=refs,
+        snapshots=snapshots,
+        statistics=tuple(StatisticsFile(i, "p", 1, 1, ()) for i in known[:1]),
+        snapshot_log=tuple(SnapshotLogEntry(NOW + n, i) for n, i in enumerate(known)),
+        metadata_log=tuple(MetadataLogEntry(NOW, draw(texts)) for _ in known[:2]),
+    )
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_metadata_survives_its_file(metadata: TableMetadata) -> None:
+    data = render_metadata(metadata)
+    assert parse_metadata(data, "x") == metadata
+    assert render_metadata(parse_metadata(data, "x")) == data
+
+
+@settings(max_examples=60)
+@given(tables(), st.data())
+def test_damaged_file_gives_metadata_or_our_error(metadata: TableMetadata, data: st.DataObject) -> None:
+    text = bytearray(render_metadata(metadata))
+    for _ in range(data.draw(st.integers(1, 3))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    outcome: TableMetadata | BerglineError
+    try:
+        outcome = parse_metadata(bytes(text), "damaged.json")
+    except (FormatError, UnsupportedError) as error:
+        outcome = error
+    if isinstance(outcome, TableMetadata):
+        assert check_invariants(outcome) is outcome
+    else:
+        assert str(outcome).endswith("in damaged.json")
+
+
+def updates_for(metadata: TableMetadata) -> st.SearchStrategy[Update]:
+    known = [*metadata.snapshots_by_id, 1, 2]
+    names = st.sampled_from([*metadata.refs, "main", "new"])
+    kinds = st.sampled_from(list(SnapshotRefType))
+    return st.one_of(
+        st.builds(
+            lambda i, n, t: AddSnapshot(Snapshot(i, NOW + t, "m", {}, None, n)),
+            st.sampled_from(known),
+            st.integers(0, 10),
+            st.integers(-100_000, 100_000),
+        ),
+        st.builds(SetSnapshotRef, names, st.sampled_from(known), kinds, positive, positive, positive),
+        st.builds(RemoveSnapshotRef, names),
+        st.lists(st.sampled_from(known), max_size=2).map(lambda i: RemoveSnapshots(tuple(i))),
+        st.builds(SetProperties, st.dictionaries(texts, texts, max_size=2)),
+    )
+
+
+@settings(max_examples=80)
+@given(tables(), st.data())
+def test_updates_give_consistent_metadata_or_our_error(metadata: TableMetadata, data: st.DataObject) -> None:
+    updates = data.draw(st.lists(updates_for(metadata), max_size=4))
+    try:
+        after = apply_updates(metadata, updates, base_location="base.json", now_ms=NOW)
+    except BerglineError:
+        return
+    assert parse_metadata(render_metadata(after), "x") == after
+    assert after.last_updated_ms >= metadata.last_updated_ms
+    assert after.last_sequence_number >= metadata.last_sequence_number
+    assert after.metadata_log[-1] == MetadataLogEntry(metadata.last_updated_ms, "base.json")
+    assert {e.snapshot_id for e in after.snapshot_log} <= set(after.snapshots_by_id)

@@ -1,0 +1,168 @@
+"""Rows made to fit a schema, or refused with the column that does not."""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bergline.errors import InvalidInputError
+from bergline.format.schema import Schema
+from bergline.format.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from bergline.parquet.arrow_schema import arrow_schema
+from bergline.parquet.fit import fit_to_schema
+
+TWO = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "name", False, STRING)))
+MAPS = pa.array([[("a", 1)], [("b", None)], None], pa.map_(pa.string(), pa.int64()))
+
+
+def fit(array: pa.Array, type_: IcebergType, *, required: bool = False) -> list[Any]:
+    schema = Schema(fields=(NestedField(1, "c", required, type_),))
+    return fit_to_schema(pa.table({"c": array}), schema).column("c").to_pylist()
+
+
+def test_rows_of_every_type_fit_as_they_are(every_type: Schema, every_row: pa.Table) -> None:
+    fitted = fit_to_schema(every_row, every_type)
+    assert fitted.schema.equals(every_row.schema, check_metadata=True)
+    assert repr(fitted.to_pylist()) == repr(every_row.to_pylist())  # as text, where NaN is NaN
+
+
+def test_columns_are_put_in_order_and_missing_ones_are_null() -> None:
+    both = fit_to_schema(pa.table({"name": ["a"], "id": [1]}), TWO)
+    assert both.schema.equals(arrow_schema(TWO), check_metadata=True)
+    assert fit_to_schema(pa.table({"id": [1, 2]}), TWO).to_pydict() == {"id": [1, 2], "name": [None, None]}
+
+
+def test_batches_and_readers_are_rows_too() -> None:
+    table = pa.table({"id": [1, 2]})
+    expected = fit_to_schema(table, TWO)
+    assert fit_to_schema(table.to_batches()[0], TWO) == expected
+    assert fit_to_schema(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), TWO) == expected
+
+
+@pytest.mark.parametrize(
+    ("array", "type_", "expected"),
+    [
+        (pa.array([1], pa.int8()), LONG, [1]),
+        (pa.array([1], pa.int64()), INT, [1]),
+        (pa.array([1], pa.uint64()), LONG, [1]),
+        (pa.array([1.5], pa.float32()), DOUBLE, [1.5]),
+        (pa.array([Decimal("1.5")], pa.decimal256(50, 2)), DecimalType(5, 1), [Decimal("1.5")]),
+        (pa.array(["a"], pa.large_string()), STRING, ["a"]),
+        (pa.array(["a"], pa.string_view()), STRING, ["a"]),
+        (pa.array(["a", None]).dictionary_encode(), STRING, ["a", None]),
+        (pa.array([86_400_000], pa.date64()), DATE, [dt.date(1970, 1, 2)]),
+        (pa.array([1], pa.time32("s")), TIME, [dt.time(0, 0, 1)]),
+        (pa.array([1], pa.timestamp("s")), TIMESTAMP, [dt.datetime(1970, 1, 1, 0, 0, 1)]),  # noqa: DTZ001
+        (pa.array([0], pa.timestamp("ms", "Asia/Tokyo")), TIMESTAMPTZ, [dt.datetime(1970, 1, 1, tzinfo=dt.UTC)]),
+        (pa.array([[1]], pa.large_list(pa.int8())), ListType(2, LONG, False), [[1]]),
+        (pa.array([{"a": 1}, None]), StructType((NestedField(2, "a", True, INT),)), [{"a": 1}, None]),
+        (MAPS[:1], MapType(2, STRING, 3, LONG, True), [[("a", 1)]]),
+        (MAPS, MapType(2, STRING, 3, INT, False), [[("a", 1)], [("b", None)], None]),
+    ],
+    ids=str,
+)
+def test_cast_that_keeps_the_meaning_is_made(array: pa.Array, type_: IcebergType, expected: list[Any]) -> None:
+    assert fit(array, type_) == expected
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        LONG,
+        UUID,
+        FixedType(3),
+        DecimalType(5, 2),
+        TIMESTAMPTZ,
+        ListType(2, INT, True),
+        MapType(2, STRING, 3, INT, True),
+    ],
+    ids=str,
+)
+def test_column_of_nothing_fits_every_type(type_: IcebergType) -> None:
+    assert fit(pa.nulls(2), type_) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("array", "type_"),
+    [
+        (pa.array([2**40]), INT),
+        (pa.array([2**63], pa.uint64()), LONG),
+        (pa.array([Decimal("1.234")]), DecimalType(5, 2)),
+        (pa.array([Decimal(1000)]), DecimalType(3, 0)),
+        (pa.array([1], pa.timestamp("ns")), TIMESTAMP),
+        (pa.array([2**60], pa.timestamp("s")), TIMESTAMP),
+        (pa.array([0], pa.timestamp("us", "UTC")), TIMESTAMP),
+        (pa.array([0], pa.timestamp("us")), TIMESTAMPTZ),
+        (pa.array([1.5]), FLOAT),
+        (pa.array([1.0]), LONG),
+        (pa.array([1]), DOUBLE),
+        (pa.array(["1"]), LONG),
+        (pa.array([1]), STRING),
+        (pa.array([True]), INT),
+        (pa.array([b"a"]), STRING),
+        (pa.array([b"ab"], pa.binary(2)), FixedType(3)),
+        (pa.array([{"b": 1}]), StructType((NestedField(2, "a", False, INT),))),
+        (pa.array([1]), ListType(2, INT, False)),
+        (pa.array([[1]], pa.list_view(pa.int64())), ListType(2, LONG, False)),
+    ],
+    ids=str,
+)
+def test_value_that_would_change_is_refused(array: pa.Array, type_: IcebergType) -> None:
+    with pytest.raises(InvalidInputError, match="column `c`"):
+        fit(array, type_)
+
+
+POINT = StructType((NestedField(2, "x", True, INT),))
+
+
+@pytest.mark.parametrize(
+    ("array", "type_", "required"),
+    [
+        (pa.array([1, None]), LONG, True),
+        (pa.nulls(1), LONG, True),
+        (pa.array([[None]], pa.list_(pa.int64())), ListType(2, LONG, True), False),
+        (MAPS, MapType(2, STRING, 3, LONG, True), False),
+        (pa.array([{"x": None}], pa.struct([("x", pa.int32())])), POINT, False),
+        (pa.array([[{"x": None}]], pa.list_(pa.struct([("x", pa.int32())]))), ListType(3, POINT, False), False),
+    ],
+    ids=str,
+)
+def test_null_where_a_value_is_required_is_refused(array: pa.Array, type_: IcebergType, required: bool) -> None:
+    with pytest.raises(InvalidInputError, match="`c"):
+        fit(array, type_, required=required)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (pa.table({"name": ["a"]}), "required column `id`, found `name`"),
+        (pa.table({"id": [1], "nmae": ["a"]}), "columns `id`, `name`, found `nmae`"),
+        (pa.table([[1], [2]], names=["id", "id"]), "each column once"),
+        (pa.table({}), "required column `id`, found no columns"),
+        ([{"id": 1}], "expected Arrow rows"),
+    ],
+    ids=["missing", "unknown", "twice", "none", "no rows"],
+)
+def test_columns_that_do_not_fit_are_named(rows: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        fit_to_schema(rows, TWO)

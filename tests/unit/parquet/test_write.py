@@ -1,0 +1,265 @@
+"""The writer: one file per partition, rolled at the target size, gone after an abort."""
+
+import errno
+import io
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bergline.errors import InvalidInputError, StorageError
+from bergline.format.manifest import DataFile
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
+from bergline.format.schema import Schema
+from bergline.format.transforms import IDENTITY, UnknownTransform
+from bergline.format.types import DATE, DOUBLE, LONG, STRING, TIMESTAMPTZ, ListType, NestedField, StructType
+from bergline.io.memory import MemoryFileIO, MemoryOutputFile
+from bergline.parquet.write import DataFileWriter, WriteSpec, write_spec
+
+SCHEMA = Schema(
+    fields=(
+        NestedField(1, "id", True, LONG),
+        NestedField(2, "region", False, STRING),
+        NestedField(3, "at", False, TIMESTAMPTZ),
+        NestedField(4, "day", False, DATE),
+        NestedField(5, "place", False, StructType((NestedField(6, "city", False, STRING),))),
+        NestedField(7, "tags", False, ListType(8, STRING, False)),
+    )
+)
+BIG = 2**30
+
+
+class FullDisk(io.BytesIO):
+    """A stream without space."""
+
+    def write(self, _: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class FailingFileIO(MemoryFileIO):
+    """Storage whose n-th output cannot be written or closed."""
+
+    def __init__(self, *, full_output: int = 0, failing_close: int = 0) -> None:
+        super().__init__()
+        self._full_output, self._failing_close, self._count = full_output, failing_close, 0
+
+    def create_output(self, location: str) -> MemoryOutputFile:
+        self._count += 1
+        kind = FailingOutput if self._count == self._failing_close else MemoryOutputFile
+        output = kind(self, location)
+        if self._count == self._full_output:
+            output._buffer = FullDisk()
+        return output
+
+
+class FailingOutput(MemoryOutputFile):
+    """An output that becomes visible and then fails, as when a directory cannot be synced."""
+
+    def close(self) -> int:
+        super().close()
+        raise StorageError("cannot write")
+
+
+def spec(*terms: str, schema: Schema = SCHEMA, target: int = BIG) -> WriteSpec:
+    return WriteSpec(schema, parse_partition_by(terms, schema), "memory:/data", "zstd", target)
+
+
+def rows(*regions: str | None, first: int = 0) -> pa.Table:
+    return pa.table({"id": list(range(first, first + len(regions))), "region": pa.array(regions, pa.string())})
+
+
+def write(io: MemoryFileIO, write_spec: WriteSpec, *tables: pa.Table) -> list[DataFile]:
+    with DataFileWriter(io, write_spec, "w0") as writer:
+        for table in tables:
+            writer.write(table)
+        return writer.finish()
+
+
+def parquet(io: MemoryFileIO, file: DataFile) -> pq.ParquetFile:
+    return pq.ParquetFile(io.open_input(file.file_path))
+
+
+def test_file_holds_every_type_and_says_so(every_type: Schema, every_row: pa.Table) -> None:
+    io = MemoryFileIO()
+    (file,) = write(io, WriteSpec(every_type, UNPARTITIONED, "memory:/data", "zstd", BIG), every_row)
+    stored = parquet(io, file)
+    assert repr(stored.read().to_pylist()) == repr(every_row.to_pylist())  # as text, where NaN is NaN
+    assert (file.record_count, file.file_size_in_bytes) == (4, len(io.read(file.file_path)))
+    assert (file.file_format, file.partition, file.sort_order_id) == ("PARQUET", (), 0)
+    outside, inside = {*range(1, 15), 41, 42}, {43, 44, 45, 47, 49}
+    assert set(file.column_sizes or {}) == outside | inside
+    assert set(file.value_counts or {}) == set(file.null_value_counts or {}) == outside
+    assert file.nan_value_counts == {4: 1, 5: 1, 42: 0}
+
+
+def field_ids(stored: pq.ParquetFile) -> set[int]:
+    found = set()
+    for line in str(stored.schema).splitlines():
+        if "field_id=" in line:
+            found.add(int(line.split("field_id=")[1].split()[0]))
+    return found
+
+
+def test_every_level_of_the_file_carries_its_field_id(every_type: Schema, every_row: pa.Table) -> None:
+    io = MemoryFileIO()
+    (file,) = write(io, WriteSpec(every_type, UNPARTITIONED, "memory:/data", "zstd", BIG), every_row)
+    assert field_ids(parquet(io, file)) >= set(every_type.ids)
+
+
+def test_unpartitioned_rows_go_to_one_file() -> None:
+    io = MemoryFileIO()
+    (file,) = write(io, spec(), rows("eu", "us"), rows("eu", first=2))
+    assert file.file_path == "memory:/data/w0-00001.parquet"
+    assert parquet(io, file).read().column("id").to_pylist() == [0, 1, 2]
+    assert io.list("memory:/data") == [file.file_path]
+
+
+def test_each_partition_gets_its_file() -> None:
+    io = MemoryFileIO()
+    files = write(io, spec("region"), rows("eu", "us", None, "eu"), rows("a/b", "us", first=4))
+    found = {f.partition: parquet(io, f).read().column("id").to_pylist() for f in files}
+    assert found == {("eu",): [0, 3], ("us",): [1, 5], (None,): [2], ("a/b",): [4]}
+    assert {f.file_path.rsplit("/", 1)[0] for f in files} == {
+        "memory:/data/region=eu",
+        "memory:/data/region=us",
+        "memory:/data/region=null",
+        "memory:/data/region=a%2Fb",
+    }
+
+
+@pytest.mark.parametrize(
+    ("terms", "values", "expected"),
+    [
+        (
+            ["day(at)"],
+            {"at": [0, 86_400_000_000 - 1, 86_400_000_000, -1, None]},
+            {(0,): 2, (1,): 1, (-1,): 1, (None,): 1},
+        ),
+        (["month(day)"], {"day": [0, 30, 31, -1, None]}, {(0,): 2, (1,): 1, (-1,): 1, (None,): 1}),
+        (
+            ["truncate(2, region)"],
+            {"region": ["abc", "abd", "x", "", None]},
+            {("ab",): 2, ("x",): 1, ("",): 1, (None,): 1},
+        ),
+        (["truncate(10, id)"], {}, {(0,): 5}),
+        (
+            ["place.city"],
+            {"place": [{"city": "a"}, {"city": None}, None, {"city": "a"}, {"city": "b"}]},
+            {("a",): 2, (None,): 2, ("b",): 1},
+        ),
+        (
+            ["region", "truncate(2, id)"],
+            {"region": ["a", "a", "b", "a", None]},
+            {("a", 0): 2, ("b", 2): 1, ("a", 2): 1, (None, 4): 1},
+        ),
+    ],
+)
+def test_rows_are_split_by_transform(
+    terms: list[str], values: dict[str, list[Any]], expected: dict[tuple[Any, ...], int]
+) -> None:
+    types = {"at": pa.timestamp("us", "UTC"), "day": pa.date32(), "region": pa.string()}
+    columns = {k: pa.array(v, types.get(k)) for k, v in values.items()}
+    files = write(MemoryFileIO(), spec(*terms), pa.table({"id": range(5), **columns}))
+    assert {f.partition: f.record_count for f in files} == expected
+
+
+def test_rows_without_any_make_no_file() -> None:
+    io = MemoryFileIO()
+    assert write(io, spec("region"), rows()) == []
+    assert io.list("memory:/data") == []
+
+
+def test_file_is_rolled_at_the_target_size() -> None:
+    io = MemoryFileIO()
+    table = pa.table({"id": range(20_000), "region": [f"{n * 7919 % 99991:05d}" * 4 for n in range(20_000)]})
+    files = write(io, spec(target=50_000), table)
+    assert len(files) > 2
+    assert all(50_000 <= f.file_size_in_bytes < 150_000 for f in files[:-1])
+    assert [i for f in files for i in parquet(io, f).read().column("id").to_pylist()] == list(range(20_000))
+    assert len({f.file_path for f in files}) == len(files)
+
+
+def test_large_target_keeps_small_writes_in_one_file() -> None:
+    files = write(MemoryFileIO(), spec(), *(rows("eu", first=n) for n in range(50)))
+    assert [f.record_count for f in files] == [50]
+
+
+def test_error_inside_the_context_leaves_no_file() -> None:
+    io = MemoryFileIO()
+    with pytest.raises(InvalidInputError, match="`id`"):
+        write(io, spec("region", target=1), rows("eu", "us"), pa.table({"region": ["eu"]}))
+    assert io.list("memory:/data") == []
+
+
+def test_abort_after_finish_leaves_no_file() -> None:
+    io = MemoryFileIO()
+    writer = DataFileWriter(io, spec("region"), "w0")
+    writer.write(rows("eu", "us"))
+    assert len(writer.finish()) == 2
+    writer.abort()
+    writer.abort()
+    assert io.list("memory:/data") == []
+
+
+@pytest.mark.parametrize("faults", [{"full_output": 1}, {"full_output": 2}, {"failing_close": 1}, {"failing_close": 2}])
+def test_failing_storage_is_a_storage_error_and_leaves_no_file(faults: dict[str, int]) -> None:
+    io = FailingFileIO(**faults)
+    with pytest.raises(StorageError, match="cannot write"):
+        write(io, spec("region"), rows("eu", "us"))
+    assert io.list("memory:/data") == []
+
+
+def test_partition_column_inside_a_list_is_refused() -> None:
+    inside = PartitionSpec(0, (PartitionField(8, 1000, "tag", IDENTITY),))
+    with pytest.raises(InvalidInputError, match="outside lists and maps"):
+        DataFileWriter(MemoryFileIO(), WriteSpec(SCHEMA, inside, "memory:/d", "zstd", BIG), "w0")
+
+
+def test_unknown_transform_refuses_to_write() -> None:
+    unknown = PartitionSpec(0, (PartitionField(1, 1000, "z", UnknownTransform("zorder")),))
+    with pytest.raises(InvalidInputError, match="found `zorder`"):
+        write(MemoryFileIO(), WriteSpec(SCHEMA, unknown, "memory:/d", "zstd", BIG), rows("eu"))
+
+
+def test_nan_is_a_partition_of_its_own() -> None:
+    schema = Schema(fields=(NestedField(1, "d", False, DOUBLE),))
+    table = pa.table({"d": [float("nan"), 1.0, float("nan"), None]})
+    files = write(MemoryFileIO(), spec("d", schema=schema), table)
+    assert sorted((str(f.partition[0]), f.record_count) for f in files) == [("1.0", 1), ("None", 1), ("nan", 2)]
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, ("memory:/lake/orders/data", "zstd", 512 * 1024 * 1024)),
+        ({"write.data.path": "memory:/elsewhere"}, ("memory:/elsewhere", "zstd", 512 * 1024 * 1024)),
+        (
+            {"write.parquet.compression-codec": "UNCOMPRESSED", "write.target-file-size-bytes": "7"},
+            ("memory:/lake/orders/data", "none", 7),
+        ),
+    ],
+)
+def test_properties_of_the_table_are_followed(
+    metadata: TableMetadata, properties: dict[str, str], expected: tuple[str, str, int]
+) -> None:
+    found = write_spec(msgspec.structs.replace(metadata, properties=properties))
+    assert (found.data_location, found.compression, found.target_file_size) == expected
+
+
+@pytest.mark.parametrize(
+    "properties", [{"write.parquet.compression-codec": "zip"}, {"write.target-file-size-bytes": "big"}]
+)
+def test_impossible_property_is_refused(metadata: TableMetadata, properties: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError, match="found `"):
+        write_spec(msgspec.structs.replace(metadata, properties=properties))
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "none"])
+def test_codec_is_used(codec: str) -> None:
+    io = MemoryFileIO()
+    (file,) = write(io, msgspec.structs.replace(spec(), compression=codec), rows("eu"))
+    found = parquet(io, file).metadata.row_group(0).column(0).compression
+    assert found.lower() == {"none": "uncompressed"}.get(codec, codec)

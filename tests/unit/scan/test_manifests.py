@@ -1,0 +1,80 @@
+"""Manifests loaded from storage."""
+
+import msgspec
+import pytest
+
+from bergline.errors import FormatError, NotFoundError
+from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest_avro import render_manifest, render_manifest_list
+from bergline.format.metadata import TableMetadata
+from bergline.io.memory import MemoryFileIO
+from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
+
+ENTRIES = [
+    ManifestEntry(EntryStatus.ADDED, DataFile("memory:/new", "PARQUET", ("eu",), 1, 1)),
+    ManifestEntry(EntryStatus.EXISTING, DataFile("memory:/old", "PARQUET", ("eu",), 1, 1), 101, 1, 1),
+    ManifestEntry(EntryStatus.DELETED, DataFile("memory:/gone", "PARQUET", ("us",), 1, 1), 103, 2, 2),
+]
+MANIFEST = ManifestFile(
+    "memory:/m.avro",
+    1,
+    0,
+    ManifestContent.DATA,
+    103,
+    3,
+    1,
+    1,
+    1,
+    1,
+    added_rows_count=1,
+    existing_rows_count=1,
+    deleted_rows_count=1,
+)
+
+
+@pytest.fixture
+def io(metadata: TableMetadata) -> MemoryFileIO:
+    io = MemoryFileIO()
+    io.create("memory:/m.avro", render_manifest(ENTRIES, metadata.schema, metadata.spec))
+    io.create(metadata.snapshot(103).manifest_list, render_manifest_list([MANIFEST], 103, 102, 3))
+    return io
+
+
+def test_list_of_a_snapshot_is_loaded(io: MemoryFileIO, metadata: TableMetadata) -> None:
+    assert load_manifest_list(io, metadata.snapshot(103)) == [MANIFEST]
+
+
+def test_entries_have_their_numbers_filled_in(io: MemoryFileIO, metadata: TableMetadata) -> None:
+    found = load_entries(io, MANIFEST, metadata)
+    assert [(e.snapshot_id, e.sequence_number, e.file_sequence_number) for e in found] == [
+        (103, 3, 3),
+        (101, 1, 1),
+        (103, 2, 2),
+    ]
+
+
+def test_deleted_entries_are_not_live(io: MemoryFileIO, metadata: TableMetadata) -> None:
+    found = [e.data_file.file_path for e in live_entries(io, [MANIFEST], metadata)]
+    assert found == ["memory:/new", "memory:/old"]
+
+
+def test_manifest_without_live_files_is_never_opened(metadata: TableMetadata) -> None:
+    dead = msgspec.structs.replace(MANIFEST, added_files_count=0, existing_files_count=0)
+    assert list(live_entries(MemoryFileIO(), [dead], metadata)) == []
+
+
+def test_unknown_spec_is_a_format_error(io: MemoryFileIO, metadata: TableMetadata) -> None:
+    with pytest.raises(FormatError, match=r"partition spec of \[0\], found 7 for memory:/m\.avro"):
+        load_entries(io, msgspec.structs.replace(MANIFEST, partition_spec_id=7), metadata)
+
+
+def test_missing_manifest_list_is_not_found(metadata: TableMetadata) -> None:
+    with pytest.raises(NotFoundError, match=r"snap-103\.avro"):
+        load_manifest_list(MemoryFileIO(), metadata.snapshot(103))
+
+
+def test_damaged_manifest_names_its_location(metadata: TableMetadata) -> None:
+    io = MemoryFileIO()
+    io.create("memory:/m.avro", b"not avro")
+    with pytest.raises(FormatError, match=r"in memory:/m\.avro"):
+        load_entries(io, MANIFEST, metadata)
