@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bergline.expressions.metrics import may_match
@@ -121,7 +121,11 @@ def stored(table_rows: list[dict[str, Any]]) -> tuple[MemoryFileIO, DataFile]:
         return files, writer.finish()[0]
 
 
-@settings(max_examples=100, deadline=None)
+ZERO = {"i": None, "f": -0.0, "d": -0.0, "s": None, "m": None, "b": None, "st": None}
+
+
+@settings(max_examples=100)
+@example([ZERO], [IsIn("d", (0.0,)), IsIn("f", (0.0, 1.0)), Not(IsIn("d", (0.0,)))])
 @given(st.lists(rows, min_size=1, max_size=4), st.lists(predicates, min_size=1, max_size=8))
 def test_no_file_with_a_matching_row_is_pruned_and_only_matching_rows_are_read(
     table_rows: list[dict[str, Any]], filters: list[Predicate]
@@ -137,7 +141,7 @@ def test_no_file_with_a_matching_row_is_pruned_and_only_matching_rows_are_read(
         assert read_plan(files, plan).column("row").to_pylist() == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(rows, min_size=1, max_size=4), predicates, st.data())
 def test_leaving_out_metrics_only_keeps_more_files(
     table_rows: list[dict[str, Any]], predicate: Predicate, data: st.DataObject

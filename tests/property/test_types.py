@@ -31,11 +31,11 @@ def nested(children: st.SearchStrategy[IcebergType]) -> st.SearchStrategy[Iceber
     return st.one_of(
         st.builds(ListType, ids, children, st.booleans()),
         st.builds(MapType, ids, children, ids, children, st.booleans()),
-        st.lists(fields, max_size=4, unique_by=lambda f: f.name).map(lambda fs: StructType(tuple(fs))),
+        st.lists(fields, min_size=1, max_size=3, unique_by=lambda f: f.name).map(lambda fs: StructType(tuple(fs))),
     )
 
 
-types = st.recursive(primitives, nested, max_leaves=8)
+types = st.recursive(primitives, nested, max_leaves=5)
 
 
 @given(types)
@@ -43,7 +43,7 @@ def test_type_survives_its_json(type_: IcebergType) -> None:
     assert decode_json(encode_json(type_), IcebergType, "x") == type_
 
 
-@given(st.lists(types, max_size=4))
+@given(st.lists(types, max_size=3))
 def test_schema_with_fresh_ids_survives_its_json(columns: list[IcebergType]) -> None:
     struct = StructType(tuple(NestedField(n + 1, f"c{n}", False, t) for n, t in enumerate(columns)))
     fields = renumbered(struct.fields, iter(range(10_000)))

@@ -75,7 +75,9 @@ def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
             # NaN is greater than everything in Spark, and equal to nothing in Arrow
             return matches | pc.is_nan(field) if pa.types.is_floating(values.type) and op in {">", ">="} else matches
         case IsIn(column, literals):
-            field, values = _operands(column, literals, schema)
+            # isin tells the two zeros apart
+            zeros = tuple(-v for v in literals if isinstance(v, float) and v == 0)
+            field, values = _operands(column, literals + zeros, schema)
             # isin answers false for null where SQL says unknown
             return pc.if_else(pc.is_null(field), pa.scalar(None, pa.bool_()), field.isin(values))
         case IsNull(column):

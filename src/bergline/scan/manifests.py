@@ -7,7 +7,6 @@ from bergline.format.inheritance import inherit
 from bergline.format.manifest import ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest, parse_manifest_list
 from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionSpec
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 
@@ -25,7 +24,9 @@ def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) ->
             f"expected a partition spec of {sorted(metadata.specs_by_id)}, "
             f"found {manifest.partition_spec_id} for {manifest.manifest_path}"
         )
-    return list(inherit(_parse(io, manifest, spec), manifest))
+    entries = parse_manifest(io.read(manifest.manifest_path), spec, manifest.manifest_path)
+    _check_count(entries, manifest)
+    return list(inherit(entries, manifest))
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:
@@ -35,5 +36,8 @@ def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableM
             yield from (e for e in load_entries(io, manifest, metadata) if e.is_live)
 
 
-def _parse(io: FileIO, manifest: ManifestFile, spec: PartitionSpec) -> list[ManifestEntry]:
-    return parse_manifest(io.read(manifest.manifest_path), spec, manifest.manifest_path)
+def _check_count(entries: list[ManifestEntry], manifest: ManifestFile) -> None:
+    """A manifest cut off between two blocks still parses; the manifest list knows how many entries it had."""
+    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
+    if None not in counts and len(entries) != (expected := sum(c or 0 for c in counts)):
+        raise FormatError(f"expected {expected} entries, found {len(entries)} in {manifest.manifest_path}")

@@ -2,7 +2,9 @@
 
 import msgspec
 import pytest
+from rows import order_rows
 
+from bergline import Table
 from bergline.errors import FormatError, NotFoundError
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import render_manifest, render_manifest_list
@@ -78,3 +80,12 @@ def test_damaged_manifest_names_its_location(metadata: TableMetadata) -> None:
     io.create("memory:/m.avro", b"not avro")
     with pytest.raises(FormatError, match=r"in memory:/m\.avro"):
         load_entries(io, MANIFEST, metadata)
+
+
+def test_manifest_with_fewer_entries_than_its_list_says_is_refused(orders: Table) -> None:
+    orders.append(order_rows(1))
+    assert orders.current_snapshot is not None
+    (manifest,) = load_manifest_list(orders.io, orders.current_snapshot)
+    cut = msgspec.structs.replace(manifest, added_files_count=2)
+    with pytest.raises(FormatError, match="expected 2 entries, found 1 in "):
+        load_entries(orders.io, cut, orders.metadata)
