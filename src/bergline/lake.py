@@ -13,7 +13,7 @@ from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.metadata import new_metadata
 from bergline.format.partition import parse_partition_by
 from bergline.format.schema import Schema
@@ -87,10 +87,11 @@ class Lake:
         self, namespace: str | Namespace, properties: Mapping[str, str] | None = None, *, if_not_exists: bool = False
     ) -> None:
         """A new namespace such as `db` or `db.raw`."""
-        parts = parse_namespace(namespace)
-        if if_not_exists and self.catalog.namespace_exists(parts):
-            return
-        self.catalog.create_namespace(parts, dict(properties or {}))
+        try:
+            self.catalog.create_namespace(parse_namespace(namespace), dict(properties or {}))
+        except AlreadyExistsError:
+            if not if_not_exists:
+                raise
 
     def drop_namespace(self, namespace: str | Namespace) -> None:
         """Remove an empty namespace."""
@@ -120,8 +121,6 @@ class Lake:
     ) -> Table:
         """A new, empty v2 table."""
         table = parse_table_name(name)
-        if if_not_exists and self.table_exists(table):
-            return self.load_table(table)
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
         metadata = new_metadata(
             schema=iceberg,
@@ -131,7 +130,13 @@ class Lake:
             table_uuid=str(uuid4()),
             now_ms=self._timing.clock_ms(),
         )
-        return Table(self.catalog, self.catalog.create_table(table, metadata), timing=self._timing)
+        try:
+            created = self.catalog.create_table(table, metadata)
+        except AlreadyExistsError:
+            if not if_not_exists:
+                raise
+            return self.load_table(table)
+        return Table(self.catalog, created, timing=self._timing)
 
     def load_table(self, name: str | TableName) -> Table:
         """The table as it is now."""

@@ -11,7 +11,7 @@ from bergline import Table
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = "from bergline.cli.main import main; main()"
+    program = "from bergline.cli.entry import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=cwd, check=False
     )
@@ -52,3 +52,10 @@ def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no lake" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['typer'] = None; from bergline.cli.entry import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "bergline: the command line needs more parts: pip install 'bergline[cli]'\n"
