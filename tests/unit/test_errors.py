@@ -18,8 +18,8 @@ from bergline.errors import (
 )
 
 
-def all_errors(kind: type[BerglineError] = BerglineError) -> list[type[BerglineError]]:
-    return [kind, *(c for sub in kind.__subclasses__() for c in all_errors(sub))]
+def all_errors() -> list[type[BerglineError]]:
+    return [c for c in vars(bergline.errors).values() if isinstance(c, type) and issubclass(c, BerglineError)]
 
 
 def drawn_tree() -> dict[str, str | None]:
