@@ -163,3 +163,15 @@ def test_text_that_cannot_be_read_keeps_its_error_for_later() -> None:
 def test_columns_that_iceberg_lacks_are_refused(column: str) -> None:
     with pytest.raises(UnsupportedError):
         analyze(f"CREATE TABLE db.t ({column}) USING iceberg")
+
+
+def test_text_without_tokens_keeps_its_error_and_its_names() -> None:
+    statement = analyze("SELECT * FROM db.orders WHERE s = 'open")
+    assert isinstance(statement, OtherStatement)
+    assert statement.keyword == "SELECT"
+    assert ("db", "orders") in statement.tables
+    assert statement.error is not None
+
+
+def test_raw_strings_are_strings() -> None:
+    assert rewritten(r"SELECT r'\' FROM db.orders o") == r"SELECT r'\' FROM {f0} o"

@@ -4,7 +4,7 @@ import pytest
 from rows import ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.resolve import Lakes, Selector, timestamp_ms
 from bergline.sql.run import run_statement
@@ -62,11 +62,18 @@ def test_bad_arguments_are_one_error(lake: Lake, orders: Table, arguments: str, 
         run(lake, f"CALL system.fast_forward({arguments})")
 
 
-@pytest.mark.parametrize("procedure", ["system.fast_forwad", "fast_forward", "other.fast_forward"])
+@pytest.mark.parametrize("procedure", ["system.fast_forwad", "fast_forward", "lake.system.fast_forwrd"])
 def test_unknown_procedure_lists_near_names_or_the_way_to_call(lake: Lake, procedure: str) -> None:
     with pytest.raises(NotFoundError, match="no procedure") as caught:
         run(lake, f"CALL {procedure}('db.orders', 'a', 'b')")
     assert "fast_forward" in " ".join(caught.value.hints)
+
+
+def test_procedures_of_other_catalogs_are_not_ours_whatever_their_arguments(lake: Lake) -> None:
+    assert run(lake, "CALL other.system.fast_forward('a', 'b', 'c')") is None
+    assert run(lake, "CALL other.system.rewrite_data_files(table => 'x', options => map('a', 'b'))") is None
+    with pytest.raises(SqlSyntaxError, match="found `map`"):
+        run(lake, "CALL system.expire_snapshots(table => 'x', options => map('a', 'b'))")
 
 
 def test_tables_elsewhere_are_not_ours(lake: Lake) -> None:

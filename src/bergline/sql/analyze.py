@@ -1,5 +1,6 @@
 """From SQL text to what it means; text that is not ours comes back as OtherStatement with the names in it."""
 
+import re
 from itertools import pairwise
 
 import msgspec
@@ -13,17 +14,26 @@ from bergline.sql.parse_refs import parse_ref_statement
 from bergline.sql.statements import AsOf, Insert, Name, OtherStatement, Query, Statement, TableUse
 from bergline.sql.tokens import Token, TokenKind, tokenize
 
+_LOOSE_NAME = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))+")
 _READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "DROP", "("}
 
 
 def analyze(text: str) -> Statement:
-    """What the statement means; SqlSyntaxError if it is one of Iceberg's own and does not parse."""
-    tokens = tokenize(text)
+    """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables."""
+    try:
+        tokens = tokenize(text)
+    except SqlSyntaxError as error:
+        return OtherStatement(text.split(maxsplit=1)[0].upper(), _loose_names(text), error)
     keyword = tokens[0].text.upper()
     if keyword == "CALL" and (call := parse_call(text)):
         return call
-    if keyword == "ALTER" and (statement := parse_ref_statement(text)):
-        return statement
+    if keyword == "ALTER":
+        try:
+            statement = parse_ref_statement(text)
+        except SqlSyntaxError as error:
+            return OtherStatement(keyword, dotted_names(tokens), error)
+        if statement is not None:
+            return statement
     if keyword not in _READABLE:
         return OtherStatement(keyword, dotted_names(tokens))
     clauses = _time_travel_clauses(tokens)
@@ -60,6 +70,11 @@ def dotted_names(tokens: list[Token]) -> tuple[Name, ...]:
             parts = [token.value] if is_part else []
             expects_part = not is_part
     return tuple(names)
+
+
+def _loose_names(text: str) -> tuple[Name, ...]:
+    """What could be names in text that has no tokens."""
+    return tuple(tuple(part.strip("`") for part in name.split(".")) for name in _LOOSE_NAME.findall(text))
 
 
 def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[int, int, AsOf]]) -> Query:

@@ -6,16 +6,23 @@ from typing import Any
 
 from bergline.errors import InvalidInputError
 from bergline.sql.cursor import Cursor
-from bergline.sql.statements import Call, Moment
+from bergline.sql.statements import Call, Moment, Name
 from bergline.sql.tokens import TokenKind
 
 
 def parse_call(text: str) -> Call | None:
-    """The call that the text is; None if it is another kind of statement."""
+    """The call that the text is, perhaps with an error in it; None if it is another kind of statement."""
     cursor = Cursor(text)
     if not cursor.accept("CALL"):
         return None
     procedure = cursor.expect_dotted_name("a procedure like `system.fast_forward`")
+    try:
+        return _arguments(cursor, procedure)
+    except InvalidInputError as error:
+        return Call(procedure, error=error)
+
+
+def _arguments(cursor: Cursor, procedure: Name) -> Call:
     cursor.expect_symbol("(")
     positional: list[Any] = []
     named: dict[str, Any] = {}

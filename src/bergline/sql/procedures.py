@@ -29,16 +29,20 @@ class Procedure(msgspec.Struct, frozen=True):
     run: Callable[..., pa.Table]
 
 
-def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table:
-    """Carry out a procedure and return its rows."""
-    if len(call.procedure) < 2 or call.procedure[-2].lower() != "system":  # noqa: PLR2004
+def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
+    """Carry out a procedure and return its rows; None if it is another catalog's."""
+    *prefix, name = (part.lower() for part in call.procedure)
+    if prefix != ["system"] and not (prefix[1:] == ["system"] and lakes.has(call.procedure[0])):
+        if prefix or name not in PROCEDURES:
+            return None
         raise NotFoundError(
-            f"no procedure `{'.'.join(call.procedure)}`",
+            f"no procedure `{name}`",
             kind="procedure",
-            name=call.procedure[-1],
-            hints=[f"procedures are called as `CALL system.{next(iter(PROCEDURES))}(…)`"],
+            name=name,
+            hints=[f"procedures are called as `CALL system.{name}(…)`"],
         )
-    name = call.procedure[-1].lower()
+    if call.error is not None:
+        raise call.error
     procedure = PROCEDURES.get(name)
     if procedure is None:
         raise NotFoundError(f"no procedure `system.{name}`", kind="procedure", name=name, known=PROCEDURES)

@@ -48,6 +48,10 @@ class Lakes:
         self._lakes = lakes
         self.default = lakes[default]
 
+    def has(self, name: str) -> bool:
+        """Whether a lake has this name."""
+        return name in self._lakes
+
     def place(self, name: Name) -> tuple[Lake, Name] | None:
         """The lake that a table name belongs to and the name in it; None if it is not ours.
 

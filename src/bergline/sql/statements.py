@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bergline.errors import SqlSyntaxError
+from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.refs import SnapshotRefType
 from bergline.format.schema import Schema
 from bergline.table.ref_changes import Retention
@@ -51,11 +51,15 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """CALL […].system.procedure(…); values are text, numbers, booleans, Moment or tuples."""
+    """CALL […].system.procedure(…); values are text, numbers, booleans, Moment or tuples.
+
+    `error` says why the arguments could not be read: it counts only if the procedure is ours.
+    """
 
     procedure: Name
     positional: tuple[Any, ...] = ()
     named: dict[str, Any] = {}
+    error: InvalidInputError | None = None
 
 
 class CreateNamespace(msgspec.Struct, frozen=True):

@@ -41,6 +41,7 @@ _TOKEN = re.compile(
     r"""
     (?P<space>\s+ | --[^\n]*)
   | (?P<comment>/\*)
+  | (?P<raw>[rR](?:'[^']*' | "[^"]*"))
   | (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
   | (?P<quoted>`(?:[^`]|``)*`)
   | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![A-Za-z_0-9]) | \.\d+)
@@ -82,6 +83,8 @@ def _token(kind: str, match: re.Match[str]) -> Token:
     text = match.group()
     if kind == "quoted":
         return Token(TokenKind.QUOTED, text, text[1:-1].replace("``", "`"), match.start(), match.end())
+    if kind == "raw":
+        return Token(TokenKind.STRING, text, text[2:-1], match.start(), match.end())
     if kind == "string":
         quote = text[0]
         value = _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), text[1:-1].replace(quote * 2, quote))
