@@ -121,6 +121,10 @@ class Lake:
     ) -> Table:
         """A new, empty v2 table."""
         table = parse_table_name(name)
+        if not isinstance(schema, Schema | pa.Schema):
+            raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
+        if isinstance(partition_by, str):
+            raise InvalidInputError(f"expected a list of partition terms, found the text `{partition_by}`")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
         metadata = new_metadata(
             schema=iceberg,

@@ -46,6 +46,15 @@ def test_readme_example_runs(number: int, tmp_path: Path) -> None:
     assert ("|  2|  20.0|" if number == 0 else "click") in done.stdout
 
 
+def test_python_reference_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("reference/python.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "staging branch" in done.stdout
+
+
 @pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])
 def test_every_error_is_documented_with_its_code(name: str) -> None:
     assert f"| `{name}` | `{getattr(bergline.errors, name).code}` |" in page("reference/errors.md")

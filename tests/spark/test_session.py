@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException, UnsupportedOperationException
+from pyspark.errors import AnalysisException, ParseException, PySparkException, UnsupportedOperationException
 from pyspark.errors import IllegalArgumentException as SparkIllegalArgument
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
@@ -244,7 +244,13 @@ def test_rows_of_a_filtered_scan_are_filtered_on_spark_too(spark: SparkSession, 
         ),
         ("INSERT INTO db.orders (amount) VALUES (1)", InvalidInputError, SparkIllegalArgument, "required column `id`"),
         ("INSERT INTO db.orders (id, nope) VALUES (1, 2)", NotFoundError, AnalysisException, "no column `nope`"),
-        ("INSERT INTO db.orders.tag_v1 VALUES (1, 1.0, 'x')", RefusedError, SparkIllegalArgument, "time travel"),
+        ("INSERT INTO db.orders.tag_v1 VALUES (1, 1.0, 'x')", RefusedError, SparkIllegalArgument, "it is a tag"),
+        (
+            "INSERT INTO db.orders.at_timestamp_9 VALUES (1, 1.0, 'x')",
+            RefusedError,
+            SparkIllegalArgument,
+            "time travel",
+        ),
         ("INSERT INTO db.orders.branch_v1 VALUES (1, 1.0, 'x')", RefusedError, SparkIllegalArgument, "it is a tag"),
         ("INSERT INTO db.orders.branch_x VALUES (1, 1.0, 'x')", NotFoundError, SparkIllegalArgument, "no branch `x`"),
         ("INSERT INTO db.orders.refs VALUES (1, 1.0, 'x')", RefusedError, SparkIllegalArgument, "metadata tables"),
@@ -291,3 +297,87 @@ def test_missing_data_file_names_the_file(spark: SparkSession, orders: Table) ->
         spark.sql("SELECT * FROM db.orders").collect()
     with pytest.raises(NotFoundError, match="no file"):
         orders.scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("branch", "dev", [1, 2]),
+        ("tag", "v1", [1]),
+        ("versionAsOf", "v1", [1]),
+        ("snapshot-id", "the id of v1", [1]),
+        ("timestampAsOf", "2099-01-01", [1, 3]),
+    ],
+)
+def test_reader_options_choose_the_version(
+    spark: SparkSession, orders: Table, key: str, value: str, expected: list[int]
+) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    orders.append(order_rows(2), branch="dev").append(order_rows(3))
+    value = value.replace("the id of v1", str(orders.refs["v1"].snapshot_id))
+    assert sorted(r.id for r in spark.read.option(key, value).table("db.orders").collect()) == expected
+    assert sorted(r.id for r in spark.read.options(**{key: value}).table("db.orders").collect()) == expected
+
+
+def test_reader_options_that_are_not_understood_are_refused(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(UnsupportedError, match="found `brnach`"):
+        spark.read.option("brnach", "dev").table("db.orders")
+    with pytest.raises(InvalidInputError, match="one version"):
+        spark.read.option("branch", "dev").option("tag", "v1").table("db.orders")
+    with pytest.raises(NotFoundError, match="no snapshot at or before 2001-01-01"):
+        spark.read.option("timestampAsOf", "2001-01-01").table("db.orders")
+    spark.range(2).createOrReplaceTempView("numbers")
+    assert spark.read.option("anything", "goes").table("numbers").count() == 2
+
+
+def test_dataframe_writes_raise_what_spark_users_catch(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    frame = spark.createDataFrame([(1,)], "id long")
+    for wrong in ("", None, "v1"):
+        with pytest.raises(SparkIllegalArgument):
+            frame.writeTo("db.orders").option("branch", wrong).append()
+    with pytest.raises(UnsupportedOperationException, match="found `brnch`"):
+        frame.writeTo("db.orders").option("brnch", "x")
+    with pytest.raises(AnalysisException, match="no column `x`"):
+        frame.toDF("x").writeTo("db.orders").append()
+    with pytest.raises(AnalysisException, match=r"no table `db\.new`"):
+        frame.writeTo("db.new").append()
+    assert set(orders.refresh().refs) == {"main", "v1"}
+    assert len(orders.metadata.snapshots) == 1
+
+
+def test_columns_that_differ_only_in_case_are_refused_in_sql(spark: SparkSession, lake: Lake) -> None:
+    with pytest.raises(InvalidInputError, match="found `id` and `ID`"):
+        spark.sql("CREATE TABLE db.t (id INT, ID INT) USING iceberg")
+    assert lake.list_tables("db") == []
+
+
+def test_lake_in_memory_is_refused_by_attach(spark: SparkSession) -> None:
+    with bergline.connect("memory:") as lake, pytest.raises(UnsupportedError, match="found them in memory"):
+        bergline.spark.attach(spark, lake, name="mem")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELEC * FROM db.orders", "PARSE_SYNTAX_ERROR"),
+        ("INSRT INTO db.orders VALUES (1)", "PARSE_SYNTAX_ERROR"),
+        ("ALTER TABLE db.orders CRAETE BRANCH x", r"cannot run ALTER TABLE … CRAETE with `db\.orders` yet"),
+        ("CREATE TABLE db.t AS SELECT * FROM db.orders", "cannot run CREATE TABLE … AS SELECT"),
+        ("CREATE TEMP VIEW v AS SELECT * FROM db.orders", r"cannot run CREATE VIEW with `db\.orders` yet"),
+        ("CREATE TABLE db.t (id INT) CLUSTERED BY (id) INTO 4 BUCKETS", "cannot create `db.t` with"),
+        ("CALL nosuch.system.fast_forward('db.orders', 'zz', 'main')", "does not support procedures"),
+        ("ALTER TABLE db.orders CREATE BRANCH b-1", "back-quotes around the name"),
+        ("SELECT * FROM db.orders VERSION AS OF dev", "expected a literal after AS OF"),
+    ],
+)
+def test_mistyped_and_unsupported_statements_say_what_is_wrong(
+    spark: SparkSession, orders: Table, statement: str, message: str
+) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(PySparkException, match=message):
+        spark.sql(statement)
+    assert set(orders.refresh().refs) == {"main"}

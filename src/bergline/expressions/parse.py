@@ -45,12 +45,12 @@ def parse_predicate(text: str) -> Predicate:
     except sqlglot.errors.ParseError as error:
         place = error.errors[0] if error.errors else {}
         raise SqlSyntaxError(
-            f"cannot read the filter `{text}`: {place.get('description', error)}",
+            f"cannot read the filter `{text}` near `{place.get('highlight') or text}`",
             line=place.get("line") or 1,
             column=place.get("col") or 1,
         ) from error
     except sqlglot.errors.SqlglotError as error:
-        raise SqlSyntaxError(f"cannot read the filter `{text}`: {error}", line=1, column=1) from error
+        raise SqlSyntaxError(f"cannot read the filter `{text}`", line=1, column=1) from error
     except RecursionError as error:
         raise UnsupportedError(f"expected a filter of fewer terms, found {len(text)} characters of them") from error
 
@@ -78,7 +78,8 @@ def _predicate(tree: Any, text: str) -> Predicate:
     if op := _COMPARISONS.get(type(tree)):
         if isinstance(tree.left, exp.Column):
             return Comparison(_column(tree.left, text), op, _literal(tree.right, text))
-        return Comparison(_column(tree.right, text), _MIRRORED[op], _literal(tree.left, text))
+        if isinstance(tree.right, exp.Column):
+            return Comparison(_column(tree.right, text), _MIRRORED[op], _literal(tree.left, text))
     raise UnsupportedError(
         f"expected comparisons of columns with literals, found `{_sql(tree)}` in the filter `{text}`",
         hints=["=, !=, <, <=, >, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR and NOT are understood"],

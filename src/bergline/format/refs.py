@@ -48,5 +48,7 @@ class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
 
 def check_ref_name(name: str) -> None:
     """Refuse names that are empty or longer than 255 characters."""
+    if not isinstance(name, str):
+        raise InvalidInputError(f"expected the name of a branch or tag, found {name!r}")
     if not 0 < len(name) <= _MAX_NAME_LENGTH:
         raise InvalidInputError(f"expected a ref name of 1 to {_MAX_NAME_LENGTH} characters, found {len(name)}")

@@ -58,7 +58,9 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
         try:
             column = pc.cast(column, target, safe=True)
         except pa.ArrowInvalid as error:
-            raise InvalidInputError(f"expected `{field.type}` in column `{field.name}`, found {error}") from error
+            raise InvalidInputError(
+                f"expected values that fit `{field.type}`, found others in column `{field.name}`: {error}"
+            ) from error
     _check_required(column, field, field.name)
     return column
 

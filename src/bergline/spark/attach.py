@@ -14,9 +14,11 @@ from typing import Any
 from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.io.locations import scheme_of
 from bergline.lake import Lake
-from bergline.spark.errors import spark_error
+from bergline.spark.errors import spark_errors
 from bergline.spark.session import LakeSession
 from bergline.spark.writer import LakeWriter
 
@@ -36,6 +38,7 @@ class _Attached:
         self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
 
 
+_OPTIONS = "_bergline_options"
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
 _ORIGINALS: dict[tuple[type, str], Callable[..., Any]] = {}
@@ -47,6 +50,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
     """
     _check_classic(spark)
+    _check_reachable(lake)
     lake_name = name or lake.name
     with _LOCK:
         attached = _SESSIONS.get(_session_id(spark)) or _Attached(spark)
@@ -85,6 +89,8 @@ def _patch_classes() -> None:
         return
     _patch(SparkSession, "sql", _sql)
     _patch(SparkSession, "table", _table)
+    _patch(DataFrameReader, "option", _reader_option)
+    _patch(DataFrameReader, "options", _reader_options)
     _patch(DataFrameReader, "table", _reader_table)
     _patch(ClassicDataFrame, "writeTo", _write_to)
 
@@ -98,11 +104,8 @@ def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
         session = _lake_session(self if isinstance(self, SparkSession) else _session_of(self))
         if session is None:
             return original(self, *args, **kwargs)
-        try:
+        with spark_errors():
             return replacement(session, original, self, *args, **kwargs)
-        except BerglineError as error:
-            # the twin replaces our error; its cause and traceback stay
-            raise spark_error(error) from error.__cause__
 
     setattr(owner, method, patched)
 
@@ -116,13 +119,27 @@ def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: 
     return original(spark, tableName) if frame is None else frame
 
 
+def _reader_option(_: LakeSession, original: Any, reader: DataFrameReader, key: str, value: Any) -> Any:
+    reader.__dict__.setdefault(_OPTIONS, {})[key] = value
+    return original(reader, key, value)
+
+
+def _reader_options(_: LakeSession, original: Any, reader: DataFrameReader, **options: Any) -> Any:
+    reader.__dict__.setdefault(_OPTIONS, {}).update(options)
+    return original(reader, **options)
+
+
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName)
+    frame = session.table(tableName, reader.__dict__.get(_OPTIONS, {}))
     return original(reader, tableName) if frame is None else frame
 
 
 def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, table: str) -> Any:
-    target = session.resolve_write(table)
+    try:
+        target = session.resolve_write(table)
+    except NotFoundError as error:
+        hints = [*error.hints, "writeTo needs a table that exists: make it with CREATE TABLE"]
+        raise NotFoundError(str(error), kind=error.kind, name=error.name, hints=hints) from error
     return original(frame, table) if target is None else LakeWriter(session, frame, target)
 
 
@@ -147,6 +164,16 @@ def _check_classic(spark: SparkSession) -> None:
         raise UnsupportedError(
             f"expected a classic SparkSession, found {type(spark).__module__}.{type(spark).__name__}",
             hints=["Spark Connect is on its way"],
+        )
+
+
+def _check_reachable(lake: Lake) -> None:
+    """Executors are other processes: they cannot reach files in this one's memory."""
+    location = lake.catalog.default_location(TableName(("any",), "table"))
+    if scheme_of(location) == "memory":
+        raise UnsupportedError(
+            f"expected a lake whose files Spark can reach, found them in memory at {location}",
+            hints=["connect to sqlite:///path/catalog.db, or give a warehouse on disk"],
         )
 
 

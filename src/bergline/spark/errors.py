@@ -1,5 +1,8 @@
 """Our errors as Spark users catch them: also instances of PySpark's matching class."""
 
+import contextlib
+from collections.abc import Iterator
+
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
@@ -20,6 +23,15 @@ from bergline.errors import (
 
 _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
 _VERSION_KINDS = {"ref", "snapshot"}
+
+
+@contextlib.contextmanager
+def spark_errors() -> Iterator[None]:
+    """Raise our errors in here as Spark users catch them; cause and traceback stay."""
+    try:
+        yield
+    except BerglineError as error:
+        raise spark_error(error) from error.__cause__
 
 
 def spark_error(error: BerglineError) -> BerglineError:

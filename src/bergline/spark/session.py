@@ -1,7 +1,7 @@
 """What an attached session does with a statement, a table name or a write: ours here, the rest on to Spark."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from bergline.spark.read import read
 from bergline.spark.write import write_files
 from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
-from bergline.sql.resolve import Lakes, Target, with_as_of
+from bergline.sql.resolve import Lakes, Target, with_as_of, with_options
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.statements import Insert, Name, OtherStatement, Query
@@ -54,10 +54,13 @@ class LakeSession:
                     return self._frame(rows)
         return self._run_sql(text, args, **frames)
 
-    def table(self, name: str) -> DataFrame | None:
-        """A table by name; None if it is not ours."""
+    def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
+        """A table by name, at the version that reader options say; None if it is not ours."""
         target = self._resolve_text(name)
-        return None if target is None else self._read(target)
+        if target is None:
+            return None
+        selector = with_options(target.selector, options or {}, self._time_zone)
+        return self._read(Target(target.table, selector))
 
     def resolve_write(self, name: str) -> Target | None:
         """The table that a DataFrame write names; None if it is not ours."""
@@ -133,9 +136,11 @@ class LakeSession:
     def _write_branch(self, target: Target, option: str | None) -> str:
         """The branch that a write goes to; tags, snapshots, moments and metadata tables refuse writes."""
         table, selector = target.table, target.selector
+        if selector.ref is not None and selector.ref in table.refs:
+            table.check_branch(selector.ref)
         if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
             raise RefusedError(f"cannot write to `{table.name}` with time travel or to its metadata tables")
-        if option and selector.branch and option != selector.branch:
+        if option is not None and selector.branch and option != selector.branch:
             raise InvalidInputError(f"expected one branch, found `{selector.branch}` and the option `{option}`")
         if selector.branch and selector.branch != MAIN and selector.branch not in table.refs:
             raise NotFoundError(
@@ -144,7 +149,7 @@ class LakeSession:
                 name=selector.branch,
                 known=table.refs,
             )
-        branch = option or selector.branch or self._wap_branch(table) or MAIN
+        branch = selector.branch or self._wap_branch(table) or MAIN if option is None else option
         table.check_branch(branch)
         return branch
 
@@ -161,8 +166,8 @@ class LakeSession:
                 if statement.error is not None:
                     raise statement.error
                 raise UnsupportedError(
-                    f"cannot run {statement.keyword} on `{'.'.join(name)}` yet",
-                    hints=["bergline runs SELECT, INSERT, CREATE TABLE, DROP TABLE, branches, tags and CALL so far"],
+                    f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
+                    hints=["docs/reference/statements.md lists what runs on lake tables"],
                 )
 
     def _names_table(self, name: Name) -> bool:

@@ -5,6 +5,8 @@ from typing import Any, NoReturn
 from pyspark.sql import DataFrame
 
 from bergline.errors import UnsupportedError
+from bergline.format.refs import check_ref_name
+from bergline.spark.errors import spark_errors
 from bergline.spark.session import LakeSession
 from bergline.sql.resolve import Target
 
@@ -20,9 +22,11 @@ class LakeWriter:
 
     def option(self, key: str, value: Any) -> "LakeWriter":
         """Set `branch`; other options are refused rather than ignored."""
-        if key.lower() != "branch":
-            raise UnsupportedError(f"expected the option `branch`, found `{key}`")
-        self._branch = str(value)
+        with spark_errors():
+            if key.lower() != "branch":
+                raise UnsupportedError(f"expected the option `branch`, found `{key}`")
+            check_ref_name(value)
+        self._branch = value
         return self
 
     def options(self, **options: Any) -> "LakeWriter":
@@ -33,13 +37,16 @@ class LakeWriter:
 
     def append(self) -> None:
         """Add the rows, by column name."""
-        self._session.append(self._frame, self._target, self._branch)
+        with spark_errors():
+            self._session.append(self._frame, self._target, self._branch)
 
     def overwritePartitions(self) -> None:  # noqa: N802  (Spark's name)
         """Replace the partitions that the rows are in."""
-        self._session.overwrite_partitions(self._frame, self._target, self._branch)
+        with spark_errors():
+            self._session.overwrite_partitions(self._frame, self._target, self._branch)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise UnsupportedError(f"cannot run writeTo(…).{name} on lake tables yet: append and overwritePartitions work")
+        with spark_errors():
+            raise UnsupportedError(f"cannot run writeTo(…).{name} on lake tables yet: append, overwritePartitions work")

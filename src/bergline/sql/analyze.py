@@ -1,6 +1,9 @@
 """From SQL text to what it means; text that is not ours comes back as OtherStatement with the names in it."""
 
+import contextlib
+import logging
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 import msgspec
@@ -8,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from bergline.errors import SqlSyntaxError
+from bergline.sql.cursor import Cursor
 from bergline.sql.parse_call import parse_call
 from bergline.sql.parse_ddl import create_statement, drop_statement
 from bergline.sql.parse_refs import parse_ref_statement
@@ -16,6 +20,28 @@ from bergline.sql.tokens import Token, TokenKind, tokenize
 
 _LOOSE_NAME = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))+")
 _READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "DROP", "("}
+# what Spark could run on a table of its own; other words are mistakes, and Spark says so
+_OTHER = {
+    "ALTER",
+    "ANALYZE",
+    "CACHE",
+    "COMMENT",
+    "DELETE",
+    "DESC",
+    "DESCRIBE",
+    "EXPLAIN",
+    "LOAD",
+    "MERGE",
+    "MSCK",
+    "REFRESH",
+    "REPAIR",
+    "REPLACE",
+    "SHOW",
+    "TRUNCATE",
+    "UNCACHE",
+    "UPDATE",
+    "USE",
+}
 
 
 def analyze(text: str) -> Statement:
@@ -35,10 +61,12 @@ def analyze(text: str) -> Statement:
         if statement is not None:
             return statement
     if keyword not in _READABLE:
-        return OtherStatement(keyword, dotted_names(tokens))
+        names = dotted_names(tokens) if keyword in _OTHER else ()
+        return OtherStatement(_describe_alter(text) if keyword == "ALTER" else keyword, names)
     clauses = _time_travel_clauses(tokens)
     try:
-        tree = sqlglot.parse_one(_blank(text, [(start, end) for start, end, _ in clauses]), dialect="spark")
+        with _without_sqlglots_log():
+            tree = sqlglot.parse_one(_blank(text, [(start, end) for start, end, _ in clauses]), dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         return OtherStatement(keyword, dotted_names(tokens), _syntax_error(error))
     match tree:
@@ -47,10 +75,21 @@ def analyze(text: str) -> Statement:
         case exp.Insert():
             return _insert(text, tree, tokens, clauses)
         case exp.Create():
-            return create_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
+            made = "TABLE … AS SELECT" if str(tree.args.get("kind")).upper() == "TABLE" else tree.args.get("kind")
+            return create_statement(tree) or OtherStatement(f"CREATE {made}", dotted_names(tokens))
         case exp.Drop():
             return drop_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
     return OtherStatement(keyword, dotted_names(tokens))
+
+
+def _describe_alter(text: str) -> str:
+    """The words that say what the statement does, for the message that we do not run it."""
+    cursor = Cursor(text)
+    words = [cursor.advance().text.upper(), cursor.advance().text.upper()]
+    with contextlib.suppress(SqlSyntaxError):
+        cursor.expect_dotted_name("a name")
+        words += ["…", cursor.token.text.upper()]
+    return " ".join(words)
 
 
 def dotted_names(tokens: list[Token]) -> tuple[Name, ...]:
@@ -150,6 +189,17 @@ def _time_travel_clauses(tokens: list[Token]) -> list[tuple[int, int, AsOf]]:
         elif literal.kind is TokenKind.NUMBER and literal.text.isdigit():
             clauses.append((start, literal.end, AsOf(kind, int(literal.text))))  # type: ignore[arg-type]
     return clauses
+
+
+@contextlib.contextmanager
+def _without_sqlglots_log() -> Iterator[None]:
+    """Text that sqlglot does not know goes to Spark, so its warnings would only confuse."""
+    log = logging.getLogger("sqlglot")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _blank(text: str, spans: list[tuple[int, int]]) -> str:

@@ -38,6 +38,8 @@ _TYPES = {
     exp.DataType.Type.DOUBLE: DOUBLE,
     exp.DataType.Type.DATE: DATE,
     exp.DataType.Type.TEXT: STRING,
+    exp.DataType.Type.VARCHAR: STRING,
+    exp.DataType.Type.CHAR: STRING,
     exp.DataType.Type.BINARY: BINARY,
     exp.DataType.Type.TIMESTAMP: TIMESTAMPTZ,
     exp.DataType.Type.TIMESTAMPTZ: TIMESTAMPTZ,
@@ -87,7 +89,7 @@ def _with_properties(table: Name, schema: Schema, clauses: list[Any], *, if_not_
                 properties["comment"] = clause.name
             case exp.PartitionedByProperty():
                 partition_by = tuple(e.sql(dialect="spark") for e in clause.this.expressions)
-            case exp.Property():
+            case exp.Property() if type(clause) is exp.Property:
                 properties[clause.name] = clause.args["value"].name
             case _:
                 raise UnsupportedError(f"cannot create `{'.'.join(table)}` with `{clause.sql(dialect='spark')}` yet")

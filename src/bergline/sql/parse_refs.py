@@ -72,13 +72,16 @@ def _retention(cursor: Cursor, kind: SnapshotRefType) -> Retention:
     if is_branch and cursor.accept("WITH"):
         cursor.expect("SNAPSHOT", "RETENTION")
         number = cursor.expect_whole_number()
-        if cursor.accept("SNAPSHOTS"):
+        if least is None and cursor.accept("SNAPSHOTS"):
             least = number
             if cursor.token.kind is TokenKind.NUMBER:
                 max_snapshot_age_ms = cursor.expect_whole_number() * _unit(cursor)
         else:
-            max_snapshot_age_ms = number * _unit(cursor, "`SNAPSHOTS`")
-    cursor.expect_end("`AS OF VERSION`", "`RETAIN`", *(["`WITH SNAPSHOT RETENTION`"] if is_branch else []))
+            max_snapshot_age_ms = number * _unit(cursor, "`SNAPSHOTS`" if least is None else None)
+    options = ["`AS OF VERSION`", "`RETAIN`", *(["`WITH SNAPSHOT RETENTION`"] if is_branch else [])]
+    if cursor.token.kind is TokenKind.SYMBOL:
+        options.append("back-quotes around the name")
+    cursor.expect_end(*options)
     return Retention(least, max_snapshot_age_ms, max_ref_age_ms)
 
 

@@ -45,7 +45,13 @@ def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
         raise call.error
     procedure = PROCEDURES.get(name)
     if procedure is None:
-        raise NotFoundError(f"no procedure `system.{name}`", kind="procedure", name=name, known=PROCEDURES)
+        raise NotFoundError(
+            f"no procedure `system.{name}`",
+            kind="procedure",
+            name=name,
+            known=PROCEDURES,
+            hints=[f"there are {', '.join(PROCEDURES)}"],
+        )
     arguments = _bind(name, procedure, call)
     values = {
         p.name: _convert(name, p, arguments[p.name], time_zone) for p in procedure.parameters if p.name in arguments

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Mapping
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -17,6 +18,9 @@ from bergline.table.metadata_tables import METADATA_TABLES
 from bergline.table.table import Table
 
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
+
+
+READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf")
 
 
 class Selector(msgspec.Struct, frozen=True):
@@ -111,7 +115,11 @@ def parse_selector(part: str, table: Table) -> Selector:
     match = _SELECTOR.fullmatch(part)
     if match is None:
         raise NotFoundError(
-            f"no metadata table `{part}` of `{table.name}`", kind="metadata table", name=part, known=METADATA_TABLES
+            f"no metadata table `{part}` of `{table.name}`",
+            kind="metadata table",
+            name=part,
+            known=METADATA_TABLES,
+            hints=[f"there are {', '.join(METADATA_TABLES)}, branch_x, tag_x, snapshot_id_N and at_timestamp_MS"],
         )
     kind, value = match["kind"], match["value"]
     if kind == "branch":
@@ -130,12 +138,43 @@ def with_as_of(selector: Selector, as_of: AsOf | None, time_zone: str) -> Select
     if selector.names_a_version:
         raise InvalidInputError("expected one version, found a selector in the name and a time travel clause")
     if as_of.value is None:
-        raise UnsupportedError("expected a literal after AS OF, found an expression")
+        raise UnsupportedError(
+            "expected a literal after AS OF, found an expression",
+            hints=["put the name of a branch or tag, or a time, in single quotes"],
+        )
     if as_of.kind == "timestamp":
         return msgspec.structs.replace(selector, as_of_ms=timestamp_ms(as_of.value, time_zone))
     if isinstance(as_of.value, int) or as_of.value.isdigit():
         return msgspec.structs.replace(selector, snapshot_id=int(as_of.value))
     return msgspec.structs.replace(selector, ref=as_of.value)
+
+
+def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str) -> Selector:
+    """The selector with a reader's options; what is not understood is refused rather than ignored."""
+    chosen: dict[str, Any] = {}
+    for key, value in options.items():
+        match key.lower():
+            case "branch" | "tag":
+                chosen["ref"] = str(value)
+            case "snapshot-id":
+                chosen["snapshot_id"] = _whole_number(key, value)
+            case "as-of-timestamp":
+                chosen["as_of_ms"] = _whole_number(key, value)
+            case "versionasof":
+                chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("version", str(value)), time_zone))
+            case "timestampasof":
+                chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("timestamp", str(value)), time_zone))
+            case _:
+                raise UnsupportedError(f"expected one of the options {', '.join(READ_OPTIONS)}, found `{key}`")
+    if len(options) > 1 or (options and selector.names_a_version):
+        raise InvalidInputError(f"expected one version, found {', '.join(f'`{key}`' for key in options)}")
+    return msgspec.structs.replace(selector, **{k: v for k, v in chosen.items() if v is not None})
+
+
+def _whole_number(key: str, value: Any) -> int:
+    if not str(value).isdigit():
+        raise InvalidInputError(f"expected a whole number for option `{key}`, found `{value}`")
+    return int(value)
 
 
 def timestamp_ms(value: int | str, time_zone: str) -> int:

@@ -5,6 +5,7 @@ import pyarrow as pa
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.refs import SnapshotRefType
+from bergline.format.schema import Schema
 from bergline.sql.procedures import run_call
 from bergline.sql.resolve import Lakes, Selector
 from bergline.sql.statements import (
@@ -48,6 +49,7 @@ def _create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
     if placed is None or statement.provider not in {None, "iceberg"}:
         return None
     lake, name = placed
+    _check_distinct_names(statement.schema)
     lake.create_table(
         _table_name(name),
         statement.schema,
@@ -57,6 +59,16 @@ def _create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
         if_not_exists=statement.if_not_exists,
     )
     return NO_ROWS
+
+
+def _check_distinct_names(schema: Schema) -> None:
+    """SQL does not tell upper from lower case in column names, so a table made by SQL must not need it."""
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        if seen.setdefault(name.casefold(), name) != name:
+            raise InvalidInputError(
+                f"expected column names that differ in more than case, found `{seen[name.casefold()]}` and `{name}`"
+            )
 
 
 def _drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:

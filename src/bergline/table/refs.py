@@ -118,4 +118,5 @@ def _creation(
 
 
 def _snapshot_at(base: TableMetadata, at: int | str | None) -> int | None:
+    """The snapshot of an id or a ref."""
     return base.ref(at).snapshot_id if isinstance(at, str) else at

@@ -31,8 +31,9 @@ class ExpiryPlan(msgspec.Struct, frozen=True):
 
 def plan_expiry(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> ExpiryPlan:
     """Keep what any live ref protects; of the rest, remove what is old enough or named."""
-    if metadata.properties.get("gc.enabled", "true").lower() == "false":
-        raise RefusedError("cannot expire snapshots: `gc.enabled` is false, other tables may share the files")
+    gc_enabled = metadata.properties.get("gc.enabled", "true").lower()
+    if gc_enabled != "true":  # a misspelt value too: nothing is deleted by mistake
+        raise RefusedError(f"cannot expire snapshots: `gc.enabled` is {gc_enabled}, other tables may share the files")
     if wish.retain_last is not None and wish.retain_last < 1:
         raise InvalidInputError(f"expected retain_last of at least 1, found {wish.retain_last}")
     older_than_ms = wish.older_than_ms

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from bergline.errors import InvalidInputError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.metadata import TableMetadata
@@ -28,6 +29,8 @@ class TableScan:
         self._metadata = metadata
         self.version = version
         self._filter = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter or ALWAYS_TRUE
+        if isinstance(columns, str):
+            raise InvalidInputError(f"expected a list of columns, found the text `{columns}`")
         self._columns = version.schema if columns is None else version.schema.select(columns)
 
     def plan(self) -> ScanPlan:

@@ -13,7 +13,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
-from bergline.format.refs import MAIN
+from bergline.format.refs import MAIN, check_ref_name
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
 from bergline.format.updates import RemoveProperties, SetProperties
@@ -105,6 +105,7 @@ class Table:
 
     def check_branch(self, branch: str) -> None:
         """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
+        check_ref_name(branch)
         check_writable(self.metadata.refs.get(branch), branch)
 
     def append(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> "Table":
@@ -214,6 +215,8 @@ class Table:
 
 
 def _millis(moment: dt.datetime) -> int:
+    if not isinstance(moment, dt.datetime):
+        raise InvalidInputError(f"expected a datetime with a time zone, found {moment!r}")
     if moment.tzinfo is None:
         raise InvalidInputError(f"expected a time with a time zone, found {moment.isoformat()}")
     return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

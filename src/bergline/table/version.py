@@ -1,10 +1,12 @@
 """Which state of a table a read means: a branch, a tag, a snapshot or a moment."""
 
+import datetime as dt
+
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
+from bergline.format.refs import MAIN, check_ref_name
 from bergline.format.schema import Schema
 
 
@@ -25,6 +27,8 @@ def resolve_version(
     """At most one of the three; none means `main`. Branches read with the table's schema, the rest with their own."""
     if sum(x is not None for x in (ref, snapshot_id, as_of_ms)) > 1:
         raise InvalidInputError("expected one of ref, snapshot_id and as_of, found several")
+    if ref is not None:
+        check_ref_name(ref)
     if snapshot_id is not None:
         return _at_snapshot(metadata, snapshot_id)
     if as_of_ms is not None:
@@ -46,5 +50,16 @@ def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
     """What `main` was at that time; the log may be out of order by a minute, so look for the latest."""
     before = [e for e in metadata.snapshot_log if e.timestamp_ms <= as_of_ms]
     if not before:
-        raise NotFoundError(f"no snapshot at or before {as_of_ms} ms", kind="snapshot", name=str(as_of_ms))
+        first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)
+        raise NotFoundError(
+            f"no snapshot at or before {_readable(as_of_ms)}",
+            kind="snapshot",
+            name=str(as_of_ms),
+            hints=["the table has no history yet" if first is None else f"its history begins at {_readable(first)}"],
+        )
     return max(before, key=lambda e: e.timestamp_ms).snapshot_id
+
+
+def _readable(milliseconds: int) -> str:
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=milliseconds)
+    return moment.isoformat(sep=" ", timespec="milliseconds")
