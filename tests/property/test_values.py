@@ -114,7 +114,7 @@ def test_bucket_is_below_its_count(type_: IcebergType, data: st.DataObject, coun
     assert 0 <= Bucket(count).apply(type_, value) < count
 
 
-@given(longs, st.integers(1, 1000))
+@given(st.integers(-(2**63) + 1000, 2**63 - 1), st.integers(1, 1000))
 def test_truncate_goes_down_by_less_than_its_width(value: int, width: int) -> None:
     truncated = Truncate(width).apply(LONG, value)
     assert truncated % width == 0

@@ -112,6 +112,13 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The head of `main`."""
         return self.head(MAIN)
 
+    def schema_for(self, spec: PartitionSpec) -> Schema:
+        """The current schema, or one that still has the source columns of an older spec."""
+        for schema in (self.schema, *reversed(self.schemas)):
+            if all(f.source_id in schema.ids for f in spec.fields):
+                return schema
+        raise FormatError(f"expected the source columns of partition spec {spec.spec_id}, found none in any schema")
+
     def schema_by_id(self, schema_id: int) -> Schema:
         """A schema of the table's history."""
         for schema in self.schemas:

@@ -42,6 +42,9 @@ class Schema(
                 )
             ids[field.id] = name
         check_unique_names(self.fields)
+        if len(self.names) != len(ids):
+            twice = next(n for i, n in ids.items() if self.names[n].id != i)
+            raise InvalidInputError(f"expected unique column names, found `{twice}` as a column and inside a struct")
 
     @cached_property
     def names(self) -> dict[str, NestedField]:

@@ -115,7 +115,11 @@ class Truncate(Transform):
         if isinstance(source, DecimalType):
             units = unscaled(value, source.scale)
             return scaled(units - units % self.width, source.scale)
-        return value - value % self.width if isinstance(value, int) else value[: self.width]
+        if not isinstance(value, int):
+            return value[: self.width]
+        # below the smallest number it wraps around, as Java's arithmetic does
+        half = 2**31 if source == INT else 2**63
+        return (value - value % self.width + half) % (2 * half) - half
 
 
 class TimeTransform(Transform):

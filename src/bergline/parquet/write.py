@@ -22,6 +22,7 @@ from bergline.parquet.plain import distinct_values, leaf_array
 
 _DEFAULT_TARGET_FILE_SIZE = 512 * 1024 * 1024
 _ROW_GROUP_BYTES = 64 * 1024 * 1024
+_MAX_OPEN_FILES = 200
 _CODECS = {"zstd": "zstd", "snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "uncompressed": "none"}
 
 
@@ -86,6 +87,8 @@ class DataFileWriter:
         for partition, part in self._split(table):
             for piece in _pieces(part, self._spec.row_group_bytes):
                 if partition not in self._open:
+                    if len(self._open) >= _MAX_OPEN_FILES:
+                        self._finish(next(iter(self._open)))
                     self._open[partition] = self._start(partition)
                 file = self._open[partition]
                 file.write(piece)

@@ -9,6 +9,7 @@ from bergline.format.manifest import DataFile, ManifestContent
 from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
+from bergline.scan.evolution import why_not_by_name
 from bergline.scan.manifests import live_entries, load_manifest_list
 
 
@@ -27,6 +28,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
     schema: Schema
     filter: Predicate
     files: tuple[PlannedFile, ...]
+    by_id_only: str | None = None
+    """Why columns must be matched by field id; None if names do as well."""
 
 
 def plan_scan(
@@ -54,7 +57,7 @@ def plan_scan(
             for entry in live_entries(io, manifests, metadata)
             if may_match(bound, entry.data_file, table_schema)
         )
-    return ScanPlan(snapshot_id, table_schema, columns, bound, files)
+    return ScanPlan(snapshot_id, table_schema, columns, bound, files, why_not_by_name(metadata))
 
 
 def columns_to_read(plan: ScanPlan) -> Schema:

@@ -1,6 +1,7 @@
 """Which column of a query goes to which column of a table, by Spark's ANSI store assignment, in one place."""
 
 import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,6 +12,7 @@ from bergline.format.schema import Schema
 from bergline.spark.types import spark_schema
 
 _ANSI = "spark.sql.ansi.enabled"
+_ANSI_LOCK = threading.Lock()
 _NUMBERS = (T.NumericType,)
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _ATOMIC = (T.AtomicType,)
@@ -105,12 +107,16 @@ def _plain(type_: T.DataType) -> T.DataType:
 @contextlib.contextmanager
 def _ansi_casts(spark: SparkSession) -> Iterator[None]:
     """Casts made here fail on overflow, whatever the session says: storing must never change a value."""
-    before = spark.conf.get(_ANSI)
-    spark.conf.set(_ANSI, "true")
-    try:
-        yield
-    finally:
-        spark.conf.set(_ANSI, before or "true")
+    with _ANSI_LOCK:
+        before = str(spark.conf.get(_ANSI))
+        if before == "true":
+            yield
+            return
+        spark.conf.set(_ANSI, "true")
+        try:
+            yield
+        finally:
+            spark.conf.set(_ANSI, before)
 
 
 def _names(names: Sequence[str]) -> str:

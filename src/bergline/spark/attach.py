@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
@@ -22,11 +22,8 @@ from bergline.spark.errors import spark_errors
 from bergline.spark.session import LakeSession
 from bergline.spark.writer import LakeWriter
 
-# what reading by field id needs; the threshold lets the driver list local files, which is much faster
-_READ_CONFS = {
-    "spark.sql.parquet.fieldId.read.enabled": "true",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-}
+# lets the driver look at local files instead of a Spark job, which is much faster
+_READ_CONFS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000"}
 
 
 class _Attached:
@@ -93,6 +90,8 @@ def _patch_classes() -> None:
     _patch(DataFrameReader, "options", _reader_options)
     _patch(DataFrameReader, "table", _reader_table)
     _patch(ClassicDataFrame, "writeTo", _write_to)
+    _patch(DataFrameWriter, "saveAsTable", _refused("saveAsTable"))
+    _patch(DataFrameWriter, "insertInto", _refused("insertInto"))
 
 
 def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
@@ -143,6 +142,16 @@ def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, tabl
     return original(frame, table) if target is None else LakeWriter(session, frame, target)
 
 
+def _refused(method: str) -> Callable[..., Any]:
+    """A way of writing that we do not run: refused for lake tables, Spark's own for others."""
+
+    def run(session: LakeSession, original: Any, writer: DataFrameWriter, *args: Any, **kwargs: Any) -> Any:
+        session.check_not_ours(args[0] if args else next(iter(kwargs.values())), method)
+        return original(writer, *args, **kwargs)
+
+    return run
+
+
 def _lake_session(spark: SparkSession) -> LakeSession | None:
     attached = _SESSIONS.get(_session_id(spark))
     if attached is None:
@@ -152,7 +161,7 @@ def _lake_session(spark: SparkSession) -> LakeSession | None:
 
 
 def _session_of(owner: Any) -> SparkSession:
-    return owner._spark if isinstance(owner, DataFrameReader) else owner.sparkSession  # noqa: SLF001
+    return owner._spark if isinstance(owner, DataFrameReader | DataFrameWriter) else owner.sparkSession  # noqa: SLF001
 
 
 def _session_id(spark: SparkSession) -> str:

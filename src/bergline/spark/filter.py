@@ -9,7 +9,6 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from bergline.expressions.predicate import COMPARE, Always, And, Comparison, IsIn, IsNull, Not, Or, Predicate
 from bergline.format.schema import Schema
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType
-from bergline.spark.types import spark_type
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (a day zero for values without a zone)
 
@@ -20,11 +19,11 @@ def spark_filter(predicate: Predicate, schema: Schema) -> Column:
         case Always(value):
             return F.lit(value)
         case Comparison(column, op, literal):
-            compared: Any = COMPARE[op](_column(column, schema), _literal(literal, schema.names[column].type, column))
+            compared: Any = COMPARE[op](_column(column, schema), _literal(literal, schema.names[column].type))
             return compared  # type: ignore[no-any-return]
         case IsIn(column, literals):
             type_ = schema.names[column].type
-            return _column(column, schema).isin([_literal(v, type_, column) for v in literals])
+            return _column(column, schema).isin([_literal(v, type_) for v in literals])
         case IsNull(column):
             return _column(column, schema).isNull()
         case Not(child):
@@ -41,7 +40,7 @@ def _column(name: str, schema: Schema) -> Column:
     return F.col(".".join(f"`{part.replace('`', '``')}`" for part in schema.paths[schema.names[name].id]))
 
 
-def _literal(value: Any, type_: IcebergType, column: str) -> Column:
+def _literal(value: Any, type_: IcebergType) -> Column:
     """A plain value as a literal of the column's type, whatever the session's time zone."""
     if type_ == DATE:
         return F.lit((_EPOCH + dt.timedelta(days=value)).date())
@@ -49,4 +48,4 @@ def _literal(value: Any, type_: IcebergType, column: str) -> Column:
         return F.timestamp_micros(F.lit(value))
     if type_ == TIMESTAMP:
         return F.lit((_EPOCH + dt.timedelta(microseconds=value)).isoformat(sep=" ")).cast("timestamp_ntz")
-    return F.lit(value).cast(spark_type(type_, column))
+    return F.lit(value)  # Spark widens the narrower side, so that nothing is rounded

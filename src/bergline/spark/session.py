@@ -66,6 +66,15 @@ class LakeSession:
         """The table that a DataFrame write names; None if it is not ours."""
         return self._resolve_text(name)
 
+    def check_not_ours(self, name: str, method: str) -> None:
+        """Refuse a way of writing that would make a table of Spark's beside the lake's namespace."""
+        cursor = Cursor(name)
+        parts = cursor.expect_dotted_name("a table name")
+        if len(parts) > 1 and self._lakes.place(parts):
+            raise UnsupportedError(
+                f"cannot run {method} on `{name}` yet", hints=[f'use df.writeTo("{name}").append(), or INSERT']
+            )
+
     def append(self, frame: DataFrame, target: Target, branch: str | None) -> None:
         """Add a DataFrame's rows by column name."""
         goal = self._write_branch(target, branch)
@@ -162,7 +171,7 @@ class LakeSession:
     def _check_not_ours(self, statement: OtherStatement) -> None:
         """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""
         for name in statement.tables:
-            if self._names_table(name):
+            if self._names_table(name) or (name == statement.creates and self._lakes.place(name)):
                 if statement.error is not None:
                     raise statement.error
                 raise UnsupportedError(

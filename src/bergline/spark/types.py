@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark's, with field ids in the metadata of every struct field."""
+"""Iceberg's types as Spark's."""
 
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
@@ -24,7 +24,6 @@ from bergline.format.types import (
     StructType,
 )
 
-FIELD_ID = "parquet.field.id"
 _PRIMITIVES: dict[IcebergType, T.DataType] = {
     BOOLEAN: T.BooleanType(),
     INT: T.IntegerType(),
@@ -45,7 +44,7 @@ def spark_schema(schema: Schema) -> T.StructType:
 
 
 def spark_type(type_: IcebergType, path: str) -> T.DataType:
-    """A column's type; lists and maps carry their ids in the field that holds them."""
+    """A column's type."""
     match type_:
         case DecimalType(precision, scale):
             return T.DecimalType(precision, scale)
@@ -63,4 +62,4 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
 
 
 def _field(field: NestedField, path: str) -> T.StructField:
-    return T.StructField(field.name, spark_type(field.type, path), not field.required, {FIELD_ID: field.id})
+    return T.StructField(field.name, spark_type(field.type, path), not field.required)

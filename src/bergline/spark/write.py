@@ -29,7 +29,9 @@ def write_files(frame: DataFrame, table: Table) -> list[DataFile]:
     job = str(uuid.uuid4())
     spec = write_spec(table.metadata)
     try:
-        rows = frame.mapInArrow(_task(spec, job), "result binary").collect()
+        # numbered columns on the way: Spark takes a dot in a name for a struct
+        numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
+        rows = numbered.mapInArrow(_task(spec, job, frame.columns), "result binary").collect()
     except Exception:
         _remove_files(table, spec, job)
         raise
@@ -42,11 +44,14 @@ def write_files(frame: DataFrame, table: Table) -> list[DataFile]:
     return files
 
 
-def _task(spec: WriteSpec, job: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(
+    spec: WriteSpec, job: str, names: list[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
-        result = _write_batches(batches, spec, f"{partition:05d}-{attempt}-{job}")
+        named = (batch.rename_columns(names) for batch in batches)
+        result = _write_batches(named, spec, f"{partition:05d}-{attempt}-{job}")
         yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
     return write

@@ -13,7 +13,7 @@ from sqlglot import exp
 from bergline.errors import SqlSyntaxError
 from bergline.sql.cursor import Cursor
 from bergline.sql.parse_call import parse_call
-from bergline.sql.parse_ddl import create_statement, drop_statement
+from bergline.sql.parse_ddl import create_statement, created_name, drop_statement
 from bergline.sql.parse_refs import parse_ref_statement
 from bergline.sql.statements import AsOf, Insert, Name, OtherStatement, Query, Statement, TableUse
 from bergline.sql.tokens import Token, TokenKind, tokenize
@@ -76,7 +76,9 @@ def analyze(text: str) -> Statement:
             return _insert(text, tree, tokens, clauses)
         case exp.Create():
             made = "TABLE … AS SELECT" if str(tree.args.get("kind")).upper() == "TABLE" else tree.args.get("kind")
-            return create_statement(tree) or OtherStatement(f"CREATE {made}", dotted_names(tokens))
+            return create_statement(tree) or OtherStatement(
+                f"CREATE {made}", dotted_names(tokens), creates=created_name(tree)
+            )
         case exp.Drop():
             return drop_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
     return OtherStatement(keyword, dotted_names(tokens))
@@ -132,18 +134,27 @@ def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[i
             as_of = AsOf("timestamp" if version.name == "TIMESTAMP" else "version", None)
         add_alias = not table.alias and not table.args.get("sample")
         uses.append(TableUse(tuple(p.name for p in table.parts), start, clause_end, as_of, add_alias))
-    return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _qualifiers(tree))
+    return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _long_columns(tree))
 
 
-def _qualifiers(tree: exp.Expr) -> tuple[tuple[Name, int, int], ...]:
-    """Spans of `db.` in columns written as `db.orders.id`: aliases that we add have only the last part."""
+def _long_columns(tree: exp.Expr) -> tuple[tuple[Name, tuple[int, ...]], ...]:
+    """Columns like `db.orders.id`, which may begin with a table's name."""
     found = []
     for column in tree.find_all(exp.Column):
-        parts = column.parts
+        parts = _all_parts(column)
         if len(parts) > 2 and all("start" in p.meta for p in parts):  # noqa: PLR2004
-            name = tuple(p.name for p in parts[:-1])
-            found.append((name, parts[0].meta["start"], parts[-2].meta["start"]))
+            found.append((tuple(p.name for p in parts), tuple(p.meta["start"] for p in parts)))
     return tuple(found)
+
+
+def _all_parts(column: exp.Column) -> list[exp.Expr]:
+    """The parts of a column and of the struct fields behind it."""
+    parts = list(column.parts)
+    node: exp.Expr = column
+    while isinstance(node.parent, exp.Dot) and node.parent.this is node:
+        node = node.parent
+        parts.append(node.expression)
+    return parts
 
 
 def _insert(
@@ -159,7 +170,7 @@ def _insert(
         return OtherStatement("INSERT … BY NAME or PARTITION", names)
     if tree.args.get("where"):
         return OtherStatement("INSERT … REPLACE WHERE", names)
-    insert = next(t for t in tokens if t.is_word("INSERT"))
+    insert = next(a for a, b in pairwise(tokens) if a.is_word("INSERT") and b.is_word("INTO", "OVERWRITE"))
     end = table.parts[-1].meta["end"] + 1
     if columns is not None:
         end = next(t.end for t in tokens if t.start >= end and t.is_symbol(")"))

@@ -67,6 +67,13 @@ def create_statement(tree: exp.Create) -> CreateTable | CreateNamespace | None:
     )
 
 
+def created_name(tree: exp.Create) -> Name | None:
+    """What a CREATE statement makes, if it is a table."""
+    table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    is_table = str(tree.args.get("kind", "")).upper() == "TABLE" and isinstance(table, exp.Table)
+    return _name(table) if is_table else None
+
+
 def drop_statement(tree: exp.Drop) -> DropTable | None:
     """DROP TABLE; None for what we do not run."""
     tables = tree.args.get("tables") or [tree.this]

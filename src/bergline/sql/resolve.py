@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -20,6 +20,7 @@ from bergline.table.table import Table
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
 
 
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?", re.IGNORECASE)
 READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf")
 
 
@@ -186,5 +187,16 @@ def timestamp_ms(value: int | str, time_zone: str) -> int:
 
 def moment_ms(moment: dt.datetime, time_zone: str) -> int:
     """Milliseconds since 1970; a time without a zone is in the session's."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(time_zone))
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=_zone(time_zone))
     return (aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+
+
+def _zone(text: str) -> dt.tzinfo:
+    """A session's time zone: a name such as `Europe/Berlin`, or an offset such as `+05:30`, `GMT+8` or `Z`."""
+    if match := _OFFSET.fullmatch(text):
+        sign = -1 if match["sign"] == "-" else 1
+        return dt.timezone(sign * dt.timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0)))
+    try:
+        return dt.UTC if text.upper() == "Z" else ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise InvalidInputError(f"expected a time zone like `Europe/Berlin` or `+05:30`, found `{text}`") from None

@@ -2,19 +2,26 @@
 
 from collections.abc import Mapping
 
-from bergline.sql.statements import Query, TableUse
+from bergline.sql.statements import Name, Query, TableUse
 
 
 def rewrite_query(query: Query, frames: Mapping[TableUse, str]) -> str:
     """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
-    replaced = {use.name for use in frames}
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
-    edits += [(start, end, "") for name, start, end in query.qualifiers if name in replaced]
+    edits += [(starts[0], starts[keep], "") for name, starts in query.columns if (keep := _qualifier(name, frames))]
     pieces, position = [], 0
     for start, end, text in sorted(edits):
         pieces += [_escape(query.text[position:start]), text]
         position = end
     return "".join([*pieces, _escape(query.text[position:])])
+
+
+def _qualifier(column: Name, frames: Mapping[TableUse, str]) -> int:
+    """How many leading parts of a column to drop: the alias of a replaced table has only its name's last part."""
+    for length in range(len(column) - 1, 1, -1):
+        if any(use.name[-length:] == column[:length] for use in frames):
+            return length - 1
+    return 0
 
 
 def _reference(use: TableUse, frame: str) -> str:

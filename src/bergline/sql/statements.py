@@ -107,11 +107,11 @@ class TableUse(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A statement that only reads; `qualifiers` are spans like `db.` in `db.orders.id`, with their table's name."""
+    """A statement that only reads; `columns` are those of three or more parts, with where each part starts."""
 
     text: str
     tables: tuple[TableUse, ...]
-    qualifiers: tuple[tuple[Name, int, int], ...] = ()
+    columns: tuple[tuple[Name, tuple[int, ...]], ...] = ()
 
 
 class Insert(msgspec.Struct, frozen=True):
@@ -125,11 +125,15 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class OtherStatement(msgspec.Struct, frozen=True):
-    """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read."""
+    """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read.
+
+    `creates` is the table that it would make.
+    """
 
     keyword: str
     tables: tuple[Name, ...]
     error: SqlSyntaxError | None = None
+    creates: Name | None = None
 
 
 Statement = (

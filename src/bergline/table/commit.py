@@ -14,7 +14,7 @@ import msgspec
 
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
-from bergline.errors import BerglineError, CommitUnknownError, ConflictError
+from bergline.errors import BerglineError, CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.table.operation import CommitStamp, Operation
 
@@ -61,10 +61,15 @@ def _attempt_until_settled(
         attempt += 1
         base = catalog.load_table(name)
         _check_same_table(base, table_uuid)
-        change = operation.attempt(base.metadata, CommitStamp(attempt, timing.clock_ms()))
-        if not change.updates:
-            return base
-        outcome: Outcome = catalog.commit((TableChange(base, change.requirements, change.updates),))
+        outcome: Outcome
+        try:
+            change = operation.attempt(base.metadata, CommitStamp(attempt, timing.clock_ms()))
+        except NotFoundError as error:
+            outcome = _conflict_if_moved(catalog, base, error)
+        else:
+            if not change.updates:
+                return base
+            outcome = catalog.commit((TableChange(base, change.requirements, change.updates),))
         match outcome:
             case Committed(tables):
                 return tables[0]
@@ -80,6 +85,13 @@ def _attempt_until_settled(
                 timing.sleep(_wait_seconds(base.metadata, attempt, timing))
             case _:
                 assert_never(outcome)
+
+
+def _conflict_if_moved(catalog: Catalog, base: LoadedTable, error: NotFoundError) -> Outcome:
+    """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
+    if error.kind != "file" or catalog.load_table(base.name).metadata_location == base.metadata_location:
+        raise error
+    return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
 
 
 @contextlib.contextmanager

@@ -96,7 +96,8 @@ class SnapshotProducer:
         """Write a data manifest; its own number stays open until a manifest list gives it one."""
         spec = base.specs_by_id[spec_id]
         location = join(metadata_directory(base), f"{self._commit_uuid}-m{len(self._manifests)}.avro")
-        data = render_manifest(entries, base.schema, spec)
+        schema = base.schema_for(spec)
+        data = render_manifest(entries, schema, spec)
         self._manifests.append(location)
         self._io.create(location, data)
         by_status = {s: [e.data_file.record_count for e in entries if e.status is s] for s in EntryStatus}
@@ -114,7 +115,7 @@ class SnapshotProducer:
             added_rows_count=sum(by_status[EntryStatus.ADDED]),
             existing_rows_count=sum(by_status[EntryStatus.EXISTING]),
             deleted_rows_count=sum(by_status[EntryStatus.DELETED]),
-            partitions=summarize_partitions(entries, spec.partition_type(base.schema)),
+            partitions=summarize_partitions(entries, spec.partition_type(schema)),
         )
 
     def _write_snapshot(

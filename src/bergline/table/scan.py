@@ -31,6 +31,8 @@ class TableScan:
         self._filter = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter or ALWAYS_TRUE
         if isinstance(columns, str):
             raise InvalidInputError(f"expected a list of columns, found the text `{columns}`")
+        if columns is not None and not columns:
+            raise InvalidInputError("expected at least one column, found none")
         self._columns = version.schema if columns is None else version.schema.select(columns)
 
     def plan(self) -> ScanPlan:

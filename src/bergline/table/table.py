@@ -1,8 +1,10 @@
 """A table as a user holds it: a handle that its own commits move forward in place."""
 
 import datetime as dt
+import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -143,10 +145,10 @@ class Table:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         if not files:
             return self
-        replaced = {(f.spec_id, f.partition) for f in files}
+        replaced = {_partition_key(f) for f in files}
         return self.overwrite_files(
             files,
-            removes=lambda file: (file.spec_id, file.partition) in replaced,
+            removes=lambda file: _partition_key(file) in replaced,
             branch=branch,
             summary={**(summary or {}), "replace-partitions": "true"},
         )
@@ -212,6 +214,11 @@ class Table:
             self.io.delete([f.file_path for f in files])
             raise
         return self
+
+
+def _partition_key(file: DataFile) -> tuple[Any, ...]:
+    """A file's partition so that it equals itself, which NaN does not."""
+    return file.spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in file.partition)
 
 
 def _millis(moment: dt.datetime) -> int:

@@ -1,0 +1,24 @@
+"""Whether columns can be found in a table's files by name, or only by field id."""
+
+from bergline.format.metadata import TableMetadata
+from bergline.format.types import IcebergType, child_fields
+
+NAME_MAPPING = "schema.name-mapping.default"
+
+
+def why_not_by_name(metadata: TableMetadata) -> str | None:
+    """Why names in files may not be the schema's: a column was renamed, retyped or replaced; None if they must be."""
+    if NAME_MAPPING in metadata.properties:
+        return "the table has a name mapping: files may have come from elsewhere"
+    if len(metadata.schemas) != max(s.schema_id or 0 for s in metadata.schemas) + 1:
+        return "schemas that older files were written with are no longer known"
+    by_id: dict[int, tuple[str, IcebergType | None]] = {}
+    by_name: dict[str, int] = {}
+    for schema in metadata.schemas:
+        for name, field in schema.names.items():
+            type_ = None if child_fields(field.type) else field.type
+            if by_id.setdefault(field.id, (name, type_)) != (name, type_):
+                return f"column `{name}` was renamed or has changed its type"
+            if by_name.setdefault(name.casefold(), field.id) != field.id:
+                return f"column `{name}` replaced another one of that name"
+    return None

@@ -1,0 +1,195 @@
+"""Rows on Spark equal rows in process, whatever happened to the table and however it is filtered."""
+
+import math
+import threading
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from pyiceberg.types import DecimalType, LongType
+from pyspark.sql import SparkSession
+from rows import ORDERS, ids, order_rows
+
+import bergline.spark
+from bergline import Lake, Table
+from bergline.errors import UnsupportedError
+from bergline.spark.read import native_refusal
+
+pytestmark = pytest.mark.spark
+
+
+def rows(spark: SparkSession, text: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(r) for r in spark.sql(text).collect()), key=repr)
+
+
+def evolve(catalog: Any, name: str, *steps: Any) -> None:
+    for step in steps:
+        with catalog.load_table(name).update_schema() as update:
+            step(update)
+
+
+def test_renamed_columns_are_filtered_by_what_they_are_now(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    table.append(pa.table({"a": [1], "b": [100]}))
+    evolve(pyiceberg, "db.t", lambda u: u.rename_column("a", "tmp"), lambda u: u.rename_column("b", "a"))
+    assert native_refusal(table.refresh().scan().plan()) is not None
+    assert rows(spark, "SELECT a FROM db.t WHERE a > 50") == [(100,)]
+    spark.sql("INSERT OVERWRITE db.t SELECT tmp, a FROM db.t WHERE a > 50")
+    assert rows(spark, "SELECT tmp, a FROM db.t") == [(1, 100)]
+
+
+def test_column_that_replaced_another_is_not_read_from_old_files(
+    spark: SparkSession, lake: Lake, pyiceberg: Any
+) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("x", pa.int64())]))
+    table.append(pa.table({"a": [1, 2], "x": [100, 200]}))
+    evolve(pyiceberg, "db.t", lambda u: u.delete_column("x"), lambda u: u.add_column("x", LongType()))
+    assert rows(spark, "SELECT * FROM db.t WHERE x IS NULL") == [(1, None), (2, None)]
+    assert ids(table.refresh().scan("x IS NULL").to_arrow().rename_columns(["id", "x"])) == [1, 2]
+
+
+def test_added_columns_are_null_in_old_files(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64())])).append(pa.table({"a": [1]}))
+    evolve(pyiceberg, "db.t", lambda u: u.add_column("x", LongType()))
+    spark.sql("INSERT INTO db.t VALUES (2, 20)")
+    assert native_refusal(table.refresh().scan().plan()) is None
+    assert rows(spark, "SELECT * FROM db.t") == [(1, None), (2, 20)]
+
+
+def test_widened_columns_can_be_filtered(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    schema = pa.schema([("i", pa.int32()), ("d", pa.decimal128(9, 2))])
+    table = lake.create_table("db.t", schema).append(pa.Table.from_pylist([{"i": 1, "d": Decimal("1.50")}], schema))
+    evolve(
+        pyiceberg,
+        "db.t",
+        lambda u: u.update_column("i", field_type=LongType()),
+        lambda u: u.update_column("d", field_type=DecimalType(18, 2)),
+    )
+    spark.sql("INSERT INTO db.t VALUES (3000000000, 42949672.97)")
+    assert rows(spark, "SELECT i FROM db.t WHERE d < 42949672.97") == [(1,)]
+    assert table.refresh().scan("i > 1").to_arrow().num_rows == 1
+
+
+def test_nested_fields_that_swapped_names_are_filtered_right(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    schema = pa.schema([("s", pa.struct([("x", pa.int64()), ("y", pa.int64())]))])
+    lake.create_table("db.t", schema).append(pa.Table.from_pylist([{"s": {"x": 1, "y": 100}}], schema))
+    evolve(pyiceberg, "db.t", lambda u: u.rename_column("s.x", "z"), lambda u: u.rename_column("s.y", "x"))
+    assert rows(spark, "SELECT s.x, s.z FROM db.t WHERE s.x > 5") == [(100, 1)]
+
+
+FLOATS = pa.table({"id": [1, 2, 3, 4, 5], "f": [1.0, math.nan, -5.0, -0.0, None]})
+
+
+@pytest.mark.parametrize(
+    "condition", ["f > 3", "NOT f <= 3", "f = 0", "f >= 0", "f < 1", "f != 0", "f IN (0)", "f IS NULL", "NOT f > 3"]
+)
+def test_nan_and_negative_zero_are_found_everywhere(spark: SparkSession, lake: Lake, condition: str) -> None:
+    table = lake.create_table("db.f", pa.schema([("id", pa.int64()), ("f", pa.float64())])).append(FLOATS)
+    spark.createDataFrame(FLOATS).createOrReplaceTempView("plain")
+    expected = [r[0] for r in rows(spark, f"SELECT id FROM plain WHERE {condition}")]
+    assert [r[0] for r in rows(spark, f"SELECT id FROM db.f WHERE {condition}")] == expected
+    assert ids(table.scan(condition).to_arrow()) == expected
+    assert sorted(r.id for r in bergline.spark.read(table.scan(condition), spark).collect()) == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "d = 1.005",
+        "d != 1.004",
+        "f = 0.1",
+        "f <= 0.1",
+        "NOT f IN (0.1)",
+        "i < 3000000000",
+        "i != 4294967297",
+        "d < 99999999999",
+    ],
+)
+def test_literals_that_do_not_fit_the_column_mean_the_same_on_spark(
+    spark: SparkSession, lake: Lake, condition: str
+) -> None:
+    schema = pa.schema([("i", pa.int32()), ("f", pa.float32()), ("d", pa.decimal128(9, 2))])
+    values = [(1, 0.1, "1.00"), (2, math.nan, "1.01"), (-5, None, None), (2147483647, -0.0, "-1.00")]
+    data = [{"i": i, "f": f, "d": d and Decimal(d)} for i, f, d in values]
+    table = lake.create_table("db.t", schema).append(pa.Table.from_pylist(data, schema))
+    scan = table.scan(condition)
+    on_spark = [r.i for r in bergline.spark.read(scan, spark).collect()]
+    assert sorted(on_spark) == sorted(scan.to_arrow().column("i").to_pylist())
+
+
+def test_files_whose_names_spark_passes_over_are_read(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    (file,) = orders._write(order_rows(2))
+    path = Path(file.file_path.removeprefix("file://"))
+    hidden = path.rename(path.with_name("_hidden.parquet"))
+    orders.append_files([msgspec.structs.replace(file, file_path=f"file://{hidden}")])
+    assert rows(spark, "SELECT id FROM db.orders") == [(1,), (2,)]
+
+
+def test_frames_keep_their_rows_after_detach_and_on_other_sessions(
+    spark: SparkSession, lake: Lake, pyiceberg: Any
+) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    table.append(pa.table({"a": [1], "b": [2]}))
+    evolve(pyiceberg, "db.t", lambda u: u.rename_column("a", "c"))
+    frame = spark.table("db.t")
+    bergline.spark.detach(spark)
+    assert [tuple(r) for r in frame.select("*").collect()] == [(1, 2)]
+    other = bergline.spark.read(table.refresh().scan(), spark.newSession())
+    assert [tuple(r) for r in other.collect()] == [(1, 2)]
+
+
+def test_column_names_with_dots_and_quotes_are_written_and_read(spark: SparkSession, lake: Lake) -> None:
+    schema = pa.schema([("a.b", pa.int64()), ("c`d", pa.int64()), ("ü x", pa.int64())])
+    table = lake.create_table("db.t", schema)
+    spark.sql("INSERT INTO db.t VALUES (1, 2, 3)")
+    spark.table("db.t").writeTo("db.t").append()
+    assert rows(spark, "SELECT `a.b`, `c``d`, `ü x` FROM db.t WHERE `a.b` = 1") == [(1, 2, 3)] * 2
+    assert table.refresh().scan().to_arrow().num_rows == 2
+
+
+def test_qualified_columns_of_every_length_resolve(spark: SparkSession, lake: Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.int64())]))])
+    lake.create_table("db.o", schema).append(pa.Table.from_pylist([{"id": 1, "st": {"x": 7}}], schema))
+    assert rows(spark, "SELECT db.o.st.x, db.o.id, o.st.x, st.x FROM db.o") == [(7, 1, 7, 7)]
+    assert rows(spark, "SELECT db.o.id, lake.db.o.st.x FROM lake.db.o") == [(1, 7)]
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "GMT+8", "Z", "Europe/Berlin"])
+def test_time_travel_in_every_kind_of_time_zone(spark: SparkSession, orders: Table, zone: str) -> None:
+    orders.append(order_rows(1))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        assert rows(spark, "SELECT id FROM db.orders TIMESTAMP AS OF '2099-01-01 00:00:00'") == [(1,)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_concurrent_inserts_leave_the_sessions_settings_alone(spark: SparkSession, orders: Table) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        threads = [
+            threading.Thread(target=spark.sql, args=(f"INSERT INTO db.orders VALUES ({i}, 1, 'x')",)) for i in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert ids(orders.refresh().scan().to_arrow()) == [0, 1, 2, 3]
+
+
+def test_lake_namespace_hides_no_spark_table_of_the_same_name(spark: SparkSession, lake: Lake) -> None:
+    lake.create_namespace("default")
+    lake.create_table("default.x", ORDERS)
+    with pytest.raises(UnsupportedError, match=r"cannot run saveAsTable on `default\.x` yet"):
+        spark.range(1).write.saveAsTable("default.x")
+    with pytest.raises(UnsupportedError, match=r"cannot run insertInto on `default\.x` yet"):
+        spark.range(1).write.insertInto("default.x")
+    with pytest.raises(UnsupportedError, match="CREATE TABLE … AS SELECT"):
+        spark.sql("CREATE TABLE default.y AS SELECT 1 AS id")
