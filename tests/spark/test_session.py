@@ -191,7 +191,7 @@ def test_other_sessions_are_untouched_and_detach_restores(spark: SparkSession, o
         spark.newSession().sql("SELECT * FROM db.orders")
     bergline.spark.detach(spark)
     assert SparkSession.sql is not patched
-    assert spark.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
+    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == "32"
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql("SELECT * FROM db.orders")
 

@@ -1,5 +1,7 @@
 """Opening lakes and creating tables."""
 
+import resource
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,3 +112,41 @@ def test_properties_are_set_and_removed(orders: Table) -> None:
     orders.set_properties({"a": "1", "b": "2"}).set_properties(remove=["a", "nope"])
     assert {"b": "2"}.items() <= orders.refresh().properties.items()
     assert "a" not in orders.properties
+
+
+def test_column_beside_a_struct_field_of_the_same_full_name_is_refused(lake: Lake) -> None:
+    schema = pa.schema([("a", pa.struct([("b", pa.int64())])), ("a.b", pa.int64())])
+    with pytest.raises(InvalidInputError, match=r"`a\.b` as a column and inside a struct"):
+        lake.create_table("db.t", schema)
+
+
+@pytest.mark.parametrize(("schema", "partition_by"), [({"id": "int"}, []), (ORDERS, "region")])
+def test_arguments_of_the_wrong_kind_are_refused(lake: Lake, schema: object, partition_by: object) -> None:
+    with pytest.raises(InvalidInputError, match="expected a"):
+        lake.create_table("db.t", schema, partition_by=partition_by)  # type: ignore[arg-type]
+
+
+def test_more_partitions_than_open_files_are_written(lake: Lake) -> None:
+    table = lake.create_table("db.many", pa.schema([("id", pa.int64())]), partition_by=["id"])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, limits[1]))
+    try:
+        table.append(pa.table({"id": list(range(400))}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert ids(table.scan().to_arrow()) == list(range(400))
+
+
+def test_create_if_not_exists_from_many_threads_makes_one_table(tmp_path: Path) -> None:
+    def create() -> None:
+        with bergline.connect(f"sqlite:///{tmp_path}/c.db") as lake:
+            lake.create_namespace("db", if_not_exists=True)
+            uuids.add(lake.create_table("db.t", ORDERS, if_not_exists=True).metadata.table_uuid)
+
+    uuids: set[str] = set()
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(uuids) == 1

@@ -191,3 +191,9 @@ def test_source_that_does_not_fit_is_refused(transform: Transform, source: Icebe
 def test_unknown_transform_refuses_to_write() -> None:
     with pytest.raises(InvalidInputError, match="found `zorder`"):
         UnknownTransform("zorder").apply(INT, 1)
+
+
+@pytest.mark.parametrize(("type_", "lowest"), [(INT, -(2**31)), (LONG, -(2**63))])
+def test_truncate_below_the_smallest_number_wraps_as_in_java(type_: IcebergType, lowest: int) -> None:
+    assert Truncate(10).apply(type_, lowest) == lowest - lowest % 10 + 2 * -lowest
+    assert Truncate(10).apply(type_, lowest + 10) == lowest + 10 - (lowest + 10) % 10

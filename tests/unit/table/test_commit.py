@@ -1,5 +1,6 @@
 """The commit loop: retries reuse what they can, and every outcome is reported as what it is."""
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +9,10 @@ from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.errors import CommitUnknownError, ConflictError, RefusedError, UnavailableError
+from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.table.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
 
@@ -187,4 +190,35 @@ def test_branch_that_became_a_tag_meanwhile_refuses_the_write(lake: Lake, orders
     loser, _ = rival_lake(lake, before_swap=tag_once)
     with pytest.raises(RefusedError, match="`x`: it is a tag"):
         loser.load_table("db.orders").append(order_rows(2), branch="x")
+    assert len(files(orders, "*.parquet")) == 1
+
+
+@pytest.mark.parametrize("write", ["append", "overwrite"])
+def test_history_expired_under_an_attempt_is_a_conflict_not_an_error(lake: Lake, orders: Table, write: str) -> None:
+    orders.append(order_rows(0))
+    late = lake.load_table("db.orders")
+    load, calls = late._catalog.load_table, []
+
+    def load_then_others_move_on(name: TableName) -> LoadedTable:
+        loaded = load(name)
+        calls.append(name)
+        if len(calls) == 1:
+            orders.append(order_rows(100)).append(order_rows(101))
+            orders.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
+        return loaded
+
+    late._catalog.load_table = load_then_others_move_on  # type: ignore[method-assign]
+    try:
+        getattr(late, write)(order_rows(1))
+    finally:
+        late._catalog.load_table = load  # type: ignore[method-assign]
+    assert ids(orders.refresh().scan().to_arrow()) == ([0, 1, 100, 101] if write == "append" else [1])
+
+
+def test_missing_file_of_a_table_that_did_not_move_is_an_error(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(0))
+    assert orders.current_snapshot is not None
+    Path(orders.current_snapshot.manifest_list.removeprefix("file://")).unlink()
+    with pytest.raises(NotFoundError, match="no file"):
+        orders.append(order_rows(1))
     assert len(files(orders, "*.parquet")) == 1

@@ -1,5 +1,9 @@
 """Overwrites: removed files become DELETED, kept ones EXISTING, all with their old numbers."""
 
+import math
+from typing import Any
+
+import pyarrow as pa
 import pytest
 from rows import ORDERS, ids, order_rows
 
@@ -89,3 +93,26 @@ def test_tag_refuses_overwrites(orders: Table) -> None:
     orders.refs.create_tag("v1")
     with pytest.raises(RefusedError, match="tags do not move"):
         orders.overwrite(order_rows(2), branch="v1")
+
+
+def test_replace_partitions_knows_the_partition_of_nan(lake: Lake) -> None:
+    schema = pa.schema([("p", pa.float64()), ("id", pa.int64())])
+    table = lake.create_table("db.nan", schema, partition_by=["p"])
+    table.append(pa.table({"p": [math.nan, 1.0, None], "id": [1, 2, 3]}))
+    table.replace_partitions(table._write(pa.table({"p": [math.nan], "id": [4]})))
+    table.replace_partitions(table._write(pa.table({"p": pa.array([None], pa.float64()), "id": [5]})))
+    assert ids(table.scan().to_arrow()) == [2, 4, 5]
+
+
+def test_files_of_a_spec_whose_column_was_dropped_can_be_overwritten(lake: Lake, pyiceberg: Any) -> None:
+    table = lake.create_table("db.parts", ORDERS, partition_by=["region"]).append(order_rows(1))
+    theirs = pyiceberg.load_table("db.parts")
+    with theirs.update_spec() as spec:
+        spec.remove_field("region")
+    with theirs.update_schema() as schema:
+        schema.delete_column("region")
+    table.refresh().append(pa.table({"id": [2]}))
+    assert ids(table.scan().to_arrow()) == [1, 2]
+    table.overwrite(pa.table({"id": [3]}))
+    assert ids(table.scan().to_arrow()) == [3]
+    assert ids(pyiceberg.load_table("db.parts").scan().to_arrow()) == [3]

@@ -77,3 +77,15 @@ def test_unknown_or_double_versions_are_errors(orders: Table, version: dict[str,
     orders.append(order_rows(1))
     with pytest.raises(error):
         orders.scan(**version)
+
+
+@pytest.mark.parametrize("columns", [[], "id"])
+def test_columns_are_a_list_of_at_least_one(orders: Table, columns: object) -> None:
+    with pytest.raises(InvalidInputError, match="expected a"):
+        orders.scan(columns=columns)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", [{"ref": 5}, {"as_of": "2026-01-01"}])
+def test_versions_of_the_wrong_kind_are_refused(orders: Table, version: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError, match="expected"):
+        orders.scan(**version)  # type: ignore[arg-type]
