@@ -20,9 +20,10 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.requirements import check_requirements
-from bergline.format.updates import AddSnapshot, apply_updates
+from bergline.format.updates import AddSnapshot
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 

@@ -116,21 +116,22 @@ def _paths(fields: tuple[NestedField, ...], prefix: tuple[str, ...]) -> Iterator
             yield from _paths(field.type.fields, path)
 
 
-def _fresh(fields: tuple[NestedField, ...], counter: Iterator[int]) -> tuple[NestedField, ...]:
-    ids = [next(counter) for _ in fields]
-    return tuple(
-        msgspec.structs.replace(f, id=i, type=_fresh_type(f.type, counter)) for i, f in zip(ids, fields, strict=True)
-    )
-
-
-def _fresh_type(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
+def fresh_type(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
+    """The same type with new ids for everything inside it, top level first."""
     match type_:
         case StructType(fields):
             return StructType(_fresh(fields, counter))
         case ListType(_, element, required):
             element_id = next(counter)
-            return ListType(element_id, _fresh_type(element, counter), required)
+            return ListType(element_id, fresh_type(element, counter), required)
         case MapType(_, key, _, value, required):
             key_id, value_id = next(counter), next(counter)
-            return MapType(key_id, _fresh_type(key, counter), value_id, _fresh_type(value, counter), required)
+            return MapType(key_id, fresh_type(key, counter), value_id, fresh_type(value, counter), required)
     return type_
+
+
+def _fresh(fields: tuple[NestedField, ...], counter: Iterator[int]) -> tuple[NestedField, ...]:
+    ids = [next(counter) for _ in fields]
+    return tuple(
+        msgspec.structs.replace(f, id=i, type=fresh_type(f.type, counter)) for i, f in zip(ids, fields, strict=True)
+    )

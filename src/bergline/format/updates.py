@@ -1,17 +1,14 @@
-"""Changes to table metadata as closed variants in the words of the REST protocol, and how they are applied."""
-
-from collections.abc import Iterable
-from typing import assert_never
+"""Changes to table metadata as closed variants, in the words of the REST protocol; `apply` says what they do."""
 
 import msgspec
 
-from bergline.errors import ConflictError, InvalidInputError, RefusedError
 from bergline.format.integers import Int, Long
-from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata, check_invariants
-from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
+from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.partition import PartitionSpec
+from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
-
-_DEFAULT_PREVIOUS_VERSIONS = 100
+from bergline.format.sorting import SortOrder
 
 
 class AddSnapshot(msgspec.Struct, frozen=True, tag_field="action", tag="add-snapshot"):
@@ -57,7 +54,130 @@ class RemoveProperties(msgspec.Struct, frozen=True, tag_field="action", tag="rem
     removals: tuple[str, ...]
 
 
-Update = AddSnapshot | RemoveSnapshots | SetSnapshotRef | RemoveSnapshotRef | SetProperties | RemoveProperties
+class AssignUuid(msgspec.Struct, frozen=True, tag_field="action", tag="assign-uuid"):
+    """Give a table its uuid; an existing one never changes."""
+
+    uuid: str
+
+
+class UpgradeFormatVersion(
+    msgspec.Struct, frozen=True, tag_field="action", tag="upgrade-format-version", rename="kebab"
+):
+    """Raise the format version; it never goes down."""
+
+    format_version: Int
+
+
+class AddSchema(msgspec.Struct, frozen=True, tag_field="action", tag="add-schema", rename="kebab", omit_defaults=True):
+    """Make a schema known; one with the same columns is reused."""
+
+    schema: Schema
+    last_column_id: Int | None = None
+
+
+class SetCurrentSchema(msgspec.Struct, frozen=True, tag_field="action", tag="set-current-schema", rename="kebab"):
+    """Make a schema current; -1 is the one added last."""
+
+    schema_id: Int
+
+
+class AddPartitionSpec(msgspec.Struct, frozen=True, tag_field="action", tag="add-spec"):
+    """Make a partition spec known; one with the same fields is reused."""
+
+    spec: PartitionSpec
+
+
+class SetDefaultSpec(msgspec.Struct, frozen=True, tag_field="action", tag="set-default-spec", rename="kebab"):
+    """Use a partition spec for new files; -1 is the one added last."""
+
+    spec_id: Int
+
+
+class AddSortOrder(msgspec.Struct, frozen=True, tag_field="action", tag="add-sort-order", rename="kebab"):
+    """Make a sort order known; one with the same fields is reused."""
+
+    sort_order: SortOrder
+
+
+class SetDefaultSortOrder(
+    msgspec.Struct, frozen=True, tag_field="action", tag="set-default-sort-order", rename="kebab"
+):
+    """Use a sort order for new files; -1 is the one added last."""
+
+    sort_order_id: Int
+
+
+class SetLocation(msgspec.Struct, frozen=True, tag_field="action", tag="set-location"):
+    """Put new files elsewhere."""
+
+    location: str
+
+
+class SetStatistics(msgspec.Struct, frozen=True, tag_field="action", tag="set-statistics"):
+    """Set a snapshot's statistics file, in place of an older one."""
+
+    statistics: StatisticsFile
+
+
+class RemoveStatistics(msgspec.Struct, frozen=True, tag_field="action", tag="remove-statistics", rename="kebab"):
+    """Forget a snapshot's statistics file."""
+
+    snapshot_id: Long
+
+
+class SetPartitionStatistics(
+    msgspec.Struct, frozen=True, tag_field="action", tag="set-partition-statistics", rename="kebab"
+):
+    """Set a snapshot's partition statistics file, in place of an older one."""
+
+    partition_statistics: PartitionStatisticsFile
+
+
+class RemovePartitionStatistics(
+    msgspec.Struct, frozen=True, tag_field="action", tag="remove-partition-statistics", rename="kebab"
+):
+    """Forget a snapshot's partition statistics file."""
+
+    snapshot_id: Long
+
+
+class RemovePartitionSpecs(
+    msgspec.Struct, frozen=True, tag_field="action", tag="remove-partition-specs", rename="kebab"
+):
+    """Forget partition specs; the default one is refused."""
+
+    spec_ids: tuple[Int, ...]
+
+
+class RemoveSchemas(msgspec.Struct, frozen=True, tag_field="action", tag="remove-schemas", rename="kebab"):
+    """Forget schemas; the current one is refused."""
+
+    schema_ids: tuple[Int, ...]
+
+
+Update = (
+    AssignUuid
+    | UpgradeFormatVersion
+    | AddSchema
+    | SetCurrentSchema
+    | AddPartitionSpec
+    | SetDefaultSpec
+    | AddSortOrder
+    | SetDefaultSortOrder
+    | AddSnapshot
+    | RemoveSnapshots
+    | SetSnapshotRef
+    | RemoveSnapshotRef
+    | SetProperties
+    | RemoveProperties
+    | SetLocation
+    | SetStatistics
+    | RemoveStatistics
+    | SetPartitionStatistics
+    | RemovePartitionStatistics
+    | RemovePartitionSpecs
+    | RemoveSchemas
+)
 
 
 def set_ref(name: str, ref: SnapshotRef) -> SetSnapshotRef:
@@ -70,122 +190,3 @@ def set_ref(name: str, ref: SnapshotRef) -> SetSnapshotRef:
         max_snapshot_age_ms=ref.max_snapshot_age_ms,
         max_ref_age_ms=ref.max_ref_age_ms,
     )
-
-
-def apply_updates(
-    base: TableMetadata, updates: Iterable[Update], *, base_location: str | None, now_ms: int
-) -> TableMetadata:
-    """The metadata after the updates; ConflictError where the base has moved past what they build on."""
-    # other clocks may be ahead: time in metadata never goes backwards
-    now_ms = max(now_ms, base.last_updated_ms, *(e.timestamp_ms for e in base.snapshot_log[-1:]))
-    metadata = msgspec.structs.replace(base, last_updated_ms=now_ms)
-    added: set[int] = set()
-    for update in updates:
-        metadata = _apply(metadata, update, added, now_ms)
-    metadata = _trim_snapshot_log(metadata, added)
-    if base_location is not None:
-        metadata = _log_base(metadata, base, base_location)
-    return check_invariants(metadata)
-
-
-def _apply(metadata: TableMetadata, update: Update, added: set[int], now_ms: int) -> TableMetadata:
-    match update:
-        case AddSnapshot(snapshot):
-            added.add(snapshot.snapshot_id)
-            return _add_snapshot(metadata, snapshot)
-        case RemoveSnapshots(snapshot_ids):
-            return _remove_snapshots(metadata, frozenset(snapshot_ids))
-        case SetSnapshotRef():
-            return _set_ref(metadata, update, added, now_ms)
-        case RemoveSnapshotRef(name):
-            if name == MAIN:
-                raise RefusedError("cannot drop `main`: every table keeps it")
-            refs = {n: r for n, r in metadata.refs.items() if n != name}
-            return msgspec.structs.replace(metadata, refs=refs)
-        case SetProperties(changes):
-            return msgspec.structs.replace(metadata, properties=metadata.properties | changes)
-        case RemoveProperties(removals):
-            kept = {k: v for k, v in metadata.properties.items() if k not in removals}
-            return msgspec.structs.replace(metadata, properties=kept)
-        case _:
-            assert_never(update)
-
-
-def _add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-    if snapshot.snapshot_id in metadata.snapshots_by_id:
-        raise ConflictError(f"expected a new snapshot id, found {snapshot.snapshot_id} in the table already")
-    # also for a snapshot without parent, which Java exempts: numbers that move back make a table unreadable there
-    if snapshot.sequence_number <= metadata.last_sequence_number:
-        raise ConflictError(
-            f"expected a sequence number above {metadata.last_sequence_number}, found {snapshot.sequence_number}: "
-            "another commit took it meanwhile"
-        )
-    return msgspec.structs.replace(
-        metadata,
-        snapshots=(*metadata.snapshots, snapshot),
-        last_sequence_number=snapshot.sequence_number,
-        last_updated_ms=max(metadata.last_updated_ms, snapshot.timestamp_ms),
-    )
-
-
-def _set_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set[int], now_ms: int) -> TableMetadata:
-    name, old = update.ref_name, metadata.refs.get(update.ref_name)
-    check_ref_name(name)
-    snapshot = metadata.snapshots_by_id.get(update.snapshot_id)
-    if snapshot is None:
-        raise ConflictError(f"expected a known snapshot for ref `{name}`, found {update.snapshot_id}")
-    if name == MAIN and update.type is not SnapshotRefType.BRANCH:
-        raise InvalidInputError("expected `main` to be a branch, found a tag")
-    if old is not None and old.snapshot_ref_type is not update.type:
-        raise ConflictError(f"expected ref `{name}` to be a {update.type}, found a {old.snapshot_ref_type}")
-    ref = SnapshotRef(
-        update.snapshot_id,
-        update.type,
-        update.min_snapshots_to_keep,
-        update.max_snapshot_age_ms,
-        update.max_ref_age_ms,
-    )
-    if ref == old:
-        return metadata
-    changed = msgspec.structs.replace(metadata, refs=metadata.refs | {name: ref})
-    if name != MAIN or metadata.current_snapshot_id == ref.snapshot_id:
-        return changed
-    time_ms = snapshot.timestamp_ms if ref.snapshot_id in added else now_ms
-    return msgspec.structs.replace(
-        changed,
-        current_snapshot_id=ref.snapshot_id,
-        snapshot_log=(*metadata.snapshot_log, SnapshotLogEntry(time_ms, ref.snapshot_id)),
-    )
-
-
-def _remove_snapshots(metadata: TableMetadata, removed: frozenset[int]) -> TableMetadata:
-    held = sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in removed)
-    if held:
-        raise ConflictError(f"cannot remove snapshots that refs name: {', '.join(f'`{n}`' for n in held)}")
-    log: list[SnapshotLogEntry] = []
-    for entry in metadata.snapshot_log:
-        if entry.snapshot_id in removed:
-            log.clear()  # a hole would make time travel answer with a state that was not current then
-        else:
-            log.append(entry)
-    return msgspec.structs.replace(
-        metadata,
-        snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id not in removed),
-        statistics=tuple(s for s in metadata.statistics if s.snapshot_id not in removed),
-        partition_statistics=tuple(s for s in metadata.partition_statistics if s.snapshot_id not in removed),
-        snapshot_log=tuple(log),
-    )
-
-
-def _trim_snapshot_log(metadata: TableMetadata, added: set[int]) -> TableMetadata:
-    """Snapshots that were current only inside this change set never were current to readers."""
-    passing = added - {metadata.current_snapshot_id}
-    log = tuple(e for e in metadata.snapshot_log if e.snapshot_id not in passing)
-    return metadata if log == metadata.snapshot_log else msgspec.structs.replace(metadata, snapshot_log=log)
-
-
-def _log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -> TableMetadata:
-    text = metadata.properties.get("write.metadata.previous-versions-max", "")
-    keep = max(1, int(text)) if text.isdecimal() else _DEFAULT_PREVIOUS_VERSIONS
-    log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_location))
-    return msgspec.structs.replace(metadata, metadata_log=log[-keep:])

@@ -2,10 +2,11 @@
 
 import msgspec
 
+from bergline.format.apply import apply_updates
 from bergline.format.manifest import FileContent
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import AssertTableUuid
-from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, Update, apply_updates
+from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.io.fileio import FileIO
 from bergline.table.operation import Change, CommitStamp
 from bergline.table.reachable import Cleanup, plan_cleanup

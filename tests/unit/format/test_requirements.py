@@ -9,6 +9,11 @@ from bergline.errors import AlreadyExistsError, BerglineError, ConflictError
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import (
     AssertCreate,
+    AssertCurrentSchemaId,
+    AssertDefaultSortOrderId,
+    AssertDefaultSpecId,
+    AssertLastAssignedFieldId,
+    AssertLastAssignedPartitionId,
     AssertRefSnapshotId,
     AssertTableUuid,
     Requirement,
@@ -72,3 +77,22 @@ def test_table_that_does_not_exist_can_only_be_created() -> None:
 def test_requirements_have_the_words_of_the_rest_protocol(requirement: Requirement, wire: dict[str, Any]) -> None:
     assert msgspec.json.decode(encode_json(requirement)) == wire
     assert decode_json(encode_json(requirement), Requirement, "x") == requirement
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (AssertLastAssignedFieldId, "last_column_id"),
+        (AssertCurrentSchemaId, "current_schema_id"),
+        (AssertLastAssignedPartitionId, "last_partition_id"),
+        (AssertDefaultSpecId, "default_spec_id"),
+        (AssertDefaultSortOrderId, "default_sort_order_id"),
+    ],
+)
+def test_numbers_must_still_be_those_of_the_base(metadata: TableMetadata, make: type, field: str) -> None:
+    found = getattr(metadata, field)
+    check_requirements(metadata, (make(found),), "db.t")
+    with pytest.raises(ConflictError, match=f"to be {found + 1}, found {found}: it changed meanwhile"):
+        check_requirements(metadata, (make(found + 1),), "db.t")
+    with pytest.raises(ConflictError, match="found None"):
+        check_requirements(None, (make(found),), "db.t")

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, RefusedError
+from bergline.format.apply import apply_updates
 from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.snapshot import Snapshot
@@ -17,7 +18,6 @@ from bergline.format.updates import (
     SetProperties,
     SetSnapshotRef,
     Update,
-    apply_updates,
     set_ref,
 )
 from bergline.format.wire import decode_json, encode_json

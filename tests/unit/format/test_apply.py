@@ -1,0 +1,157 @@
+"""Updates to schemas, partition specs, sort orders, locations and statistics."""
+
+import msgspec
+import pytest
+
+from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
+from bergline.format.partition import PartitionField, PartitionSpec
+from bergline.format.schema import Schema
+from bergline.format.sorting import SortField, SortOrder
+from bergline.format.transforms import IDENTITY, Bucket
+from bergline.format.types import STRING, NestedField
+from bergline.format.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    AssignUuid,
+    RemovePartitionSpecs,
+    RemovePartitionStatistics,
+    RemoveSchemas,
+    RemoveStatistics,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetPartitionStatistics,
+    SetStatistics,
+    Update,
+    UpgradeFormatVersion,
+)
+from bergline.format.wire import decode_json, encode_json
+
+NOW = 1_700_000_100_000
+
+
+def apply(metadata: TableMetadata, *updates: Update) -> TableMetadata:
+    return apply_updates(metadata, updates, base_location=None, now_ms=NOW)
+
+
+def wider(metadata: TableMetadata, name: str = "note") -> Schema:
+    field = NestedField(metadata.last_column_id + 1, name, False, STRING)
+    return msgspec.structs.replace(metadata.schema, fields=(*metadata.schema.fields, field), schema_id=99)
+
+
+def bucketed(metadata: TableMetadata, count: int) -> PartitionSpec:
+    source = metadata.schema.fields[0]
+    field = PartitionField(source.id, metadata.last_partition_id + 1, f"{source.name}_bucket_{count}", Bucket(count))
+    return PartitionSpec(spec_id=77, fields=(field,))
+
+
+def sorted_by(metadata: TableMetadata) -> SortOrder:
+    return SortOrder(55, (SortField(metadata.schema.fields[0].id, IDENTITY, "asc", "nulls-first"),))
+
+
+def test_added_schema_gets_the_next_id_and_minus_one_means_it(metadata: TableMetadata) -> None:
+    after = apply(metadata, AddSchema(wider(metadata)), SetCurrentSchema(-1))
+    assert after.current_schema_id == max(s.schema_id or 0 for s in metadata.schemas) + 1
+    assert after.schema.fields[-1].name == "note"
+    assert after.last_column_id == metadata.last_column_id + 1
+
+
+def test_schema_with_the_same_columns_is_reused(metadata: TableMetadata) -> None:
+    after = apply(metadata, AddSchema(msgspec.structs.replace(metadata.schema, schema_id=99)), SetCurrentSchema(-1))
+    assert after.schemas == metadata.schemas
+    assert after.current_schema_id == metadata.current_schema_id
+
+
+def test_last_column_id_never_goes_down(metadata: TableMetadata) -> None:
+    narrow = Schema(fields=metadata.schema.fields[:1])
+    assert apply(metadata, AddSchema(narrow)).last_column_id == metadata.last_column_id
+
+
+def test_added_spec_and_order_are_numbered_reused_and_chosen(metadata: TableMetadata) -> None:
+    spec, order = bucketed(metadata, 4), sorted_by(metadata)
+    once = apply(metadata, AddPartitionSpec(spec), SetDefaultSpec(-1), AddSortOrder(order), SetDefaultSortOrder(-1))
+    assert once.spec.fields == spec.fields
+    assert once.last_partition_id == metadata.last_partition_id + 1
+    assert once.default_sort_order_id == max(o.order_id for o in metadata.sort_orders) + 1
+    twice = apply(once, AddPartitionSpec(spec), AddSortOrder(order), SetDefaultSpec(metadata.default_spec_id))
+    assert twice.partition_specs == once.partition_specs
+    assert twice.sort_orders == once.sort_orders
+    assert twice.default_spec_id == metadata.default_spec_id
+
+
+def test_specs_and_schemas_that_are_not_in_use_can_be_removed(metadata: TableMetadata) -> None:
+    grown = apply(metadata, AddPartitionSpec(bucketed(metadata, 4)), AddSchema(wider(metadata)))
+    new_spec = max(s.spec_id for s in grown.partition_specs)
+    new_schema = max(s.schema_id or 0 for s in grown.schemas)
+    shrunk = apply(grown, RemovePartitionSpecs((new_spec, 12345)), RemoveSchemas((new_schema,)))
+    assert shrunk.partition_specs == metadata.partition_specs
+    assert shrunk.schemas == metadata.schemas
+
+
+def test_location_and_statistics_are_set_replaced_and_removed(metadata: TableMetadata) -> None:
+    snapshot_id = metadata.snapshots[0].snapshot_id
+    first = StatisticsFile(snapshot_id, "a", 1, 1, ())
+    second = StatisticsFile(snapshot_id, "b", 1, 1, ())
+    partition = PartitionStatisticsFile(snapshot_id, "c", 1)
+    after = apply(
+        metadata, SetLocation("s3://x/"), SetStatistics(first), SetStatistics(second), SetPartitionStatistics(partition)
+    )
+    assert after.location == "s3://x"
+    assert [s for s in after.statistics if s.snapshot_id == snapshot_id] == [second]
+    assert partition in after.partition_statistics
+    gone = apply(after, RemoveStatistics(snapshot_id), RemovePartitionStatistics(snapshot_id))
+    assert not [s for s in (*gone.statistics, *gone.partition_statistics) if s.snapshot_id == snapshot_id]
+
+
+def test_same_uuid_and_same_version_change_nothing(metadata: TableMetadata) -> None:
+    after = apply(metadata, AssignUuid(metadata.table_uuid.upper()), UpgradeFormatVersion(2))
+    assert (after.table_uuid, after.format_version) == (metadata.table_uuid, 2)
+
+
+@pytest.mark.parametrize(
+    ("update", "error", "message"),
+    [
+        (AssignUuid("other"), ConflictError, "it never changes"),
+        (UpgradeFormatVersion(1), InvalidInputError, "it never goes down"),
+        (UpgradeFormatVersion(3), UnsupportedError, "expected a format version up to 2, found 3"),
+        (SetCurrentSchema(-1), InvalidInputError, "expected a schema added before"),
+        (SetCurrentSchema(1234), InvalidInputError, "found 1234"),
+        (SetDefaultSpec(1234), InvalidInputError, "found 1234"),
+        (SetDefaultSortOrder(-1), InvalidInputError, "expected a sort order added before"),
+    ],
+)
+def test_wrong_updates_are_refused(
+    metadata: TableMetadata, update: Update, error: type[BerglineError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        apply(metadata, update)
+
+
+def test_what_is_in_use_is_not_removed(metadata: TableMetadata) -> None:
+    with pytest.raises(ConflictError, match="it is the default"):
+        apply(metadata, RemovePartitionSpecs((metadata.default_spec_id,)))
+    with pytest.raises(ConflictError, match="it is the current one"):
+        apply(metadata, RemoveSchemas((metadata.current_schema_id,)))
+
+
+@pytest.mark.parametrize(
+    ("wire", "update"),
+    [
+        (b'{"action":"assign-uuid","uuid":"u"}', AssignUuid("u")),
+        (b'{"action":"upgrade-format-version","format-version":2}', UpgradeFormatVersion(2)),
+        (b'{"action":"set-current-schema","schema-id":-1}', SetCurrentSchema(-1)),
+        (b'{"action":"set-default-spec","spec-id":-1}', SetDefaultSpec(-1)),
+        (b'{"action":"set-default-sort-order","sort-order-id":-1}', SetDefaultSortOrder(-1)),
+        (b'{"action":"set-location","location":"x"}', SetLocation("x")),
+        (b'{"action":"remove-statistics","snapshot-id":1}', RemoveStatistics(1)),
+        (b'{"action":"remove-partition-specs","spec-ids":[1]}', RemovePartitionSpecs((1,))),
+        (b'{"action":"remove-schemas","schema-ids":[1]}', RemoveSchemas((1,))),
+    ],
+)
+def test_updates_are_the_words_of_the_rest_protocol(wire: bytes, update: Update) -> None:
+    assert encode_json(update) == wire
+    assert decode_json(wire, Update, "x") == update  # type: ignore[arg-type]
