@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
+from bergline.format.apply import apply_updates
 from bergline.format.metadata import (
     MetadataLogEntry,
     SnapshotLogEntry,
@@ -27,7 +28,6 @@ from bergline.format.updates import (
     SetProperties,
     SetSnapshotRef,
     Update,
-    apply_updates,
 )
 
 SCHEMA = Schema(

@@ -15,7 +15,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import UnsupportedError
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.spark.read import native_refusal
 
 pytestmark = pytest.mark.spark
@@ -193,3 +193,102 @@ def test_lake_namespace_hides_no_spark_table_of_the_same_name(spark: SparkSessio
         spark.range(1).write.insertInto("default.x")
     with pytest.raises(UnsupportedError, match="CREATE TABLE … AS SELECT"):
         spark.sql("CREATE TABLE default.y AS SELECT 1 AS id")
+
+
+SPECIAL = pa.schema(
+    [("id", pa.int64()), ("order id", pa.int64()), ("1st", pa.int64()), ("st", pa.struct([("a b", pa.int64())]))]
+)
+
+
+def test_names_that_writers_put_differently_in_files_are_read(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    table = lake.create_table("db.w", SPECIAL)
+    row = {"id": 1, "order id": 10, "1st": 3, "st": {"a b": 5}}
+    theirs = pyiceberg.load_table("db.w")
+    theirs.append(pa.Table.from_pylist([row], SPECIAL))
+    table.refresh().append(pa.Table.from_pylist([row], SPECIAL))
+    assert rows(spark, "SELECT `order id`, `1st`, st.`a b` FROM db.w") == [(10, 3, 5)] * 2
+    spark.sql("INSERT OVERWRITE db.w SELECT * FROM db.w")
+    assert rows(spark, "SELECT `order id`, `1st`, st.`a b` FROM db.w") == [(10, 3, 5)] * 2
+
+
+def test_official_names_in_files_are_read(spark: SparkSession, lake: Lake, official: Any) -> None:
+    official("CREATE TABLE db.w (id BIGINT, `order id` BIGINT, st STRUCT<`a b`: BIGINT, c: BIGINT>) USING iceberg")
+    official("INSERT INTO db.w VALUES (1, 10, named_struct('a b', 5, 'c', 6))")
+    assert rows(spark, "SELECT `order id`, st.`a b`, st.c FROM db.w") == [(10, 5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT 'the quick fox', id FROM (SELECT /*+ BROADCAST(db.orders) */ id FROM db.orders)", "the quick fox"),
+        ("WITH c AS (SELECT 123456 AS v) SELECT /*+ REPARTITION(2, orders.id) */ v, id FROM c, db.orders", "123456"),
+    ],
+)
+def test_names_in_hints_change_no_other_text(spark: SparkSession, orders: Table, text: str, expected: str) -> None:
+    orders.append(order_rows(1))
+    assert str(spark.sql(text).collect()[0][0]) == expected
+
+
+def test_lateral_joins_and_float_filters_in_structs(spark: SparkSession, lake: Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("g", pa.float64())]))])
+    data = [{"id": 1, "s": {"g": math.nan}}, {"id": 2, "s": None}, {"id": 3, "s": {"g": -0.0}}]
+    lake.create_table("db.t", schema).append(pa.Table.from_pylist(data, schema))
+    assert rows(spark, "SELECT id FROM db.t WHERE s.g > 1") == [(1,)]
+    assert rows(spark, "SELECT id FROM db.t WHERE s.g = 0") == [(3,)]
+    assert rows(spark, "SELECT id FROM db.t WHERE s IS NULL") == [(2,)]
+    lateral = "SELECT a.id, z.id FROM db.t a, LATERAL (SELECT b.id FROM db.t b WHERE b.id = a.id) z"
+    assert rows(spark, lateral) == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_filters_on_other_columns_reach_the_files(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    plan = spark.sql("SELECT * FROM db.orders WHERE id > 5 AND amount > 5")._jdf.queryExecution().toString()
+    assert "GreaterThan(id,5)" in plan
+    assert "GreaterThan(amount" not in plan
+
+
+def test_fixed_columns_are_written_and_read_by_both_executors(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    schema = pa.schema([("a", pa.int64()), ("fx", pa.binary(3)), ("s", pa.struct([("fy", pa.binary(2))]))])
+    lake.create_table("db.t", schema)
+    spark.sql("INSERT INTO db.t VALUES (1, CAST('abc' AS BINARY), named_struct('fy', CAST('xy' AS BINARY)))")
+    expected = [(1, bytearray(b"abc"), bytearray(b"xy"))]
+    assert rows(spark, "SELECT a, fx, s.fy FROM db.t") == expected
+    evolve(pyiceberg, "db.t", lambda u: u.rename_column("a", "a2"))
+    assert rows(spark, "SELECT a2, fx, s.fy FROM db.t") == expected
+    with pytest.raises(InvalidInputError, match="column `fx`"):
+        spark.sql("INSERT INTO db.t VALUES (1, CAST('too long' AS BINARY), null)")
+
+
+def test_options_given_before_attach_count(spark: SparkSession, lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2), branch="audit")
+    bergline.spark.detach(spark)
+    reader = spark.read.option("BRANCH", "audit")
+    bergline.spark.attach(spark, lake)
+    assert reader.table("db.orders").count() == 2
+
+
+def test_many_files_need_few_tasks(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64())]))
+    table.append_files([f for n in range(40) for f in table._write(pa.table({"a": [n]}))])
+    evolve(pyiceberg, "db.t", lambda u: u.rename_column("a", "b"))
+    frame = spark.table("db.t")
+    assert frame.rdd.getNumPartitions() <= 8
+    assert sorted(r.b for r in frame.collect()) == list(range(40))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT DB.Orders.id FROM db.orders", "SELECT id FROM db.2023_t", "SELECT z.id FROM db.orders z WHERE z.id = 1"],
+)
+def test_names_of_every_spelling_resolve(spark: SparkSession, lake: Lake, orders: Table, text: str) -> None:
+    orders.append(order_rows(1))
+    lake.create_table("db.2023_t", ORDERS).append(order_rows(1))
+    spark.sql("ALTER TABLE db.2023_t CREATE BRANCH b")
+    assert rows(spark, text) == [(1,)]
+
+
+@pytest.mark.parametrize("text", ["TIMESTAMP AS OF 99999999999999", "VERSION AS OF '²'"])
+def test_versions_out_of_range_are_our_errors(spark: SparkSession, orders: Table, text: str) -> None:
+    orders.append(order_rows(1))
+    with pytest.raises(BerglineError):
+        spark.sql(f"SELECT * FROM db.orders {text}")

@@ -11,11 +11,10 @@ import msgspec
 from bergline.errors import InvalidInputError
 from bergline.format.integers import Int
 from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, parse_transform
+from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, civil_date, parse_transform
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField, StructType
 
 FIRST_PARTITION_FIELD_ID = 1000
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (a naive day zero: values carry no zone)
 _TERM = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*(?:,\s*(\d+)\s*)?\)|([^(),]+?))\s*")
 
 
@@ -96,15 +95,21 @@ def render_partition_value(transform: Transform, type_: IcebergType, value: Any)
         case TimeTransform("month"):
             return f"{1970 + value // 12:04d}-{value % 12 + 1:02d}"
         case TimeTransform("hour"):
-            return (_EPOCH + dt.timedelta(hours=value)).strftime("%Y-%m-%d-%H")
+            return f"{_render_date(value // 24)}-{value % 24:02d}"
     if type_ == DATE:
-        return (_EPOCH + dt.timedelta(days=value)).date().isoformat()
+        return _render_date(value)
     if type_ in (TIMESTAMP, TIMESTAMPTZ):
-        text = (_EPOCH + dt.timedelta(microseconds=value)).isoformat()
-        return f"{text}+00:00" if type_ == TIMESTAMPTZ else text
+        days, micros = divmod(value, 86_400_000_000)
+        time = (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros)).time().isoformat()
+        return f"{_render_date(days)}T{time}{'+00:00' if type_ == TIMESTAMPTZ else ''}"
     if isinstance(value, bool):
         return str(value).lower()
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _render_date(days: int) -> str:
+    year, month, day = civil_date(days)
+    return f"{year:04d}-{month:02d}-{day:02d}"
 
 
 def _parse_term(term: str) -> tuple[Transform, str]:

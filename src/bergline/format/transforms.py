@@ -3,7 +3,6 @@
 Dates and timestamps are whole days and microseconds since 1970 here, as everywhere below the Arrow boundary.
 """
 
-import datetime as dt
 import re
 import struct
 import uuid
@@ -33,7 +32,6 @@ from bergline.format.values import scaled, signed_bytes, unscaled
 
 _MICROS_PER_HOUR = 3_600_000_000
 _MICROS_PER_DAY = 24 * _MICROS_PER_HOUR
-_EPOCH = dt.date(1970, 1, 1)
 _TIMESTAMPS = (TIMESTAMP, TIMESTAMPTZ)
 
 
@@ -148,9 +146,8 @@ class TimeTransform(Transform):
         days = value if source == DATE else value // _MICROS_PER_DAY
         if self.unit == "day":
             return days
-        date = _EPOCH + dt.timedelta(days=days)
-        years = date.year - _EPOCH.year
-        return years if self.unit == "year" else years * 12 + date.month - 1
+        year, month, _ = civil_date(days)
+        return year - 1970 if self.unit == "year" else (year - 1970) * 12 + month - 1
 
 
 class Void(Transform):
@@ -197,6 +194,18 @@ _BY_NAME: dict[str, Transform] = {
     **{unit: TimeTransform(unit) for unit in ("year", "month", "day", "hour")},
 }
 _PARAMETERISED = re.compile(r"(bucket|truncate)\[(\d+)\]")
+
+
+def civil_date(days: int) -> tuple[int, int, int]:
+    """Year, month and day of days since 1970, in any year: Python's own dates end at 9999."""
+    # count from 1 March of year 0, so that leap days end a year; 146,097 days are 400 years
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9  # noqa: PLR2004
+    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    return era * 400 + year_of_era + (month <= 2), month, day  # noqa: PLR2004
 
 
 def parse_transform(text: str) -> Transform:

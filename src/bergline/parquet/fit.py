@@ -83,6 +83,8 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return _may_cast(source.key_type, target.key_type) and _may_cast(source.item_type, target.item_type)
     if types.is_float32(source) and types.is_float64(target):
         return True
+    if types.is_fixed_size_binary(target):
+        return bool(types.is_binary(source) or types.is_large_binary(source))
     return any(is_kind(source) and is_kind(target) for is_kind in _KINDS)
 
 

@@ -1,8 +1,11 @@
 """Whether columns can be found in a table's files by name, or only by field id."""
 
+import re
+
 from bergline.format.metadata import TableMetadata
 from bergline.format.types import IcebergType, child_fields
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NAME_MAPPING = "schema.name-mapping.default"
 
 
@@ -16,6 +19,8 @@ def why_not_by_name(metadata: TableMetadata) -> str | None:
     by_name: dict[str, int] = {}
     for schema in metadata.schemas:
         for name, field in schema.names.items():
+            if not _PLAIN_NAME.fullmatch(field.name):
+                return f"column `{name}` may stand in files under another name, made of letters, digits and _"
             type_ = None if child_fields(field.type) else field.type
             if by_id.setdefault(field.id, (name, type_)) != (name, type_):
                 return f"column `{name}` was renamed or has changed its type"

@@ -35,7 +35,6 @@ class _Attached:
         self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
 
 
-_OPTIONS = "_bergline_options"
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
 _ORIGINALS: dict[tuple[type, str], Callable[..., Any]] = {}
@@ -86,8 +85,6 @@ def _patch_classes() -> None:
         return
     _patch(SparkSession, "sql", _sql)
     _patch(SparkSession, "table", _table)
-    _patch(DataFrameReader, "option", _reader_option)
-    _patch(DataFrameReader, "options", _reader_options)
     _patch(DataFrameReader, "table", _reader_table)
     _patch(ClassicDataFrame, "writeTo", _write_to)
     _patch(DataFrameWriter, "saveAsTable", _refused("saveAsTable"))
@@ -118,18 +115,8 @@ def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: 
     return original(spark, tableName) if frame is None else frame
 
 
-def _reader_option(_: LakeSession, original: Any, reader: DataFrameReader, key: str, value: Any) -> Any:
-    reader.__dict__.setdefault(_OPTIONS, {})[key] = value
-    return original(reader, key, value)
-
-
-def _reader_options(_: LakeSession, original: Any, reader: DataFrameReader, **options: Any) -> Any:
-    reader.__dict__.setdefault(_OPTIONS, {}).update(options)
-    return original(reader, **options)
-
-
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, reader.__dict__.get(_OPTIONS, {}))
+    frame = session.table(tableName, _options_of(reader))
     return original(reader, tableName) if frame is None else frame
 
 
@@ -146,7 +133,8 @@ def _refused(method: str) -> Callable[..., Any]:
     """A way of writing that we do not run: refused for lake tables, Spark's own for others."""
 
     def run(session: LakeSession, original: Any, writer: DataFrameWriter, *args: Any, **kwargs: Any) -> Any:
-        session.check_not_ours(args[0] if args else next(iter(kwargs.values())), method)
+        name = args[0] if args else kwargs.get("name", kwargs.get("tableName"))
+        session.check_not_ours(str(name), method)
         return original(writer, *args, **kwargs)
 
     return run
@@ -158,6 +146,16 @@ def _lake_session(spark: SparkSession) -> LakeSession | None:
         return None
     original = _ORIGINALS[SparkSession, "sql"]
     return LakeSession(spark, attached.lakes, attached.default, functools.partial(original, spark))
+
+
+def _options_of(reader: DataFrameReader) -> dict[str, str]:
+    """What a reader was told, also before attach; keys ignore case."""
+    options = reader._jreader.extraOptions()  # noqa: SLF001  (Spark keeps them nowhere else)
+    keys, found = options.keysIterator(), {}
+    while keys.hasNext():
+        key = keys.next()
+        found[str(key).lower()] = str(options.apply(key))
+    return found
 
 
 def _session_of(owner: Any) -> SparkSession:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
 from bergline.io.schemes import SchemeFileIO
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.read import read_file
@@ -24,6 +25,7 @@ from bergline.table.scan import TableScan
 # options of Spark's reader: take paths literally, and infer nothing from them
 _OPTIONS = {"recursiveFileLookup": "true", "__globPaths__": "false", "datetimeRebaseMode": "CORRECTED"}
 _HIDDEN = ("_", ".")
+_TASKS_PER_CORE = 4
 
 
 def read(scan: TableScan, spark: SparkSession) -> DataFrame:
@@ -53,24 +55,60 @@ def native_refusal(plan: ScanPlan) -> str | None:
 
 def _read_native(plan: ScanPlan, spark: SparkSession) -> DataFrame:
     paths = [planned.file.file_path for planned in plan.files]
-    rows = spark.read.schema(spark_schema(columns_to_read(plan))).options(**_OPTIONS).parquet(*paths)
-    # always true, and no filter passes it: Spark would use the statistics in the files, which leave out NaN and take
-    # -0.0 and 0.0 for different, and so lose rows
-    rows = rows.where(F.spark_partition_id() >= 0)
+    columns = columns_to_read(plan)
+    rows = spark.read.schema(spark_schema(columns)).options(**_OPTIONS).parquet(*paths)
+    rows = rows.select(*(_shielded(f) for f in columns.fields))
     if plan.filter == ALWAYS_TRUE:
         return rows
-    names = [f"`{f.name.replace('`', '``')}`" for f in plan.schema.fields]
-    return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*names)
+    return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
+
+
+def _shielded(field: NestedField) -> Column:
+    """A column whose filters Spark does not push into files if it holds floats, by an expression that changes nothing.
+
+    Statistics in files leave out NaN, and dictionaries take -0.0 and 0.0 for different: rows would be lost.
+    """
+    column = _column(field)
+    if field.type in (FLOAT, DOUBLE):
+        return F.nanvl(column, column).alias(field.name)
+    if isinstance(field.type, StructType) and any(f.type in (FLOAT, DOUBLE) for _, f in walk_fields(field.type.fields)):
+        return F.when(column.isNotNull(), column).alias(field.name)
+    return column
+
+
+def _column(field: NestedField) -> Column:
+    return F.col(f"`{field.name.replace('`', '``')}`")
 
 
 def _read_arrow(plan: ScanPlan, spark: SparkSession) -> DataFrame:
     shared = msgspec.structs.replace(plan, files=())
     files = [(pickle.dumps(planned),) for planned in plan.files]
-    tasks = spark.createDataFrame(files, "file binary").repartition(len(files))
+    tasks = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    target = _without_fixed(pa.struct(list(arrow_schema(plan.schema))))
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for blob in batch.column(0).to_pylist():
-                yield from read_file(SchemeFileIO(), pickle.loads(blob), shared).to_batches()  # noqa: S301
+                table = read_file(SchemeFileIO(), pickle.loads(blob), shared)  # noqa: S301  (we pickled it)
+                yield from table.cast(pa.schema(list(target))).to_batches()
 
-    return tasks.mapInArrow(read_batches, spark_schema(plan.schema))
+    return (
+        spark.createDataFrame(files, "file binary")
+        .repartition(tasks)
+        .mapInArrow(read_batches, spark_schema(plan.schema))
+    )
+
+
+def _without_fixed(type_: pa.DataType) -> pa.DataType:
+    """The same type with plain binary for fixed: Spark has no other."""
+    types = pa.types
+    if types.is_fixed_size_binary(type_):
+        return pa.binary()
+    if types.is_struct(type_):
+        return pa.struct([f.with_type(_without_fixed(f.type)) for f in type_])
+    if types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_without_fixed(type_.value_type)))
+    if types.is_map(type_):
+        key, item = type_.key_field, type_.item_field
+        return pa.map_(key.with_type(_without_fixed(key.type)), item.with_type(_without_fixed(item.type)))
+    return type_

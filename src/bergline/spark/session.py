@@ -1,6 +1,5 @@
 """What an attached session does with a statement, a table name or a write: ours here, the rest on to Spark."""
 
-import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,7 +24,6 @@ from bergline.table.table import Table
 WAP_BRANCH = "spark.wap.branch"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 RunSql = Callable[..., DataFrame]
 
@@ -128,7 +126,7 @@ class LakeSession:
             ref = selector.branch
         elif not selector.names_a_version:
             ref = self._wap_ref(table)
-        scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of=_moment(selector.as_of_ms))
+        scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
         return read(scan, self._spark)
 
     def _wap_branch(self, table: Table) -> str | None:
@@ -202,7 +200,3 @@ class LakeSession:
             "engine-version": self._spark.version,
             "spark.app.id": self._spark.sparkContext.applicationId,
         }
-
-
-def _moment(milliseconds: int | None) -> dt.datetime | None:
-    return None if milliseconds is None else _EPOCH + dt.timedelta(milliseconds=milliseconds)

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -123,9 +123,9 @@ def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[i
     following = {a.end: b for a, b in pairwise(tokens)}
     uses = []
     for table in tree.find_all(exp.Table):
-        spans = [part.meta for part in table.parts]
-        if len(spans) < 2 or any("start" not in span for span in spans):  # noqa: PLR2004
+        if len(table.parts) < 2 or not _stands_in(text, table.parts):  # noqa: PLR2004
             continue
+        spans = [part.meta for part in table.parts]
         start, end = spans[0]["start"], spans[-1]["end"] + 1
         after = following.get(end)
         clause_end, as_of = by_start.get(after.start, (end, None)) if after else (end, None)
@@ -134,15 +134,23 @@ def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[i
             as_of = AsOf("timestamp" if version.name == "TIMESTAMP" else "version", None)
         add_alias = not table.alias and not table.args.get("sample")
         uses.append(TableUse(tuple(p.name for p in table.parts), start, clause_end, as_of, add_alias))
-    return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _long_columns(tree))
+    return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _long_columns(text, tree))
 
 
-def _long_columns(tree: exp.Expr) -> tuple[tuple[Name, tuple[int, ...]], ...]:
+def _stands_in(text: str, parts: Sequence[exp.Expr]) -> bool:
+    """Whether names stand in the text where sqlglot says; inside hints its offsets count from the hint's start."""
+    return all(
+        "start" in p.meta and text[p.meta["start"] : p.meta["end"] + 1].strip("`").replace("``", "`") == p.name
+        for p in parts
+    ) and not any(p.find_ancestor(exp.Hint) for p in parts[:1])
+
+
+def _long_columns(text: str, tree: exp.Expr) -> tuple[tuple[Name, tuple[int, ...]], ...]:
     """Columns like `db.orders.id`, which may begin with a table's name."""
     found = []
     for column in tree.find_all(exp.Column):
         parts = _all_parts(column)
-        if len(parts) > 2 and all("start" in p.meta for p in parts):  # noqa: PLR2004
+        if len(parts) > 2 and _stands_in(text, parts):  # noqa: PLR2004
             found.append((tuple(p.name for p in parts), tuple(p.meta["start"] for p in parts)))
     return tuple(found)
 
@@ -197,7 +205,7 @@ def _time_travel_clauses(tokens: list[Token]) -> list[tuple[int, int, AsOf]]:
         kind = "version" if is_version else "timestamp"
         if literal.kind is TokenKind.STRING:
             clauses.append((start, literal.end, AsOf(kind, literal.value)))  # type: ignore[arg-type]
-        elif literal.kind is TokenKind.NUMBER and literal.text.isdigit():
+        elif literal.kind is TokenKind.NUMBER and literal.text.isdecimal():
             clauses.append((start, literal.end, AsOf(kind, int(literal.text))))  # type: ignore[arg-type]
     return clauses
 

@@ -71,7 +71,7 @@ class Cursor:
 
     def expect_whole_number(self) -> int:
         """Take a whole number."""
-        if self.token.kind is not TokenKind.NUMBER or not self.token.text.isdigit():
+        if self.token.kind is not TokenKind.NUMBER or not self.token.text.isdecimal():
             self.fail("a whole number")
         return int(self.advance().text)
 

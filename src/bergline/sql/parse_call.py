@@ -56,7 +56,7 @@ def _value(cursor: Cursor) -> Any:
     token = cursor.token
     if token.kind is TokenKind.NUMBER:
         cursor.advance()
-        number = int(token.text) if token.text.isdigit() else Decimal(token.text)
+        number = int(token.text) if token.text.isdecimal() else Decimal(token.text)
         return -number if negative else number
     if negative:
         cursor.fail("a number")

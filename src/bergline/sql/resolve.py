@@ -127,7 +127,7 @@ def parse_selector(part: str, table: Table) -> Selector:
         return Selector(branch=value)
     if kind == "tag":
         return Selector(ref=value)
-    if not value.isdigit():
+    if not value.isdecimal():
         raise InvalidInputError(f"expected a number after `{kind}_`, found `{value}`")
     return Selector(snapshot_id=int(value)) if kind == "snapshot_id" else Selector(as_of_ms=int(value))
 
@@ -145,7 +145,7 @@ def with_as_of(selector: Selector, as_of: AsOf | None, time_zone: str) -> Select
         )
     if as_of.kind == "timestamp":
         return msgspec.structs.replace(selector, as_of_ms=timestamp_ms(as_of.value, time_zone))
-    if isinstance(as_of.value, int) or as_of.value.isdigit():
+    if isinstance(as_of.value, int) or as_of.value.isdecimal():
         return msgspec.structs.replace(selector, snapshot_id=int(as_of.value))
     return msgspec.structs.replace(selector, ref=as_of.value)
 
@@ -173,7 +173,7 @@ def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str)
 
 
 def _whole_number(key: str, value: Any) -> int:
-    if not str(value).isdigit():
+    if not str(value).isdecimal():
         raise InvalidInputError(f"expected a whole number for option `{key}`, found `{value}`")
     return int(value)
 

@@ -19,7 +19,7 @@ def rewrite_query(query: Query, frames: Mapping[TableUse, str]) -> str:
 def _qualifier(column: Name, frames: Mapping[TableUse, str]) -> int:
     """How many leading parts of a column to drop: the alias of a replaced table has only its name's last part."""
     for length in range(len(column) - 1, 1, -1):
-        if any(use.name[-length:] == column[:length] for use in frames):
+        if any(use.add_alias and _folded(use.name[-length:]) == _folded(column[:length]) for use in frames):
             return length - 1
     return 0
 
@@ -31,3 +31,8 @@ def _reference(use: TableUse, frame: str) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def _folded(name: Name) -> Name:
+    """Column names ignore case in Spark, and so do the table names in front of them."""
+    return tuple(part.casefold() for part in name)

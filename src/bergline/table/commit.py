@@ -20,6 +20,7 @@ from bergline.table.operation import CommitStamp, Operation
 
 _LOG = logging.getLogger(__name__)
 _NUM_RETRIES = "commit.retry.num-retries"
+_MAX_WAIT_MS = 2_000  # Iceberg's minute starves a writer beside one that commits all the time
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -127,5 +128,5 @@ def _check_may_retry(
 def _wait_seconds(base: TableMetadata, attempt: int, timing: Timing) -> float:
     """Full jitter: anywhere up to the exponential wait, so that losers do not meet again."""
     least = positive_property(base, "commit.retry.min-wait-ms", 100)
-    most = positive_property(base, "commit.retry.max-wait-ms", 60_000)
+    most = positive_property(base, "commit.retry.max-wait-ms", _MAX_WAIT_MS)
     return timing.uniform(0, min(least * 2 ** min(attempt - 1, 20), most)) / 1000

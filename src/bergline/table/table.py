@@ -160,10 +160,12 @@ class Table:
         ref: str | None = None,
         snapshot_id: int | None = None,
         as_of: dt.datetime | None = None,
+        as_of_ms: int | None = None,
         columns: Sequence[str] | None = None,
     ) -> TableScan:
-        """A read of `main`, a ref, a snapshot or a moment."""
-        as_of_ms = None if as_of is None else _millis(as_of)
+        """A read of `main`, a ref, a snapshot or a moment (as a datetime, or in milliseconds since 1970)."""
+        if as_of is not None:
+            as_of_ms = _millis(as_of)
         version = resolve_version(self.metadata, ref=ref, snapshot_id=snapshot_id, as_of_ms=as_of_ms)
         return TableScan(self.io, self.metadata, version, row_filter, columns)
 

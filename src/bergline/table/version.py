@@ -9,6 +9,8 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.format.schema import Schema
 
+_LATEST_MS = 253_402_300_799_999
+
 
 class ReadVersion(msgspec.Struct, frozen=True):
     """A snapshot, and the schema to read it with; no snapshot while a table is empty."""
@@ -32,6 +34,8 @@ def resolve_version(
     if snapshot_id is not None:
         return _at_snapshot(metadata, snapshot_id)
     if as_of_ms is not None:
+        if not 0 <= as_of_ms <= _LATEST_MS:
+            raise InvalidInputError(f"expected a time in milliseconds up to the year 9999, found {as_of_ms}")
         return _at_snapshot(metadata, _snapshot_as_of(metadata, as_of_ms))
     if ref in {None, MAIN} and MAIN not in metadata.refs:
         return ReadVersion(None, metadata.schema)
