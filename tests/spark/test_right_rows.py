@@ -292,3 +292,15 @@ def test_versions_out_of_range_are_our_errors(spark: SparkSession, orders: Table
     orders.append(order_rows(1))
     with pytest.raises(BerglineError):
         spark.sql(f"SELECT * FROM db.orders {text}")
+
+
+def test_files_are_never_passed_over_whatever_the_session_says(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    frame = spark.table("db.orders")
+    Path(orders.scan().plan().files[0].file.file_path.removeprefix("file://")).unlink()
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(Exception, match=r"parquet"):
+            frame.collect()
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")

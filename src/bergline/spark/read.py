@@ -22,8 +22,14 @@ from bergline.spark.filter import spark_filter
 from bergline.spark.types import spark_schema
 from bergline.table.scan import TableScan
 
-# options of Spark's reader: take paths literally, and infer nothing from them
-_OPTIONS = {"recursiveFileLookup": "true", "__globPaths__": "false", "datetimeRebaseMode": "CORRECTED"}
+# options of Spark's reader: take paths literally, infer nothing from them, and never pass over a file
+_OPTIONS = {
+    "recursiveFileLookup": "true",
+    "__globPaths__": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
 _HIDDEN = ("_", ".")
 _TASKS_PER_CORE = 4
 

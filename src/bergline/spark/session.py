@@ -24,7 +24,6 @@ from bergline.table.table import Table
 WAP_BRANCH = "spark.wap.branch"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
-
 RunSql = Callable[..., DataFrame]
 
 
@@ -87,8 +86,10 @@ class LakeSession:
 
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         ours = {}
+        # a table that stands twice in a statement is looked up once: both are the same state of it
+        targets = {name: self._lakes.resolve(name) for name in {use.name for use in query.tables}}
         for use in query.tables:
-            target = self._lakes.resolve(use.name)
+            target = targets[use.name]
             if target is not None:
                 selector = with_as_of(target.selector, use.as_of, self._time_zone)
                 ours[use] = Target(target.table, selector)
