@@ -1,15 +1,17 @@
 """The official Iceberg Spark runtime and bergline on one catalog: the same tables, the same answers."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from peers import OfficialError
+from peers import OfficialError, OfficialRuntime
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import UnsupportedError
 from bergline.scan.manifests import load_entries, load_manifest_list
 
 pytestmark = pytest.mark.official
@@ -167,15 +169,83 @@ def test_expiry_keeps_the_same_snapshots_and_deletes_as_many_files(
     assert answers["ours"] == answers["theirs"]
 
 
-def test_merge_on_read_deletes_are_refused_rather_than_ignored(official: Official, lake: Lake) -> None:
-    official("CREATE TABLE db.t (id BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
-    official("INSERT INTO db.t SELECT /*+ COALESCE(1) */ * FROM VALUES (1L), (2L)")
-    official("DELETE FROM db.t WHERE id = 1")
+MERGE_ON_READ = ", ".join(f"'write.{op}.mode'='merge-on-read'" for op in ("delete", "update", "merge"))
+
+
+@pytest.mark.parametrize("partitioning", ["", "PARTITIONED BY (region)", "PARTITIONED BY (bucket(2, id))"])
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_position_deletes_of_the_official_runtime_are_applied(
+    spark: SparkSession, official: Official, lake: Lake, partitioning: str, granularity: str
+) -> None:
+    properties = f"{MERGE_ON_READ}, 'write.delete.granularity'='{granularity}'"
+    columns = "id BIGINT, amount DOUBLE, region STRING"
+    official(f"CREATE TABLE db.t ({columns}) USING iceberg {partitioning} TBLPROPERTIES ({properties})")
+    official("INSERT INTO db.t SELECT id, id * 1.0, if(id % 2 = 0, 'eu', 'us') FROM range(20)")
+    official("DELETE FROM db.t WHERE id IN (3, 4)")
+    official("INSERT INTO db.t VALUES (3, 33.0, 'eu')")
+    official("UPDATE db.t SET amount = -1.0 WHERE id IN (5, 6)")
+    official("ALTER TABLE db.t CREATE TAG before_merge")
+    official(
+        "MERGE INTO db.t USING (SELECT 7L AS id UNION ALL SELECT 100L) s ON db.t.id = s.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, amount, region) VALUES (s.id, 0.0, 'eu')"
+    )
+    official("ALTER TABLE db.t RENAME COLUMN amount TO price")
     table = lake.load_table("db.t")
-    with pytest.raises(UnsupportedError, match="has delete files"):
-        table.scan().to_arrow()
-    first = table.metadata.snapshots[0].snapshot_id
-    assert ids(table.scan(snapshot_id=first).to_arrow()) == [1, 2]
+    assert any(planned.deletes for planned in table.scan().plan().files)
+    for version in ("main", "before_merge"):
+        expected = sorted(official(f"SELECT * FROM db.t VERSION AS OF '{version}'"))
+        assert sorted(tuple(r.values()) for r in table.scan(ref=version).to_arrow().to_pylist()) == expected
+        assert (
+            sorted(tuple(r) for r in spark.sql(f"SELECT * FROM db.t VERSION AS OF '{version}'").collect()) == expected
+        )
+    table.append(pa.table({"id": [200]}))
+    assert sorted(official("SELECT id FROM db.t")) == sorted(
+        tuple(r) for r in spark.sql("SELECT id FROM db.t").collect()
+    )
+
+
+ADD_EQUALITY_DELETES = """
+jvm = spark._jvm
+table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "db.t")
+ids = spark.sparkContext._gateway.new_array(jvm.int, {count})
+for i, field_id in enumerate({ids}):
+    ids[i] = field_id
+file = (
+    jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec()).ofEqualityDeletes(ids)
+    .withPath({path!r}).withFormat("PARQUET").withFileSizeInBytes({size}).withRecordCount({rows}).build()
+)
+table.newRowDelta().addDeletes(file).commit()
+"""
+
+
+def test_equality_deletes_are_applied_to_older_rows_only(
+    spark: SparkSession, official: Official, official_runtime: OfficialRuntime, lake: Lake, tmp_path: Path
+) -> None:
+    """Written with pyarrow and committed by Java's own API, as Flink does it."""
+    table = lake.create_table("db.t", ORDERS)
+    table.append(order_rows(1, 2, 3)).append(order_rows(4, region="us"))
+    with_null = pa.table({"id": [5], "amount": pa.array([None], pa.float64()), "region": ["eu"]})
+    table.append(with_null)
+    deletes = {
+        "by-id": ([1], pa.table({"id": [2, 4]})),
+        "by-both": ([2, 3], pa.table({"amount": pa.array([None, 10.0], pa.float64()), "region": ["eu", "us"]})),
+    }
+    for name, (field_ids, rows) in deletes.items():
+        schema = pa.schema(
+            [f.with_metadata({"PARQUET:field_id": str(i)}) for f, i in zip(rows.schema, field_ids, strict=True)]
+        )
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(rows.cast(schema), path)
+        code = ADD_EQUALITY_DELETES.format(
+            count=len(field_ids), ids=field_ids, path=f"file://{path}", size=path.stat().st_size, rows=rows.num_rows
+        )
+        official_runtime.python(code)
+    table.refresh().append(order_rows(2))
+    expected = sorted(official("SELECT id FROM db.t"))
+    assert expected == [(1,), (2,), (3,)]
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
+    assert sorted(tuple(r) for r in spark.sql("SELECT id FROM db.t").collect()) == expected
+    assert ids(table.scan("region = 'eu'", columns=["id"]).to_arrow()) == [1, 2, 3]
 
 
 def test_official_refuses_what_the_seed_text_says(official: Official, orders: Table) -> None:

@@ -1,5 +1,6 @@
 """What manifests and manifest lists say: files, the entries that name them, and the manifests that hold the entries."""
 
+import math
 from enum import IntEnum
 from typing import Any
 
@@ -50,6 +51,11 @@ class DataFile(msgspec.Struct, frozen=True):
     equality_ids: tuple[int, ...] | None = None
     sort_order_id: int | None = None
     referenced_data_file: str | None = None
+
+
+def partition_key(file: DataFile) -> tuple[Any, ...]:
+    """A file's partition so that it equals itself, which NaN does not."""
+    return file.spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in file.partition)
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):

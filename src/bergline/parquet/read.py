@@ -37,6 +37,7 @@ from bergline.format.types import (
 )
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema, arrow_type, file_field_id
+from bergline.parquet.deletes import rows_to_keep
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 
 
@@ -52,16 +53,31 @@ def read_file(io: FileIO, planned: PlannedFile, plan: ScanPlan) -> pa.Table:
     if planned.file.file_format != "PARQUET":
         raise UnsupportedError(f"expected a Parquet file, found {planned.file.file_format} at {path}")
     wanted = columns_to_read(plan)
+    table = _read_by_id(io, path, wanted)
+    if planned.deletes:
+        mask = rows_to_keep(
+            table.num_rows,
+            path,
+            planned.deletes,
+            keys=lambda columns: _read_by_id(io, path, columns),
+            key_columns=plan.key_columns,
+            read=lambda delete, columns: _read_by_id(io, delete, columns),
+        )
+        table = table.filter(mask)
+    if plan.filter != Always(True):
+        table = table.filter(arrow_filter(plan.filter, plan.table_schema))
+    return table.select([f.name for f in plan.schema.fields])
+
+
+def _read_by_id(io: FileIO, path: str, columns: Schema) -> pa.Table:
+    """All rows of a file in these columns."""
     try:
         with io.open_input(path) as stream, pq.ParquetFile(stream) as file:
-            table = _read_columns(file, wanted, path)
+            return _read_columns(file, columns, path)
     except FormatError as error:
         raise FormatError(f"{error} in {path}") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"expected a Parquet file, found {error} in {path}") from error
-    if plan.filter != Always(True):
-        table = table.filter(arrow_filter(plan.filter, plan.table_schema))
-    return table.select([f.name for f in plan.schema.fields])
 
 
 def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:

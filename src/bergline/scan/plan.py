@@ -2,22 +2,25 @@
 
 import msgspec
 
-from bergline.errors import UnsupportedError
+from bergline.errors import FormatError, UnsupportedError
 from bergline.expressions.metrics import may_match
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind, columns_of
 from bergline.format.manifest import DataFile, ManifestContent
 from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
+from bergline.format.types import NestedField
 from bergline.io.fileio import FileIO
+from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.evolution import why_not_by_name
 from bergline.scan.manifests import live_entries, load_manifest_list
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
-    """A data file to read, and the sequence number of its rows."""
+    """A data file to read, the sequence number of its rows, and the delete files that apply to them."""
 
     file: DataFile
     sequence_number: int
+    deletes: tuple[DataFile, ...] = ()
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
@@ -30,6 +33,8 @@ class ScanPlan(msgspec.Struct, frozen=True):
     files: tuple[PlannedFile, ...]
     by_id_only: str | None = None
     """Why columns must be matched by field id; None if names do as well."""
+    key_columns: Schema = Schema(fields=())
+    """The columns that equality deletes name, also those that were dropped since."""
 
 
 def plan_scan(
@@ -46,18 +51,32 @@ def plan_scan(
     files: tuple[PlannedFile, ...] = ()
     if snapshot_id is not None:
         manifests = load_manifest_list(io, metadata.snapshot(snapshot_id))
-        for manifest in manifests:
-            if manifest.content is ManifestContent.DELETES and manifest.has_live_files:
-                raise UnsupportedError(
-                    f"snapshot {snapshot_id} has delete files, which bergline cannot apply yet",
-                    hints=["compact the table in the engine that wrote the deletes, then read it here"],
-                )
+        data = [m for m in manifests if m.content is ManifestContent.DATA]
+        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+        index = DeleteIndex(live_entries(io, deletes, metadata), metadata)
         files = tuple(
-            PlannedFile(entry.data_file, entry.sequence_number or 0)
-            for entry in live_entries(io, manifests, metadata)
+            PlannedFile(entry.data_file, entry.sequence_number or 0, index.deletes_for(entry))
+            for entry in live_entries(io, data, metadata)
             if may_match(bound, entry.data_file, table_schema)
         )
-    return ScanPlan(snapshot_id, table_schema, columns, bound, files, why_not_by_name(metadata))
+    key_columns = _key_columns(metadata, files)
+    return ScanPlan(snapshot_id, table_schema, columns, bound, files, why_not_by_name(metadata), key_columns)
+
+
+def _key_columns(metadata: TableMetadata, files: tuple[PlannedFile, ...]) -> Schema:
+    """Every column that an equality delete names, under a name that cannot clash, as its latest schema has it."""
+    ids = sorted({i for planned in files for delete in planned.deletes for i in delete.equality_ids or ()})
+    fields = []
+    for field_id in ids:
+        schema = next((s for s in (metadata.schema, *reversed(metadata.schemas)) if field_id in s.ids), None)
+        if schema is None:
+            raise FormatError(f"expected a column with id {field_id} for equality deletes, found none in any schema")
+        if len(schema.paths.get(field_id, ())) != 1:
+            raise UnsupportedError(
+                f"cannot apply equality deletes on the nested column `{schema.names_by_id[field_id]}`"
+            )
+        fields.append(NestedField(field_id, f"key-{field_id}", False, schema.ids[field_id].type))
+    return Schema(fields=tuple(fields))
 
 
 def columns_to_read(plan: ScanPlan) -> Schema:

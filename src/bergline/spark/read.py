@@ -56,6 +56,8 @@ def native_refusal(plan: ScanPlan) -> str | None:
             return f"{file.file_path} is a {file.file_format} file"
         if file.file_path.rsplit("/", 1)[-1].startswith(_HIDDEN):
             return f"Spark passes over {file.file_path} because of its name"
+        if planned.deletes:
+            return f"{file.file_path} has deleted rows"
     return None
 
 

@@ -43,7 +43,7 @@ class Overwrite(SnapshotProducer):
             if not manifest.has_live_files:
                 continue
             if manifest.content is ManifestContent.DELETES:
-                raise UnsupportedError(f"branch `{self._branch}` has delete files, which bergline cannot overwrite yet")
+                raise UnsupportedError(f"branch `{self._branch}` has delete files, and bergline cannot remove them yet")
             filtered, gone = self._filter(base, manifest)
             kept.append(filtered or manifest)
             removed += gone

@@ -1,10 +1,8 @@
 """A table as a user holds it: a handle that its own commits move forward in place."""
 
 import datetime as dt
-import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +10,7 @@ from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, CommitUnknownError, InvalidInputError
 from bergline.expressions.predicate import Predicate
-from bergline.format.manifest import DataFile
+from bergline.format.manifest import DataFile, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.refs import MAIN, check_ref_name
@@ -145,10 +143,10 @@ class Table:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         if not files:
             return self
-        replaced = {_partition_key(f) for f in files}
+        replaced = {partition_key(f) for f in files}
         return self.overwrite_files(
             files,
-            removes=lambda file: _partition_key(file) in replaced,
+            removes=lambda file: partition_key(file) in replaced,
             branch=branch,
             summary={**(summary or {}), "replace-partitions": "true"},
         )
@@ -216,11 +214,6 @@ class Table:
             self.io.delete([f.file_path for f in files])
             raise
         return self
-
-
-def _partition_key(file: DataFile) -> tuple[Any, ...]:
-    """A file's partition so that it equals itself, which NaN does not."""
-    return file.spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in file.partition)
 
 
 def _millis(moment: dt.datetime) -> int:

@@ -1,9 +1,8 @@
 """The files that a read must open."""
 
-import msgspec
 import pytest
 
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Comparison
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
@@ -97,11 +96,3 @@ def test_filter_that_does_not_fit_is_refused_even_without_files(
 ) -> None:
     with pytest.raises(kind):
         plan(MemoryFileIO(), metadata, text, None)
-
-
-def test_live_delete_files_are_not_supported(metadata: TableMetadata) -> None:
-    io = MemoryFileIO()
-    deletes = msgspec.structs.replace(manifest("memory:/d", 1, ManifestContent.DELETES))
-    io.create(metadata.snapshot(103).manifest_list, render_manifest_list([deletes], 103, 102, 3))
-    with pytest.raises(UnsupportedError, match="snapshot 103 has delete files"):
-        plan(io, metadata)
