@@ -12,6 +12,7 @@ from bergline.errors import FormatError
 from bergline.format.deletes import POSITION_DELETE_SCHEMA
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.schema import Schema
+from bergline.parquet.plain import plain_array
 
 ReadColumns = Callable[[str, Schema], pa.Table]
 """Reads the columns of a schema, by field id, from a file."""
@@ -70,7 +71,9 @@ def _equal_rows(
 def _key_rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
     """Rows as values that are equal as Iceberg compares them: null equals null, NaN equals NaN, -0.0 is not 0.0."""
     columns = [
-        [_float_key(v) for v in column.to_pylist()] if pa.types.is_floating(column.type) else column.to_pylist()
+        [_float_key(v) for v in column.to_pylist()]
+        if pa.types.is_floating(column.type)
+        else plain_array(column).to_pylist()
         for column in table.columns
     ]
     return zip(*columns, strict=True)

@@ -23,8 +23,9 @@ class DeleteIndex:
     def deletes_for(self, entry: ManifestEntry) -> tuple[DataFile, ...]:
         """The delete files that apply to a data file."""
         data = entry.data_file
-        candidates = (*self._by_path[data.file_path], *self._by_partition[partition_key(data)], *self._everywhere)
-        return tuple(d.data_file for d in candidates if _comes_after(d, entry))
+        by_path = self._by_path.get(data.file_path, ())
+        by_partition = self._by_partition.get(partition_key(data), ())
+        return tuple(d.data_file for d in (*by_path, *by_partition, *self._everywhere) if _comes_after(d, entry))
 
     def _add(self, entry: ManifestEntry, metadata: TableMetadata) -> None:
         delete = entry.data_file
