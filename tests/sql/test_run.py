@@ -1,5 +1,7 @@
 """Statements that need no engine, run on a lake."""
 
+import datetime as dt
+
 import pytest
 from rows import ids, order_rows
 
@@ -118,3 +120,17 @@ def test_times_without_a_zone_are_in_the_sessions() -> None:
     assert timestamp_ms("1970-01-01 01:00:00", "Europe/Berlin") == 0
     assert timestamp_ms("1970-01-01 01:00:00+00:00", "Europe/Berlin") == 3_600_000
     assert timestamp_ms(5, "UTC") == 5000
+
+
+def test_times_of_procedures_are_in_the_sessions_zone_and_exact(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    first, second = orders.metadata.snapshots
+    moment = dt.datetime.fromtimestamp(second.timestamp_ms // 1000, dt.UTC).replace(
+        microsecond=second.timestamp_ms % 1000 * 1000
+    )
+    earlier = [s for s in (first, second) if s.timestamp_ms < second.timestamp_ms]
+    run(lake, f"CALL system.expire_snapshots('db.orders', '{moment:%Y-%m-%d %H:%M:%S.%f}', 1)")
+    left = {s.snapshot_id for s in orders.refresh().metadata.snapshots}
+    assert left == {first.snapshot_id, second.snapshot_id} - {s.snapshot_id for s in earlier}
+    with pytest.raises(InvalidInputError, match="expected a time like"):
+        run(lake, "CALL system.expire_snapshots('db.orders', 'yesterday')")

@@ -63,7 +63,11 @@ class MetadataFiles:
 
 def next_location(metadata: TableMetadata, previous_location: str | None) -> str:
     """A new name: the version is for people, the random part makes it unique."""
-    directory = metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata")
     match = _VERSION.search(previous_location or "")
     version = int(match[1]) + 1 if match else 0
-    return join(directory, f"{version:05d}-{uuid.uuid4()}.metadata.json")
+    return join(metadata_directory(metadata), f"{version:05d}-{uuid.uuid4()}.metadata.json")
+
+
+def metadata_directory(metadata: TableMetadata) -> str:
+    """Where a table's metadata files, manifests and manifest lists go."""
+    return metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata")

@@ -44,7 +44,7 @@ class LakeSession:
             case Insert():
                 return self._insert(statement, args, frames)
             case OtherStatement():
-                self._check_not_ours(statement)
+                self._check_other(statement)
             case _:
                 rows = run_statement(statement, self._lakes, time_zone=self._time_zone)
                 if rows is not None:
@@ -167,7 +167,7 @@ class LakeSession:
         cursor.expect_end()
         return self._lakes.resolve(parts) if len(parts) > 1 else None
 
-    def _check_not_ours(self, statement: OtherStatement) -> None:
+    def _check_other(self, statement: OtherStatement) -> None:
         """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""
         for name in statement.tables:
             if self._names_table(name) or (name == statement.creates and self._lakes.place(name)):

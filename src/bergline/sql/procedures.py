@@ -9,7 +9,8 @@ import msgspec
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.sql.resolve import Lakes, moment_ms
+from bergline.sql.parse_call import parse_moment
+from bergline.sql.resolve import Lakes, in_zone
 from bergline.sql.statements import Call, Moment
 from bergline.table.table import Table
 
@@ -152,20 +153,10 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
         case "timestamp", Moment(None):
             return dt.datetime.now(dt.UTC)
         case "timestamp", Moment(dt.datetime() as literal):
-            return dt.datetime.fromtimestamp(moment_ms(literal, time_zone) / 1000, dt.UTC)
+            return in_zone(literal, time_zone)
         case "timestamp", str():
-            moment = dt.datetime.fromisoformat(value) if _is_iso(value) else None
-            if moment is not None:
-                return dt.datetime.fromtimestamp(moment_ms(moment, time_zone) / 1000, dt.UTC)
+            return in_zone(parse_moment(value), time_zone)
     found = str(value) if isinstance(value, Decimal) else repr(value)
     raise InvalidInputError(
         f"expected `{parameter.type}` for argument `{parameter.name}` of `{procedure}`, found {found}"
     )
-
-
-def _is_iso(text: str) -> bool:
-    try:
-        dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True

@@ -185,10 +185,14 @@ def timestamp_ms(value: int | str, time_zone: str) -> int:
     return moment_ms(parse_moment(value), time_zone)
 
 
+def in_zone(moment: dt.datetime, time_zone: str) -> dt.datetime:
+    """The moment with its zone; one without is in the session's."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=_zone(time_zone))
+
+
 def moment_ms(moment: dt.datetime, time_zone: str) -> int:
     """Milliseconds since 1970; a time without a zone is in the session's."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=_zone(time_zone))
-    return (aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+    return (in_zone(moment, time_zone) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
 
 
 def _zone(text: str) -> dt.tzinfo:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from bergline.catalog.metadata_files import metadata_directory
 from bergline.errors import RefusedError
 from bergline.format.inheritance import assign_numbers
 from bergline.format.manifest import (
@@ -153,8 +154,3 @@ def check_writable(ref: SnapshotRef | None, name: str) -> None:
             f"cannot write to `{name}`: it is a tag, and tags do not move",
             hints=["write to a branch, or replace the tag"],
         )
-
-
-def metadata_directory(metadata: TableMetadata) -> str:
-    """Where a table's manifests and manifest lists go."""
-    return metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata")

@@ -23,6 +23,10 @@ class Retention(msgspec.Struct, frozen=True):
             0, SnapshotRefType.BRANCH, self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
         )
 
+    def given(self) -> dict[str, int]:
+        """The settings that it names."""
+        return {k: v for k, v in msgspec.structs.asdict(self).items() if v is not None}
+
 
 def create_ref(
     base: TableMetadata,
@@ -116,5 +120,4 @@ def _target(base: TableMetadata, name: str, snapshot_id: int | None) -> int:
 
 
 def _with_retention(ref: SnapshotRef, retention: Retention) -> SnapshotRef:
-    given = {k: v for k, v in msgspec.structs.asdict(retention).items() if v is not None}
-    return msgspec.structs.replace(ref, **given)
+    return msgspec.structs.replace(ref, **retention.given())

@@ -30,7 +30,7 @@ class StartBranch(Append):
                 change, requirements=(AssertTableUuid(base.table_uuid), *change.requirements)
             )
         change = super().attempt(base, stamp)
-        given = {k: v for k, v in msgspec.structs.asdict(self._retention).items() if v is not None}
+        given = self._retention.given()
         updates = tuple(
             msgspec.structs.replace(u, **given) if isinstance(u, SetSnapshotRef) else u for u in change.updates
         )
