@@ -45,8 +45,9 @@ def main() -> None:
             if "catalog" in request:
                 spark, reply = open_catalog(root, request["catalog"], request["options"]), {"rows": []}
             elif "python" in request:
-                exec(request["python"], {"spark": spark})  # noqa: S102  (the test's own code, for Java's API)
-                reply = {"rows": []}
+                names = {"spark": spark, "jvm": spark._jvm, "result": None, **request.get("names", {})}
+                exec(request["python"], names)  # noqa: S102  (the test's own code, for Java's API)
+                reply = {"result": names["result"]}
             else:
                 reply = run(spark, request["sql"])
         except Exception as error:  # noqa: BLE001  (whatever it raises is the answer)

@@ -63,9 +63,12 @@ class OfficialRuntime:
         """The rows of a statement."""
         return [tuple(row) for row in self._ask({"sql": text})["rows"]]
 
-    def python(self, code: str) -> None:
-        """Run Python in the runtime's process, with `spark` at hand: for Java's own API."""
-        self._ask({"python": code})
+    def python(self, code: str, **names: Any) -> Any:
+        """Run Python in the runtime's process for Java's own API; the code finds `spark`, `jvm` and `names`.
+
+        What the code assigns to `result` comes back, through JSON.
+        """
+        return self._ask({"python": code, "names": names})["result"]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin

@@ -19,6 +19,8 @@ _PRIMITIVES: dict[str, Any] = {
     "time": {"type": "long", "logicalType": "time-micros"},
     "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
     "timestamptz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    "timestamp_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
+    "timestamptz_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
     "string": "string",
     "binary": "bytes",
 }
@@ -87,7 +89,7 @@ def avro_type(type_: IcebergType, field_id: int) -> Any:
     match type_:
         case PrimitiveType("uuid"):
             return {"type": "fixed", "name": f"uuid_{field_id}", "size": 16, "logicalType": "uuid"}
-        case PrimitiveType(name):
+        case PrimitiveType(name) if name in _PRIMITIVES:
             return _PRIMITIVES[name]
         case FixedType(length):
             return {"type": "fixed", "name": f"fixed_{field_id}", "size": length}

@@ -51,6 +51,9 @@ class DataFile(msgspec.Struct, frozen=True):
     equality_ids: tuple[int, ...] | None = None
     sort_order_id: int | None = None
     referenced_data_file: str | None = None
+    first_row_id: int | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
 
 
 def partition_key(file: DataFile) -> tuple[Any, ...]:
@@ -100,6 +103,7 @@ class ManifestFile(msgspec.Struct, frozen=True):
     deleted_rows_count: int | None = None
     partitions: tuple[FieldSummary, ...] | None = None
     key_metadata: bytes | None = None
+    first_row_id: int | None = None
 
     @property
     def has_live_files(self) -> bool:

@@ -28,6 +28,9 @@ class Snapshot(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     parent_snapshot_id: Long | None = None
     sequence_number: Long = 0
     schema_id: Int | None = None
+    first_row_id: Long | None = None
+    added_rows: Long | None = None
+    key_id: str | None = None
 
     @property
     def operation(self) -> str:

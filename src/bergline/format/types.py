@@ -12,7 +12,7 @@ from bergline.format.value_class import ValueClass
 
 
 class IcebergType(ValueClass):
-    """One of PrimitiveType, DecimalType, FixedType, StructType, ListType, MapType."""
+    """PrimitiveType, DecimalType, FixedType, GeometryType, GeographyType, StructType, ListType or MapType."""
 
     __slots__ = ()
 
@@ -51,6 +51,31 @@ class FixedType(IcebergType):
         return f"fixed[{self.length}]"
 
 
+class GeometryType(IcebergType):
+    """Shapes on a plane, in a coordinate reference system."""
+
+    __slots__ = ("crs",)
+    __match_args__ = ("crs",)
+    crs: str
+
+    def __str__(self) -> str:
+        return "geometry" if self.crs == DEFAULT_CRS else f"geometry({self.crs})"
+
+
+class GeographyType(IcebergType):
+    """Shapes on a globe; edges between points follow an algorithm."""
+
+    __slots__ = ("algorithm", "crs")
+    __match_args__ = ("crs", "algorithm")
+    crs: str
+    algorithm: str
+
+    def __str__(self) -> str:
+        if self.algorithm != DEFAULT_ALGORITHM:
+            return f"geography({self.crs}, {self.algorithm})"
+        return "geography" if self.crs == DEFAULT_CRS else f"geography({self.crs})"
+
+
 class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A named field of a struct, with the id that stays when the name changes."""
 
@@ -59,6 +84,9 @@ class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     required: bool
     type: IcebergType
     doc: str | None = None
+    initial_default: Any = None
+    write_default: Any = None
+    """Defaults as JSON single values, just as they stand in metadata; None means no value (see `defaults`)."""
 
 
 class StructType(IcebergType):
@@ -112,10 +140,21 @@ TIMESTAMPTZ: Final = PrimitiveType("timestamptz")
 STRING: Final = PrimitiveType("string")
 UUID: Final = PrimitiveType("uuid")
 BINARY: Final = PrimitiveType("binary")
+TIMESTAMP_NS: Final = PrimitiveType("timestamp_ns")
+TIMESTAMPTZ_NS: Final = PrimitiveType("timestamptz_ns")
+UNKNOWN: Final = PrimitiveType("unknown")
+VARIANT: Final = PrimitiveType("variant")
+V3_PRIMITIVES: Final = (TIMESTAMP_NS, TIMESTAMPTZ_NS, UNKNOWN, VARIANT)
 
 PRIMITIVES: Final = {
-    t.name: t for t in (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY)
+    t.name: t
+    for t in (
+        *(BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, STRING, UUID, BINARY),
+        *V3_PRIMITIVES,
+    )
 }
+DEFAULT_CRS: Final = "OGC:CRS84"
+DEFAULT_ALGORITHM: Final = "spherical"
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 _MAX_DECIMAL_PRECISION = 38

@@ -15,6 +15,8 @@ _FORMATS = {
     "time": "<q",
     "timestamp": "<q",
     "timestamptz": "<q",
+    "timestamp_ns": "<q",
+    "timestamptz_ns": "<q",
     "float": "<f",
     "double": "<d",
 }
@@ -38,7 +40,7 @@ def encode_value(type_: IcebergType, value: Any) -> bytes:
             return bytes(value)
         case DecimalType(_, scale):
             return signed_bytes(unscaled(value, scale))
-        case PrimitiveType(name):
+        case PrimitiveType(name) if name in _FORMATS:
             return struct.pack(_FORMATS[name], value)
     raise FormatError(f"expected a primitive type for a bound, found `{type_}`")
 
@@ -57,7 +59,7 @@ def decode_value(type_: IcebergType, data: bytes) -> Any:
                 return data
             case DecimalType(_, scale):
                 return scaled(int.from_bytes(data, "big", signed=True), scale)
-            case PrimitiveType(name):
+            case PrimitiveType(name) if name in _FORMATS:
                 narrow = len(data) == _NARROW_LENGTH
                 return struct.unpack(_NARROW.get(name, _FORMATS[name]) if narrow else _FORMATS[name], data)[0]
     except (struct.error, ValueError) as error:

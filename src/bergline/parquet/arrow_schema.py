@@ -17,7 +17,10 @@ from bergline.format.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UNKNOWN,
     UUID,
     DecimalType,
     FixedType,
@@ -42,6 +45,9 @@ _PRIMITIVES: dict[IcebergType, pa.DataType] = {
     STRING: pa.string(),
     UUID: pa.binary(16),
     BINARY: pa.binary(),
+    TIMESTAMP_NS: pa.timestamp("ns"),
+    TIMESTAMPTZ_NS: pa.timestamp("ns", tz="UTC"),
+    UNKNOWN: pa.null(),
 }
 
 
@@ -72,6 +78,8 @@ def arrow_type(type_: IcebergType) -> pa.DataType:
                 arrow_field(NestedField(key_id, "key", True, key)),
                 arrow_field(NestedField(value_id, "value", required, value)),
             )
+    if type_ not in _PRIMITIVES:
+        raise UnsupportedError(f"cannot read or write data of type `{type_}` yet")
     return _PRIMITIVES[type_]
 
 
