@@ -1,34 +1,15 @@
 """The one reader: a planned file to Arrow in the columns asked for, matched by field id."""
 
 from collections.abc import Callable
-from typing import Any, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.expressions.predicate import (
-    MAX_DECIMAL_DIGITS,
-    Always,
-    And,
-    Comparison,
-    IsIn,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-)
+from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.schema import Schema
 from bergline.format.types import (
-    DATE,
-    FLOAT,
-    INT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    DecimalType,
-    IcebergType,
     ListType,
     MapType,
     NestedField,
@@ -38,6 +19,7 @@ from bergline.format.types import (
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema, arrow_type, file_field_id
 from bergline.parquet.deletes import rows_to_keep
+from bergline.parquet.filter import arrow_filter
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 
 
@@ -64,7 +46,7 @@ def read_file(io: FileIO, planned: PlannedFile, plan: ScanPlan) -> pa.Table:
             read=lambda delete, columns: _read_by_id(io, delete, columns),
         )
         table = table.filter(mask)
-    if plan.filter != Always(True):
+    if plan.filter != ALWAYS_TRUE:
         table = table.filter(arrow_filter(plan.filter, plan.table_schema))
     return table.select([f.name for f in plan.schema.fields])
 
@@ -78,44 +60,6 @@ def _read_by_id(io: FileIO, path: str, columns: Schema) -> pa.Table:
         raise FormatError(f"{error} in {path}") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"expected a Parquet file, found {error} in {path}") from error
-
-
-def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
-    """A bound predicate as an Arrow expression; null counts as unknown."""
-    match predicate:
-        case Always(value):
-            return pc.scalar(value)
-        case Comparison(column, op, literal):
-            field, values = _operands(column, (literal,), schema)
-            matches = _COMPARE[op](field, values[0])
-            # NaN is greater than everything in Spark, and equal to nothing in Arrow
-            return matches | pc.is_nan(field) if pa.types.is_floating(values.type) and op in {">", ">="} else matches
-        case IsIn(column, literals):
-            # isin tells the two zeros apart
-            zeros = tuple(-v for v in literals if isinstance(v, float) and v == 0)
-            field, values = _operands(column, literals + zeros, schema)
-            # isin answers false for null where SQL says unknown
-            return pc.if_else(pc.is_null(field), pa.scalar(None, pa.bool_()), field.isin(values))
-        case IsNull(column):
-            return _field(column, schema).is_null()
-        case Not(child):
-            return ~arrow_filter(child, schema)
-        case And(left, right):
-            return arrow_filter(left, schema) & arrow_filter(right, schema)
-        case Or(left, right):
-            return arrow_filter(left, schema) | arrow_filter(right, schema)
-        case _:
-            assert_never(predicate)
-
-
-_COMPARE: dict[str, Any] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
 
 
 def _read_columns(file: pq.ParquetFile, wanted: Schema, path: str) -> pa.Table:
@@ -190,35 +134,3 @@ def _check_kind(found: pa.DataType, field: NestedField) -> None:
 
 
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_STORED: dict[IcebergType, pa.DataType] = {
-    DATE: pa.int32(),
-    TIME: pa.int64(),
-    TIMESTAMP: pa.int64(),
-    TIMESTAMPTZ: pa.int64(),
-}
-
-
-def _field(column: str, schema: Schema) -> pc.Expression:
-    return pc.field(*schema.paths[schema.names[column].id])
-
-
-def _operands(column: str, literals: tuple[Any, ...], schema: Schema) -> tuple[pc.Expression, pa.Array]:
-    """A column and plain values in one type that holds both exactly."""
-    type_ = schema.names[column].type
-    target = _holding_type(type_, literals)
-    field, own = _field(column, schema), arrow_type(type_)
-    values = pa.array(literals, _STORED[type_]).cast(target) if type_ in _STORED else pa.array(literals, target)
-    return field if target == own else field.cast(target), values
-
-
-def _holding_type(type_: IcebergType, literals: tuple[Any, ...]) -> pa.DataType:
-    """The column's own type, or a wider one where a literal would be rounded or cut."""
-    if type_ == FLOAT:
-        return pa.float64()
-    if type_ == INT and not all(-(2**31) <= v < 2**31 for v in literals):
-        return pa.int64()
-    if isinstance(type_, DecimalType):
-        limit = type_.precision - type_.scale
-        if not all(v.adjusted() < limit and v.as_tuple().exponent >= -type_.scale for v in literals):
-            return pa.decimal256(2 * MAX_DECIMAL_DIGITS, MAX_DECIMAL_DIGITS)
-    return arrow_type(type_)
