@@ -27,6 +27,14 @@ class FileIO(Protocol):
         """The whole object; NotFoundError if there is none, StorageError if it cannot be read."""
         ...
 
+    def read_range(self, location: str, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from byte `offset`, without reading the rest of the object.
+
+        FormatError if the range does not lie inside the object, negative numbers included; NotFoundError if there is
+        no object, StorageError if it cannot be read.
+        """
+        ...
+
     def open_input(self, location: str) -> BinaryIO:
         """A seekable stream over the object; NotFoundError if there is none."""
         ...

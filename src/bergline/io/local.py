@@ -8,6 +8,7 @@ from typing import BinaryIO, cast
 
 from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
 from bergline.io.locations import local_path
+from bergline.io.ranges import check_range
 
 
 class LocalFileIO:
@@ -17,6 +18,15 @@ class LocalFileIO:
         """The whole file."""
         with self.open_input(location) as stream, _storage_errors("read", location):
             return stream.read()
+
+    def read_range(self, location: str, offset: int, length: int) -> bytes:
+        """A part of the file."""
+        with self.open_input(location) as stream, _storage_errors("read", location):
+            check_range(location, offset, length, os.fstat(stream.fileno()).st_size)
+            stream.seek(offset)
+            data = stream.read(length)
+            check_range(location, offset, length, offset + len(data))  # the file may shrink meanwhile
+            return data
 
     def open_input(self, location: str) -> BinaryIO:
         """The file, open for reading."""

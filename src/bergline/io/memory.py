@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import BinaryIO
 
 from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.io.ranges import check_range
 
 
 class MemoryFileIO:
@@ -21,6 +22,12 @@ class MemoryFileIO:
             return self._files[location]
         except KeyError:
             raise NotFoundError(f"no file {location}", kind="file", name=location) from None
+
+    def read_range(self, location: str, offset: int, length: int) -> bytes:
+        """A part of the object."""
+        data = self.read(location)
+        check_range(location, offset, length, len(data))
+        return data[offset : offset + length]
 
     def open_input(self, location: str) -> BinaryIO:
         """A stream over the object."""

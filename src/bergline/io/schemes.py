@@ -30,6 +30,10 @@ class SchemeFileIO:
         """The whole object."""
         return self.storage_for(location).read(location)
 
+    def read_range(self, location: str, offset: int, length: int) -> bytes:
+        """A part of the object."""
+        return self.storage_for(location).read_range(location, offset, length)
+
     def open_input(self, location: str) -> BinaryIO:
         """A seekable stream over the object."""
         return self.storage_for(location).open_input(location)
