@@ -3,15 +3,14 @@
 from typing import Any
 
 from bergline.format.manifest import DataFile
+from bergline.format.reserved import DELETE_FILE_PATH, DELETE_POS
 from bergline.format.schema import Schema
-from bergline.format.types import LONG, STRING, NestedField
+from bergline.format.types import STRING
 from bergline.format.values import decode_value
 
-FILE_PATH_ID = 2147483546
-POS_ID = 2147483545
-POSITION_DELETE_SCHEMA = Schema(
-    fields=(NestedField(FILE_PATH_ID, "file_path", True, STRING), NestedField(POS_ID, "pos", True, LONG))
-)
+FILE_PATH_ID = DELETE_FILE_PATH.id
+POS_ID = DELETE_POS.id
+POSITION_DELETE_SCHEMA = Schema(fields=(DELETE_FILE_PATH, DELETE_POS))
 
 
 def only_data_file(delete: DataFile) -> str | None:

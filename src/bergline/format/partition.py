@@ -10,8 +10,9 @@ import msgspec
 
 from bergline.errors import InvalidInputError
 from bergline.format.integers import Int
+from bergline.format.iso import civil_date
 from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, civil_date, parse_transform
+from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, parse_transform
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField, StructType
 
 FIRST_PARTITION_FIELD_ID = 1000

@@ -12,6 +12,7 @@ from typing import Any
 import mmh3
 
 from bergline.errors import InvalidInputError
+from bergline.format.iso import civil_date
 from bergline.format.types import (
     BINARY,
     DATE,
@@ -194,18 +195,6 @@ _BY_NAME: dict[str, Transform] = {
     **{unit: TimeTransform(unit) for unit in ("year", "month", "day", "hour")},
 }
 _PARAMETERISED = re.compile(r"(bucket|truncate)\[(\d+)\]")
-
-
-def civil_date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of days since 1970, in any year: Python's own dates end at 9999."""
-    # count from 1 March of year 0, so that leap days end a year; 146,097 days are 400 years
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month_from_march = (5 * day_of_year + 2) // 153
-    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9  # noqa: PLR2004
-    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    return era * 400 + year_of_era + (month <= 2), month, day  # noqa: PLR2004
 
 
 def parse_transform(text: str) -> Transform:

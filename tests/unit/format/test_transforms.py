@@ -16,7 +16,6 @@ from bergline.format.transforms import (
     Transform,
     Truncate,
     UnknownTransform,
-    civil_date,
     hash_value,
     parse_transform,
 )
@@ -200,15 +199,6 @@ def test_truncate_below_the_smallest_number_wraps_as_in_java(type_: IcebergType,
     assert Truncate(10).apply(type_, lowest + 10) == lowest + 10 - (lowest + 10) % 10
 
 
-@pytest.mark.parametrize("date", [dt.date(1, 1, 1), dt.date(1600, 2, 29), dt.date(1969, 12, 31), dt.date(1970, 1, 1)])
-def test_civil_dates_are_pythons_where_python_has_them(date: dt.date) -> None:
-    start = date.toordinal() - dt.date(1970, 1, 1).toordinal()
-    for days in range(start, start + 800):
-        known = dt.date.fromordinal(days + dt.date(1970, 1, 1).toordinal())
-        assert civil_date(days) == (known.year, known.month, known.day)
-
-
 def test_dates_of_any_year_have_years_and_months() -> None:
-    assert civil_date(2_932_897) == (10_000, 1, 1)
     assert TimeTransform("year").apply(DATE, 2_932_897) == 10_000 - 1970
     assert TimeTransform("month").apply(DATE, -719_529) == (-1 - 1970) * 12 + 11
