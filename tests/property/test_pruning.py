@@ -16,7 +16,8 @@ from bergline.format.types import BOOLEAN, DOUBLE, FLOAT, INT, STRING, DecimalTy
 from bergline.io.memory import MemoryFileIO
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.read import read_plan
-from bergline.parquet.write import DataFileWriter, WriteSpec
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import WriteSpec
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 SCHEMA = Schema(

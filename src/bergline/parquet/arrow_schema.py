@@ -22,8 +22,11 @@ from bergline.format.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -43,11 +46,12 @@ _PRIMITIVES: dict[IcebergType, pa.DataType] = {
     TIMESTAMP: pa.timestamp("us"),
     TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
     STRING: pa.string(),
-    UUID: pa.binary(16),
+    UUID: pa.uuid(),
     BINARY: pa.binary(),
     TIMESTAMP_NS: pa.timestamp("ns"),
     TIMESTAMPTZ_NS: pa.timestamp("ns", tz="UTC"),
     UNKNOWN: pa.null(),
+    VARIANT: pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary())]),
 }
 
 
@@ -63,12 +67,14 @@ def arrow_field(field: NestedField) -> pa.Field:
 
 
 def arrow_type(type_: IcebergType) -> pa.DataType:
-    """The Arrow type of a column type."""
+    """The Arrow type of a column type: shapes as WKB, variants as their two parts."""
     match type_:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
         case FixedType(length):
             return pa.binary(length)
+        case GeometryType() | GeographyType():
+            return pa.binary()
         case StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
         case ListType(element_id, element, required):
@@ -78,13 +84,11 @@ def arrow_type(type_: IcebergType) -> pa.DataType:
                 arrow_field(NestedField(key_id, "key", True, key)),
                 arrow_field(NestedField(value_id, "value", required, value)),
             )
-    if type_ not in _PRIMITIVES:
-        raise UnsupportedError(f"cannot read or write data of type `{type_}` yet")
     return _PRIMITIVES[type_]
 
 
 def schema_from_arrow(schema: pa.Schema) -> Schema:
-    """An Iceberg schema with fresh ids for Arrow columns."""
+    """An Iceberg schema with fresh ids for Arrow columns; nanoseconds and nulls become types of format version 3."""
     ids = count(1)
     return Schema(fields=tuple(_field_from_arrow(f, ids, f.name) for f in schema), schema_id=0)
 
@@ -105,10 +109,7 @@ def _type_from_arrow(type_: pa.DataType, ids: "count[int]", path: str) -> Iceber
         return _type_from_arrow(type_.value_type, ids, path)
     if types.is_timestamp(type_):
         if type_.unit == "ns":
-            raise UnsupportedError(
-                f"expected timestamps of microseconds or coarser, found `{type_}` in column `{path}`",
-                hints=["cast to timestamp('us'); nanoseconds need format version 3"],
-            )
+            return TIMESTAMPTZ_NS if type_.tz else TIMESTAMP_NS
         return TIMESTAMPTZ if type_.tz else TIMESTAMP
     if types.is_decimal128(type_):
         return DecimalType(type_.precision, type_.scale)
@@ -138,6 +139,8 @@ _FROM_ARROW = (
     (pa.types.is_date, DATE),
     (pa.types.is_time, TIME),
     (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), STRING),
+    (lambda t: isinstance(t, pa.UuidType), UUID),
     (pa.types.is_fixed_size_binary, None),
     (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t), BINARY),
+    (pa.types.is_null, UNKNOWN),
 )

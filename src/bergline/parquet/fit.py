@@ -70,6 +70,8 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
     types = pa.types
     if types.is_null(source) or source == target:
         return True
+    if isinstance(source, pa.UuidType) or isinstance(target, pa.UuidType):
+        return isinstance(target, pa.UuidType) and _may_cast(source, pa.binary(16))
     if types.is_dictionary(source):
         return _may_cast(source.value_type, target)
     if types.is_timestamp(source) and types.is_timestamp(target):

@@ -1,5 +1,6 @@
 """Exact metrics of a data file: counts and bounds from the rows themselves, sizes and offsets from its footer."""
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -7,19 +8,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bergline.format.schema import Schema
-from bergline.format.types import BINARY, STRING, FixedType, NestedField, child_fields
+from bergline.format.types import BINARY, STRING, UNKNOWN, IcebergType, NestedField, child_fields
 from bergline.format.values import encode_value, truncate_lower, truncate_upper
+from bergline.parquet.metrics_mode import MetricsModes
 from bergline.parquet.plain import leaf_array, plain_array
-
-_TRUNCATE_LENGTH = 16
 
 
 class MetricsCollector:
     """Gathers counts and bounds while rows are written; like Java's, of no columns inside lists and maps."""
 
-    def __init__(self, schema: Schema) -> None:
-        types = {i: schema.ids[i].type for i in schema.paths}
-        self._leaves = {i: (schema.paths[i], type_) for i, type_ in types.items() if not child_fields(type_)}
+    def __init__(self, schema: Schema, modes: MetricsModes | None = None) -> None:
+        self._modes = modes or MetricsModes()
+        counted = [i for i in schema.paths if self._modes.mode(i).counted]
+        self._leaves = {
+            i: (schema.paths[i], type_)
+            for i in counted
+            if not child_fields(type_ := schema.ids[i].type) and type_ != UNKNOWN
+        }
         self._ranges: dict[int, tuple[Any, Any]] = {}
         self.value_counts = dict.fromkeys(self._leaves, 0)
         self.null_value_counts = dict.fromkeys(self._leaves, 0)
@@ -36,9 +41,9 @@ class MetricsCollector:
         upper: dict[int, bytes] = {}
         for field_id, (low, high) in self._ranges.items():
             type_ = self._leaves[field_id][1]
-            cut = type_ in (STRING, BINARY) or isinstance(type_, FixedType)
-            lower[field_id] = encode_value(type_, truncate_lower(low, _TRUNCATE_LENGTH) if cut else low)
-            highest = truncate_upper(high, _TRUNCATE_LENGTH) if cut else high
+            length = self._modes.mode(field_id).bound_length
+            lowest, highest = _cut(type_, low, high, length)
+            lower[field_id] = encode_value(type_, lowest)
             if highest is not None:
                 upper[field_id] = encode_value(type_, highest)
         return lower, upper
@@ -50,27 +55,51 @@ class MetricsCollector:
             is_nan = pc.fill_null(pc.is_nan(column), False)
             nans = pc.sum(is_nan).as_py() or 0
             self.nan_value_counts[field_id] = self.nan_value_counts.get(field_id, 0) + nans
-            column = column.filter(pc.invert(is_nan))
+            column = column.filter(pc.invert(is_nan)) if nans else column
+        if self._modes.mode(field_id).bound_length == 0:
+            return
         low, high = (s.as_py() for s in pc.min_max(plain_array(column)).values())
         if low is None:
             return
         if pa.types.is_floating(column.type):
-            # min_max may give either zero: -0.0 sorts below 0.0
-            low, high = (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
-        known = self._ranges.get(field_id)
-        self._ranges[field_id] = (min(low, known[0]), max(high, known[1])) if known else (low, high)
+            low, high = _signed_zeros(column, low, high)
+        if known := self._ranges.get(field_id):
+            low, high = min(low, known[0], key=_order), max(high, known[1], key=_order)
+        self._ranges[field_id] = (low, high)
+
+
+def _cut(type_: IcebergType, low: Any, high: Any, length: int | None) -> tuple[Any, Any]:
+    if length is None or type_ not in (STRING, BINARY):
+        return low, high
+    return truncate_lower(low, length), truncate_upper(high, length)
+
+
+def _signed_zeros(column: pa.ChunkedArray, low: float, high: float) -> tuple[float, float]:
+    """The range with its zeros signed as they stand in the column: `min_max` gives either, and -0.0 is below 0.0."""
+    if 0 not in (low, high):
+        return low, high
+    bits = pa.int32() if pa.types.is_float32(column.type) else pa.int64()
+    zeros = column.filter(pc.equal(column, pa.scalar(0.0, column.type)))
+    signs = {v < 0 for chunk in zeros.chunks for v in pc.unique(chunk.view(bits)).to_pylist()}
+    return -0.0 if low == 0 and True in signs else low + 0.0, -0.0 if high == 0 and False not in signs else high + 0.0
+
+
+def _order(value: Any) -> Any:
+    return (value, math.copysign(1, value)) if isinstance(value, float) else value
 
 
 class FooterMetrics:
     """Sizes and offsets that a Parquet footer tells."""
 
-    def __init__(self, footer: pq.FileMetaData, schema: Schema) -> None:
+    def __init__(self, footer: pq.FileMetaData, schema: Schema, modes: MetricsModes | None = None) -> None:
+        modes = modes or MetricsModes()
         leaves = [field.id for field in _primitive_leaves(schema.fields)]
-        self.column_sizes = dict.fromkeys(leaves, 0)
+        self.column_sizes = {i: 0 for i in leaves if modes.mode(i).counted}
         offsets = []
         for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
             for position, field_id in enumerate(leaves):
-                self.column_sizes[field_id] += group.column(position).total_compressed_size
+                if field_id in self.column_sizes:
+                    self.column_sizes[field_id] += group.column(position).total_compressed_size
             first = group.column(0)
             dictionary = first.dictionary_page_offset
             offsets.append(first.data_page_offset if dictionary is None else min(dictionary, first.data_page_offset))

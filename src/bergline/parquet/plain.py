@@ -1,5 +1,6 @@
-"""Arrow values as the plain values of the format: days, microseconds, Decimal, bytes."""
+"""Arrow values as the plain values of the format (days, microseconds, Decimal, bytes, uuid.UUID)."""
 
+import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -7,11 +8,13 @@ import pyarrow.compute as pc
 
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Dates and times as the integers that they are stored as."""
+    """Dates and times as the integers that they are stored as, UUIDs as their bytes."""
     if pa.types.is_date32(array.type):
         return pc.cast(array, pa.int32())
     if pa.types.is_timestamp(array.type) or pa.types.is_time64(array.type):
         return pc.cast(array, pa.int64())
+    if isinstance(array.type, pa.BaseExtensionType):
+        return pc.cast(array, array.type.storage_type)
     return array
 
 
@@ -26,4 +29,7 @@ def leaf_array(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
 def distinct_values(column: pa.ChunkedArray) -> tuple[list[Any], pa.Array]:
     """The distinct plain values of a column (null included), and each row's position among them."""
     encoded = plain_array(column).combine_chunks().dictionary_encode(null_encoding="encode")
-    return encoded.dictionary.to_pylist(), encoded.indices
+    values = encoded.dictionary.to_pylist()
+    if isinstance(column.type, pa.UuidType):
+        values = [None if v is None else uuid.UUID(bytes=v) for v in values]
+    return values, encoded.indices

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.manifest import DataFile
 from bergline.io.schemes import SchemeFileIO
-from bergline.parquet.write import DataFileWriter, WriteSpec, write_spec
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import WriteSpec, write_spec
 from bergline.table.table import Table
 
 

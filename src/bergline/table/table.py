@@ -19,7 +19,8 @@ from bergline.format.snapshot import Snapshot
 from bergline.format.updates import RemoveProperties, SetProperties
 from bergline.io.fileio import FileIO
 from bergline.parquet.fit import ArrowRows
-from bergline.parquet.write import DataFileWriter, write_spec
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import write_spec
 from bergline.table.append import Append
 from bergline.table.commit import Timing, commit
 from bergline.table.expire import Expire, ExpiryResult

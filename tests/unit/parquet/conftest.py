@@ -1,6 +1,7 @@
 """A table of every v2 type with nulls at every level, shared by the tests of writer and reader."""
 
 import datetime as dt
+import uuid
 from decimal import Decimal
 
 import pyarrow as pa
@@ -73,7 +74,7 @@ def every_row(every_type: Schema) -> pa.Table:
         "timestamp": [_naive(2017), _naive(1), _naive(9999), None],
         "timestamptz": [_naive(2017).replace(tzinfo=dt.UTC), _naive(1).replace(tzinfo=dt.UTC), None, None],
         "string": ["zürich", "", "\U0010ffff" * 20, None],
-        "uuid": [b"\x01" * 16, b"\x00" * 16, b"\xff" * 16, None],
+        "uuid": [uuid.UUID(int=2**100), uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), None],
         "binary": [b"\x00", b"", b"\xff" * 20, None],
         "fixed": [b"abc", b"\x00\x00\x00", b"\xff\xff\xff", None],
         "decimal": [Decimal("1.5"), Decimal("-" + "9" * 28 + "." + "9" * 10), Decimal("9" * 28 + "." + "9" * 10), None],

@@ -1,6 +1,8 @@
 """Metrics of data files."""
 
 import io
+import uuid
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -8,10 +10,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from bergline.format.schema import Schema
-from bergline.format.types import BINARY, DOUBLE, INT, LONG, STRING, FixedType, IcebergType, NestedField, StructType
+from bergline.format.types import (
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    NestedField,
+    StructType,
+)
 from bergline.format.values import decode_value
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.metrics import FooterMetrics, MetricsCollector
+from bergline.parquet.metrics_mode import COUNTS, FULL, NONE, MetricsMode, MetricsModes, parse_mode
+
+A_UUID = uuid.UUID(int=2**127 + 5)
 
 
 def collect(schema: Schema, *tables: pa.Table) -> MetricsCollector:
@@ -43,7 +61,13 @@ def one(type_: IcebergType, *batches: list[Any]) -> tuple[Any, Any, dict[int, in
         (STRING, [["x" * 20]], ("x" * 16, "x" * 15 + "y")),
         (STRING, [["\U0010ffff" * 20]], ("\U0010ffff" * 16, None)),
         (BINARY, [[b"\xff" * 17, b"\x00"]], (b"\x00", None)),
-        (FixedType(17), [[b"a" * 17]], (b"a" * 16, b"a" * 15 + b"b")),
+        (BINARY, [[b"a" * 15 + b"\xff\xff"]], (b"a" * 15 + b"\xff", b"a" * 14 + b"b")),
+        (STRING, [["x" * 15 + "\U0010ffff" * 2]], ("x" * 15 + "\U0010ffff", "x" * 14 + "y")),
+        (STRING, [["😀" * 17]], ("😀" * 16, "😀" * 15 + "😁")),
+        (STRING, [["\ud7ff" * 17]], ("\ud7ff" * 16, "\ud7ff" * 15 + "\ue000")),
+        (FixedType(17), [[b"a" * 17]], (b"a" * 17, b"a" * 17)),
+        (DecimalType(9, 2), [[Decimal("-1.50"), Decimal("99.99")]], (Decimal("-1.50"), Decimal("99.99"))),
+        (UUID, [[A_UUID]], (A_UUID, A_UUID)),
     ],
 )
 def test_bounds_cover_all_batches(type_: IcebergType, batches: list[list[Any]], expected: tuple[Any, Any]) -> None:
@@ -56,10 +80,42 @@ def test_nans_are_counted_and_never_bounds() -> None:
     assert one(LONG, [1])[2] == {}
 
 
-@pytest.mark.parametrize("values", [[0.0], [-0.0], [0.0, -0.0], [-0.0, 0.0]])
-def test_zero_bounds_cover_both_signs(values: list[float]) -> None:
-    low, high, _ = one(DOUBLE, values)
-    assert (str(low), str(high)) == ("-0.0", "0.0")
+@pytest.mark.parametrize("type_", [FLOAT, DOUBLE])
+@pytest.mark.parametrize(
+    ("batches", "expected"),
+    [
+        ([[0.0]], ("0.0", "0.0")),
+        ([[-0.0]], ("-0.0", "-0.0")),
+        ([[0.0, -0.0]], ("-0.0", "0.0")),
+        ([[-0.0], [0.0]], ("-0.0", "0.0")),
+        ([[0.0], [-0.0]], ("-0.0", "0.0")),
+        ([[-0.0, None], [-1.0]], ("-1.0", "-0.0")),
+        ([[0.0, float("nan")], [1.0]], ("0.0", "1.0")),
+    ],
+)
+def test_zeros_in_bounds_have_the_sign_that_they_have_in_the_rows(
+    type_: IcebergType, batches: list[list[float]], expected: tuple[str, str]
+) -> None:
+    low, high, _ = one(type_, *batches)
+    assert (str(low), str(high)) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "counts", "bounds"),
+    [
+        (NONE, {}, ({}, {})),
+        (COUNTS, {1: 1}, ({}, {})),
+        (FULL, {1: 1}, ({1: b"x" * 20}, {1: b"x" * 20})),
+        (parse_mode("truncate(2)"), {1: 1}, ({1: b"xx"}, {1: b"xy"})),
+    ],
+    ids=["none", "counts", "full", "truncate"],
+)
+def test_mode_says_what_is_kept(mode: MetricsMode, counts: Any, bounds: Any) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, STRING),))
+    collector = MetricsCollector(schema, MetricsModes(mode))
+    collector.add(pa.Table.from_pydict({"c": ["x" * 20]}, schema=arrow_schema(schema)))
+    assert collector.value_counts == collector.value_counts == counts
+    assert collector.bounds() == bounds
 
 
 def test_every_primitive_outside_lists_and_maps_has_bounds(every_type: Schema, every_row: pa.Table) -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -37,7 +38,8 @@ from bergline.format.types import (
 from bergline.io.memory import MemoryFileIO
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.read import read_plan
-from bergline.parquet.write import DataFileWriter, WriteSpec
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import WriteSpec
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 LOCATION = "memory:/f.parquet"
@@ -334,7 +336,8 @@ def test_filter_of_values_that_text_cannot_say(
         (pa.large_string(), ["a", None], STRING, ["a", None]),
         (pa.dictionary(pa.int32(), pa.string()), ["a", None], STRING, ["a", None]),
         (pa.large_binary(), [b"a"], BINARY, [b"a"]),
-        (pa.uuid(), [b"a" * 16, None], UUID, [b"a" * 16, None]),
+        (pa.uuid(), [b"a" * 16, None], UUID, [uuid.UUID(bytes=b"a" * 16), None]),
+        (pa.binary(16), [b"a" * 16, None], UUID, [uuid.UUID(bytes=b"a" * 16), None]),
         (pa.large_list(with_id("item", pa.int32(), 2)), MANY, ListType(2, LONG, False), MANY),
         (pa.list_(with_id("item", pa.int32(), 2), 1), [[1], [None]], ListType(2, LONG, False), [[1], [None]]),
         (pa.timestamp("ms"), [MOMENT], TIMESTAMP, [MOMENT]),

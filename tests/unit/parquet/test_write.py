@@ -2,6 +2,7 @@
 
 import errno
 import io
+import uuid
 from typing import Any
 
 import msgspec
@@ -9,15 +10,42 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergline.errors import InvalidInputError, StorageError
+import bergline.parquet.write
+from bergline.errors import InvalidInputError, StorageError, UnsupportedError
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.schema import Schema
 from bergline.format.transforms import IDENTITY, UnknownTransform
-from bergline.format.types import DATE, DOUBLE, LONG, STRING, TIMESTAMPTZ, ListType, NestedField, StructType
+from bergline.format.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UNKNOWN,
+    UUID,
+    VARIANT,
+    DecimalType,
+    FixedType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    NestedField,
+    StructType,
+)
 from bergline.io.memory import MemoryFileIO, MemoryOutputFile
-from bergline.parquet.write import DataFileWriter, WriteSpec, write_spec
+from bergline.parquet.metrics_mode import COUNTS, MetricsModes
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import ParquetOptions, WriteSpec, delete_write_spec, write_spec
 
 SCHEMA = Schema(
     fields=(
@@ -109,6 +137,72 @@ def test_every_level_of_the_file_carries_its_field_id(every_type: Schema, every_
     assert field_ids(parquet(io, file)) >= set(every_type.ids)
 
 
+def logical_type(stored: pq.ParquetFile, position: int) -> tuple[str, str]:
+    column = stored.schema.column(position)
+    return column.physical_type, str(column.logical_type)
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (BOOLEAN, ("BOOLEAN", "None")),
+        (INT, ("INT32", "None")),
+        (LONG, ("INT64", "None")),
+        (DATE, ("INT32", "Date")),
+        (TIME, ("INT64", "Time(isAdjustedToUTC=false, timeUnit=microseconds)")),
+        (TIMESTAMP, ("INT64", "Timestamp(isAdjustedToUTC=false, timeUnit=microseconds")),
+        (TIMESTAMPTZ, ("INT64", "Timestamp(isAdjustedToUTC=true, timeUnit=microseconds")),
+        (TIMESTAMP_NS, ("INT64", "Timestamp(isAdjustedToUTC=false, timeUnit=nanoseconds")),
+        (TIMESTAMPTZ_NS, ("INT64", "Timestamp(isAdjustedToUTC=true, timeUnit=nanoseconds")),
+        (STRING, ("BYTE_ARRAY", "String")),
+        (BINARY, ("BYTE_ARRAY", "None")),
+        (FixedType(7), ("FIXED_LEN_BYTE_ARRAY", "None")),
+        (UUID, ("FIXED_LEN_BYTE_ARRAY", "UUID")),
+        (DecimalType(9, 2), ("INT32", "Decimal(precision=9, scale=2)")),
+        (DecimalType(10, 2), ("INT64", "Decimal(precision=10, scale=2)")),
+        (DecimalType(18, 2), ("INT64", "Decimal(precision=18, scale=2)")),
+        (DecimalType(19, 2), ("FIXED_LEN_BYTE_ARRAY", "Decimal(precision=19, scale=2)")),
+    ],
+    ids=str,
+)
+def test_file_stores_each_type_as_the_specification_says(type_: IcebergType, expected: tuple[str, str]) -> None:
+    io, schema = MemoryFileIO(), Schema(fields=(NestedField(1, "c", False, type_),))
+    (file,) = write(io, spec(schema=schema), pa.table({"c": pa.nulls(1)}))
+    physical, logical = logical_type(parquet(io, file), 0)
+    assert physical == expected[0]
+    assert logical.startswith(expected[1])
+
+
+def test_columns_of_unknown_type_are_not_stored() -> None:
+    inner = StructType((NestedField(3, "u", False, UNKNOWN), NestedField(4, "x", False, LONG)))
+    schema = Schema(fields=(NestedField(1, "n", False, UNKNOWN), NestedField(2, "s", False, ListType(5, inner, False))))
+    io = MemoryFileIO()
+    (file,) = write(io, spec(schema=schema), pa.table({"n": pa.nulls(1), "s": [[{"u": None, "x": 7}]]}))
+    assert parquet(io, file).read().to_pylist() == [{"s": [{"x": 7}]}]
+    assert file.value_counts == {}
+    assert set(file.column_sizes or {}) == {4}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Schema(fields=(NestedField(1, "n", False, UNKNOWN),)),
+        Schema(fields=(NestedField(1, "n", False, ListType(2, UNKNOWN, False)),)),
+        Schema(fields=(NestedField(1, "n", False, StructType((NestedField(2, "u", False, UNKNOWN),))),)),
+    ],
+)
+def test_nothing_but_unknown_cannot_be_written(schema: Schema) -> None:
+    with pytest.raises(InvalidInputError, match="expected a"):
+        write(MemoryFileIO(), spec(schema=schema), pa.table({"n": pa.nulls(1)}))
+
+
+@pytest.mark.parametrize("type_", [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
+def test_type_that_cannot_be_written_is_named(type_: IcebergType) -> None:
+    schema = Schema(fields=(NestedField(1, "s", False, StructType((NestedField(2, "v", False, type_),))),))
+    with pytest.raises(UnsupportedError, match=r"found in column `s\.v`"):
+        DataFileWriter(MemoryFileIO(), spec(schema=schema), "w0")
+
+
 def test_unpartitioned_rows_go_to_one_file() -> None:
     io = MemoryFileIO()
     (file,) = write(io, spec(), rows("eu", "us"), rows("eu", first=2))
@@ -166,6 +260,19 @@ def test_rows_are_split_by_transform(
     assert {f.partition: f.record_count for f in files} == expected
 
 
+def test_uuids_are_partitioned_and_bounded() -> None:
+    schema = Schema(fields=(NestedField(1, "u", False, UUID),))
+    first, last = uuid.UUID(int=1), uuid.UUID(int=2**128 - 1)
+    table = pa.table({"u": pa.array([last, None, first, last], pa.uuid())})
+    assert {f.partition: f.record_count for f in write(MemoryFileIO(), spec("u", schema=schema), table)} == {
+        (last,): 2,
+        (None,): 1,
+        (first,): 1,
+    }
+    (file,) = write(MemoryFileIO(), spec(schema=schema), table)
+    assert (file.lower_bounds, file.upper_bounds) == ({1: first.bytes}, {1: last.bytes})
+
+
 def test_rows_without_any_make_no_file() -> None:
     io = MemoryFileIO()
     assert write(io, spec("region"), rows()) == []
@@ -180,6 +287,25 @@ def test_file_is_rolled_at_the_target_size() -> None:
     assert all(50_000 <= f.file_size_in_bytes < 150_000 for f in files[:-1])
     assert [i for f in files for i in parquet(io, f).read().column("id").to_pylist()] == list(range(20_000))
     assert len({f.file_path for f in files}) == len(files)
+
+
+def test_row_groups_have_the_size_asked_for() -> None:
+    io, table = MemoryFileIO(), pa.table({"id": range(10_000)})
+    options = ParquetOptions(row_group_bytes=20_000)
+    (file,) = write(io, msgspec.structs.replace(spec(), options=options), table)
+    footer = parquet(io, file).metadata
+    assert footer.num_row_groups > 3
+    assert len(file.split_offsets or ()) == footer.num_row_groups
+    assert sum(footer.row_group(n).num_rows for n in range(footer.num_row_groups)) == 10_000
+
+
+def test_rows_of_many_partitions_do_not_wait_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bergline.parquet.write, "_MAX_WAITING_BYTES", 1000)
+    with DataFileWriter(MemoryFileIO(), spec("region"), "w0") as writer:
+        for first in range(5):
+            writer.write(rows(*(str(n) for n in range(30)), first=first))
+            assert sum(f.waiting_bytes for f in writer._open.values()) <= 1000
+        assert sum(f.record_count for f in writer.finish()) == 150
 
 
 def test_large_target_keeps_small_writes_in_one_file() -> None:
@@ -249,15 +375,40 @@ def test_properties_of_the_table_are_followed(
     assert (found.data_location, found.compression, found.target_file_size) == expected
 
 
+def test_layout_follows_the_properties_of_java(metadata: TableMetadata) -> None:
+    properties = {
+        "write.parquet.compression-level": "7",
+        "write.parquet.row-group-size-bytes": "1000",
+        "write.parquet.page-size-bytes": "200",
+        "write.parquet.dict-size-bytes": "300",
+        "write.metadata.metrics.default": "counts",
+        "write.delete.parquet.page-size-bytes": "201",
+        "write.delete.parquet.compression-codec": "snappy",
+        "write.delete.target-file-size-bytes": "5",
+    }
+    table = msgspec.structs.replace(metadata, properties=properties)
+    data, deletes = write_spec(table), delete_write_spec(table)
+    assert data.options == ParquetOptions(7, 1000, 200, 300)
+    assert data.metrics == MetricsModes(COUNTS)
+    assert (deletes.compression, deletes.target_file_size) == ("snappy", 5)
+    assert deletes.options == ParquetOptions(None, 1000, 201, 300)
+
+
 @pytest.mark.parametrize(
-    "properties", [{"write.parquet.compression-codec": "zip"}, {"write.target-file-size-bytes": "big"}]
+    "properties",
+    [
+        {"write.parquet.compression-codec": "zip"},
+        {"write.target-file-size-bytes": "big"},
+        {"write.parquet.compression-level": "high"},
+        {"write.parquet.page-size-bytes": "-1"},
+    ],
 )
 def test_impossible_property_is_refused(metadata: TableMetadata, properties: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError, match="found `"):
         write_spec(msgspec.structs.replace(metadata, properties=properties))
 
 
-@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "none"])
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "brotli", "lz4", "none"])
 def test_codec_is_used(codec: str) -> None:
     io = MemoryFileIO()
     (file,) = write(io, msgspec.structs.replace(spec(), compression=codec), rows("eu"))

@@ -1,0 +1,120 @@
+"""How the files of a table are written, by its properties."""
+
+from typing import Any
+
+import msgspec
+
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.metadata import TableMetadata, positive_property
+from bergline.format.partition import PartitionSpec
+from bergline.format.schema import Schema
+from bergline.format.sorting import UNSORTED
+from bergline.format.types import VARIANT, GeographyType, GeometryType
+from bergline.io.locations import join
+from bergline.parquet.metrics_mode import MetricsModes, metrics_modes
+
+_DEFAULT_TARGET_FILE_SIZE = 512 * 1024 * 1024
+_DEFAULT_DELETE_FILE_SIZE = 64 * 1024 * 1024
+_ROW_GROUP_BYTES = 128 * 1024 * 1024
+_PAGE_BYTES = 1024 * 1024
+_DICTIONARY_BYTES = 2 * 1024 * 1024
+_CODECS = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "brotli": "brotli",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+    "uncompressed": "none",
+}
+_LEVELLED_CODECS = ("zstd", "gzip", "brotli")
+
+
+class ParquetOptions(msgspec.Struct, frozen=True):
+    """How Parquet lays out a file."""
+
+    compression_level: int | None = None
+    row_group_bytes: int = _ROW_GROUP_BYTES
+    page_bytes: int = _PAGE_BYTES
+    dictionary_bytes: int = _DICTIONARY_BYTES
+
+
+class WriteSpec(msgspec.Struct, frozen=True):
+    """What a writer must know of a table; small enough to travel to executors."""
+
+    schema: Schema
+    spec: PartitionSpec
+    data_location: str
+    compression: str
+    target_file_size: int
+    options: ParquetOptions = ParquetOptions()
+    metrics: MetricsModes = MetricsModes()
+    sort_order_id: int = 0
+    """Which order the rows that come are in; 0 for any."""
+
+    @property
+    def row_group_bytes(self) -> int:
+        """How many bytes in memory become a row group."""
+        return max(1, min(self.options.row_group_bytes, self.target_file_size))
+
+
+def write_spec(metadata: TableMetadata) -> WriteSpec:
+    """How new data files of a table are written."""
+    check_writable_types(metadata.schema)
+    return _spec(metadata, "write.", _DEFAULT_TARGET_FILE_SIZE)
+
+
+def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
+    """How new delete files of a table are written: as its data files, where `write.delete.*` says nothing else."""
+    return _spec(metadata, "write.delete.", _DEFAULT_DELETE_FILE_SIZE)
+
+
+def check_writable_types(schema: Schema) -> None:
+    """UnsupportedError names a column whose type cannot be written yet."""
+    for name, field in schema.names.items():
+        if field.type == VARIANT or isinstance(field.type, GeometryType | GeographyType):
+            raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
+
+
+def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:
+    properties = metadata.properties
+    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
+    codec = _property(properties, prefix, "compression-codec", "zstd").lower()
+    if codec not in _CODECS:
+        raise InvalidInputError(f"expected a codec of {', '.join(_CODECS)}, found `{codec}`")
+    return WriteSpec(
+        schema=metadata.schema,
+        spec=metadata.spec,
+        data_location=properties.get("write.data.path") or join(metadata.location, "data"),
+        compression=_CODECS[codec],
+        target_file_size=positive_property(metadata, f"{prefix}target-file-size-bytes", target_file_size),
+        options=ParquetOptions(
+            compression_level=_level(_CODECS[codec], _property(properties, prefix, "compression-level", None)),
+            row_group_bytes=_size(metadata, prefix, "row-group-size-bytes", _ROW_GROUP_BYTES),
+            page_bytes=_size(metadata, prefix, "page-size-bytes", _PAGE_BYTES),
+            dictionary_bytes=_size(metadata, prefix, "dict-size-bytes", _DICTIONARY_BYTES),
+        ),
+        metrics=metrics_modes(properties, metadata.schema, order),
+    )
+
+
+def _property(properties: dict[str, str], prefix: str, name: str, default: Any) -> Any:
+    """A property of one kind of file, or that of data files."""
+    return properties.get(f"{prefix}parquet.{name}", properties.get(f"write.parquet.{name}", default))
+
+
+def _size(metadata: TableMetadata, prefix: str, name: str, default: int) -> int:
+    of_data = positive_property(metadata, f"write.parquet.{name}", default)
+    return max(1, positive_property(metadata, f"{prefix}parquet.{name}", of_data))
+
+
+def _level(codec: str, text: str | None) -> int | None:
+    """The level, where the codec has levels."""
+    if text is None or codec not in _LEVELLED_CODECS:
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"expected a whole number for property `write.parquet.compression-level`, found `{text}`"
+        ) from error
