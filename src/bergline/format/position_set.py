@@ -1,0 +1,98 @@
+"""Row positions of one data file: any from 0 to 2^63 - 1, as 32-bit Roaring bitmaps by their upper half."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from bergline.errors import InvalidInputError
+
+_LOW_BITS = 32
+_LOW = 1 << _LOW_BITS
+
+
+class PositionSet:
+    """A set that never changes; `bitmaps` holds those that are not empty, by ascending key."""
+
+    __slots__ = ("bitmaps",)
+
+    def __init__(self, bitmaps: Mapping[int, BitMap] | None = None) -> None:
+        self.bitmaps = {key: bitmap for key, bitmap in sorted((bitmaps or {}).items()) if bitmap}
+
+    @property
+    def last(self) -> int | None:
+        """The highest position; None in an empty set."""
+        return max((key << _LOW_BITS | bitmap.max() for key, bitmap in self.bitmaps.items()), default=None)
+
+    def union(self, other: "PositionSet") -> "PositionSet":
+        """The positions of both."""
+        keys, empty = self.bitmaps.keys() | other.bitmaps.keys(), BitMap()
+        return PositionSet({k: self.bitmaps.get(k, empty) | other.bitmaps.get(k, empty) for k in keys})
+
+    def to_mask(self, rows: int, start: int = 0) -> pa.BooleanArray:
+        """True for the positions of the set, over `rows` rows from position `start`."""
+        mask = pl.zeros(rows, dtype=pl.UInt8, eager=True)
+        for key, bitmap in self.bitmaps.items():
+            base = key << _LOW_BITS
+            first, end = max(start - base, 0), min(start + rows - base, _LOW)
+            if first < end:
+                within = _low_halves(bitmap & BitMap(range(first, end)))
+                mask.scatter(pl.Series(pc.add(within, base - start)), 1)
+        return mask.cast(pl.Boolean).to_arrow()
+
+    def to_arrow(self) -> pa.ChunkedArray:
+        """The positions, ascending."""
+        chunks = [pc.add(_low_halves(bitmap), key << _LOW_BITS) for key, bitmap in self.bitmaps.items()]
+        return pa.chunked_array(chunks, pa.int64())
+
+    def __contains__(self, position: int) -> bool:
+        bitmap = self.bitmaps.get(position >> _LOW_BITS)
+        return bitmap is not None and position & (_LOW - 1) in bitmap
+
+    def __len__(self) -> int:
+        return sum(map(len, self.bitmaps.values()))
+
+    def __iter__(self) -> Iterator[int]:
+        return (key << _LOW_BITS | low for key, bitmap in self.bitmaps.items() for low in bitmap)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PositionSet) and self.bitmaps == other.bitmaps
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.last))
+
+
+def position_set(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> PositionSet:
+    """The set of some positions, in any order, also repeated ones."""
+    array = _long_array(positions)
+    if not len(array):
+        return PositionSet()
+    extremes = pc.min_max(array).as_py()
+    if array.null_count or extremes["min"] < 0:
+        raise InvalidInputError(f"expected positions from 0, found {None if array.null_count else extremes['min']}")
+    if extremes["max"] < _LOW:
+        return PositionSet({0: _bitmap(array)})
+    keys = pc.shift_right(array, _LOW_BITS)
+    low = pc.bit_wise_and(array, _LOW - 1)
+    return PositionSet({key: _bitmap(low.filter(pc.equal(keys, key))) for key in pc.unique(keys).to_pylist()})
+
+
+def _long_array(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> pa.Array:
+    try:
+        array = positions if isinstance(positions, pa.Array | pa.ChunkedArray) else pa.array(positions, pa.int64())
+        longs = array.cast(pa.int64())
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise InvalidInputError(f"expected positions below 2^63, found {error}") from error
+    return longs.combine_chunks() if isinstance(longs, pa.ChunkedArray) else longs
+
+
+def _bitmap(low: pa.Array) -> BitMap:
+    halves = low.cast(pa.uint32())
+    return BitMap(memoryview(halves.buffers()[1]).cast("I")[halves.offset : halves.offset + len(halves)])
+
+
+def _low_halves(bitmap: BitMap) -> pa.Array:
+    halves = bitmap.to_array()
+    return pa.Array.from_buffers(pa.uint32(), len(halves), [None, pa.py_buffer(halves)]).cast(pa.int64())
