@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from bergline.format.schema import Schema, assign_fresh_ids
 from bergline.format.types import (
     PRIMITIVES,
+    STRING,
+    UNKNOWN,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -22,6 +26,7 @@ primitives: st.SearchStrategy[IcebergType] = st.one_of(
     st.sampled_from(list(PRIMITIVES.values())),
     st.integers(1, 38).flatmap(lambda p: st.integers(0, p).map(lambda s: DecimalType(p, s))),
     st.integers(1, 1000).map(FixedType),
+    st.sampled_from([GeometryType("OGC:CRS84"), GeometryType("srid:1"), GeographyType("srid:1", "karney")]),
 )
 ids = st.integers(1, 2**31 - 1)
 
@@ -53,7 +58,13 @@ def test_schema_with_fresh_ids_survives_its_json(columns: list[IcebergType]) -> 
 
 
 def renumbered(fields: tuple[NestedField, ...], counter: Iterator[int]) -> tuple[NestedField, ...]:
-    return tuple(NestedField(next(counter), f.name, f.required, renumber(f.type, counter), f.doc) for f in fields)
+    return tuple(
+        NestedField(next(counter), f.name, may(f.required, f.type), renumber(f.type, counter), f.doc) for f in fields
+    )
+
+
+def may(required: bool, type_: IcebergType) -> bool:
+    return required and type_ != UNKNOWN
 
 
 def renumber(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
@@ -61,7 +72,9 @@ def renumber(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
         case StructType(fields):
             return StructType(renumbered(fields, counter))
         case ListType(_, element, required):
-            return ListType(next(counter), renumber(element, counter), required)
+            return ListType(next(counter), renumber(element, counter), may(required, element))
         case MapType(_, key, _, value, required):
-            return MapType(next(counter), renumber(key, counter), next(counter), renumber(value, counter), required)
+            key_type = STRING if key == UNKNOWN else renumber(key, counter)
+            inner = renumber(value, counter)
+            return MapType(next(counter), key_type, next(counter), inner, may(required, value))
     return type_

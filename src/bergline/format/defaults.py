@@ -5,6 +5,7 @@ Plain values are those of the rest of the format; a struct is a dict by field na
 
 import math
 import re
+import reprlib
 import struct
 import uuid
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def decode_default(type_: IcebergType, wire: Any, place: str = "$") -> Any:
         return _decode(type_, wire)
     except (InvalidInputError, InvalidOperation, ValueError, OverflowError) as error:
         reason = f": {error}" if isinstance(error, InvalidInputError) else ""
-        raise InvalidInputError(f"expected a `{type_}` value, found {_short(wire)} at {place}{reason}") from error
+        raise InvalidInputError(f"expected a `{type_}` value, found {reprlib.repr(wire)} at {place}{reason}") from error
 
 
 def encode_default(type_: IcebergType, value: Any, place: str = "$") -> Any:
@@ -81,7 +82,7 @@ def encode_default(type_: IcebergType, value: Any, place: str = "$") -> Any:
         wire = _encode(type_, value)
         _decode(type_, wire)
     except (InvalidInputError, InvalidOperation, ValueError, TypeError, OverflowError, AttributeError) as error:
-        raise InvalidInputError(f"expected a `{type_}` value, found {_short(value)} at {place}") from error
+        raise InvalidInputError(f"expected a `{type_}` value, found {reprlib.repr(value)} at {place}") from error
     return wire
 
 
@@ -90,12 +91,14 @@ def check_default(field: NestedField, wire: Any) -> None:
     if isinstance(field.type, StructType):
         if wire not in (None, {}):
             raise InvalidInputError(
-                f"expected null or {{}} as the default of struct `{field.name}`, found {_short(wire)}: "
+                f"expected null or {{}} as the default of struct `{field.name}`, found {reprlib.repr(wire)}: "
                 "the fields inside have defaults of their own"
             )
         return
     if wire is not None and not has_defaults(field.type):
-        raise InvalidInputError(f"expected no default for `{field.name}` of type `{field.type}`, found {_short(wire)}")
+        raise InvalidInputError(
+            f"expected no default for `{field.name}` of type `{field.type}`, found {reprlib.repr(wire)}"
+        )
     try:
         decode_default(field.type, wire)
     except InvalidInputError as error:
@@ -202,11 +205,6 @@ def _shortest_float(value: float) -> float:
     """The shortest number that is this one in 32 bits, as other writers give it."""
     narrow = struct.pack("<f", value)
     return next(n for digits in range(1, 18) if struct.pack("<f", n := float(f"{value:.{digits}g}")) == narrow)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004
 
 
 _ONLY_NULL = (PrimitiveType("unknown"), PrimitiveType("variant"))

@@ -1,12 +1,10 @@
 """The types of columns, and the fields that hold them."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from bergline.errors import InvalidInputError
 from bergline.format.integers import Int
 from bergline.format.value_class import ValueClass
 
@@ -59,7 +57,7 @@ class GeometryType(IcebergType):
     crs: str
 
     def __str__(self) -> str:
-        return "geometry" if self.crs == DEFAULT_CRS else f"geometry({self.crs})"
+        return f"geometry({self.crs})"
 
 
 class GeographyType(IcebergType):
@@ -71,9 +69,7 @@ class GeographyType(IcebergType):
     algorithm: str
 
     def __str__(self) -> str:
-        if self.algorithm != DEFAULT_ALGORITHM:
-            return f"geography({self.crs}, {self.algorithm})"
-        return "geography" if self.crs == DEFAULT_CRS else f"geography({self.crs})"
+        return f"geography({self.crs}, {self.algorithm})"
 
 
 class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -155,71 +151,8 @@ PRIMITIVES: Final = {
 }
 DEFAULT_CRS: Final = "OGC:CRS84"
 DEFAULT_ALGORITHM: Final = "spherical"
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
-_MAX_DECIMAL_PRECISION = 38
-
-
-def parse_primitive(text: str) -> IcebergType:
-    """The type that the specification writes as `text`."""
-    if known := PRIMITIVES.get(text):
-        return known
-    if match := _DECIMAL.fullmatch(text):
-        precision, scale = int(match[1]), int(match[2])
-        if not 1 <= precision <= _MAX_DECIMAL_PRECISION or scale > precision:
-            raise InvalidInputError(f"expected precision 1 to 38 and a scale up to it, found `{text}`")
-        return DecimalType(precision, scale)
-    if match := _FIXED.fullmatch(text):
-        return FixedType(int(match[1]))
-    raise InvalidInputError(
-        f"expected a type, found `{text}`",
-        hints=[f"known types are {', '.join(PRIMITIVES)}, decimal(p, s), fixed[n], struct, list and map"],
-    )
-
-
-def parse_type(wire: Any) -> IcebergType:
-    """A type from decoded JSON: text, or an object for nested types."""
-    match wire:
-        case str():
-            return parse_primitive(wire)
-        case {"type": "struct", "fields": list(fields)}:
-            return StructType(tuple(_parse_field(f, n) for n, f in enumerate(fields)))
-        case {"type": "list", "element-id": int(element_id), "element": element, "element-required": bool(required)}:
-            return ListType(element_id, parse_type(element), required)
-        case {
-            "type": "map",
-            "key-id": int(key_id),
-            "key": key,
-            "value-id": int(value_id),
-            "value": value,
-            "value-required": bool(required),
-        }:
-            return MapType(key_id, parse_type(key), value_id, parse_type(value), required)
-    raise InvalidInputError(f"expected a type, found {_short(wire)}")
-
-
-def render_type(type_: IcebergType) -> Any:
-    """The JSON form of a type, as plain values."""
-    match type_:
-        case StructType(fields):
-            return {"type": "struct", "fields": fields}
-        case ListType(element_id, element, required):
-            return {
-                "type": "list",
-                "element-id": element_id,
-                "element": render_type(element),
-                "element-required": required,
-            }
-        case MapType(key_id, key, value_id, value, required):
-            return {
-                "type": "map",
-                "key-id": key_id,
-                "key": render_type(key),
-                "value-id": value_id,
-                "value": render_type(value),
-                "value-required": required,
-            }
-    return str(type_)
+EDGE_ALGORITHMS: Final = (DEFAULT_ALGORITHM, "vincenty", "thomas", "andoyer", "karney")
+MAX_DECIMAL_PRECISION: Final = 38
 
 
 def walk_fields(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
@@ -240,20 +173,3 @@ def child_fields(type_: IcebergType) -> tuple[NestedField, ...]:
         case MapType(key_id, key, value_id, value, required):
             return (NestedField(key_id, "key", True, key), NestedField(value_id, "value", required, value))
     return ()
-
-
-def _parse_field(wire: Any, position: int) -> NestedField:
-    try:
-        return msgspec.convert(wire, NestedField, dec_hook=_type_hook)
-    except msgspec.ValidationError as error:
-        text, _, place = str(error).replace(", got ", ", found ").partition(" - at `$")
-        raise InvalidInputError(f"{text[:1].lower()}{text[1:]} at `fields[{position}]{place or '`'}") from error
-
-
-def _type_hook(_: Any, wire: Any) -> IcebergType:
-    return parse_type(wire)
-
-
-def _short(wire: Any) -> str:
-    text = repr(wire)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004

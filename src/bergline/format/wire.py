@@ -9,7 +9,8 @@ import msgspec
 
 from bergline.errors import FormatError
 from bergline.format.transforms import Transform, parse_transform
-from bergline.format.types import IcebergType, parse_type, render_type
+from bergline.format.types import IcebergType
+from bergline.format.types_json import parse_type, render_type
 
 Decoded = TypeVar("Decoded")
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")

@@ -4,7 +4,18 @@ import pytest
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.schema import Schema, assign_fresh_ids
-from bergline.format.types import INT, LONG, STRING, IcebergType, ListType, MapType, NestedField, StructType
+from bergline.format.types import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    UNKNOWN,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
 from bergline.format.wire import decode_json, encode_json
 
 
@@ -12,6 +23,7 @@ def column(field_id: int, name: str, type_: IcebergType = INT) -> NestedField:
     return NestedField(field_id, name, False, type_)
 
 
+ROWS = StructType((column(20, "x"),))
 SCHEMA = Schema(
     fields=(
         column(10, "id", LONG),
@@ -116,3 +128,64 @@ def test_duplicate_ids_in_json_name_the_file() -> None:
     data = b'{"type":"struct","schema-id":0,"fields":[%s,%s]}' % (field % b"a", field % b"b")
     with pytest.raises(FormatError, match=r"unique column ids, found 1 for `a` and `b` at \$ in f\.json"):
         decode_json(data, Schema, "f.json")
+
+
+ROW = Schema(
+    fields=(
+        NestedField(1, "id", True, LONG, "key", 7, 7),
+        NestedField(2, "who", True, StructType((NestedField(3, "name", True, STRING), column(4, "nick", STRING)))),
+        column(5, "maybe", StructType((NestedField(6, "x", True, INT),))),
+        NestedField(7, "ratio", True, DOUBLE),
+        NestedField(8, "tags", True, ListType(9, STRING, True)),
+        NestedField(10, "points", True, MapType(11, STRING, 12, ListType(13, ROWS, True), True)),
+    ),
+    identifier_field_ids=(3, 1),
+)
+
+
+def test_fresh_ids_keep_identifier_fields_docs_and_defaults() -> None:
+    fresh = assign_fresh_ids(Schema(fields=ROW.fields[1::-1], identifier_field_ids=(3, 1)))
+    assert fresh.identifier_field_ids == (3, 2)
+    assert fresh.fields[1] == NestedField(2, "id", True, LONG, "key", 7, 7)
+
+
+def test_fresh_ids_follow_into_defaults() -> None:
+    column = NestedField(5, "points", False, ListType(6, ROWS, False), None, [{"20": 1}], None)
+    fresh = assign_fresh_ids(Schema(fields=(column,)))
+    assert fresh.fields[0].initial_default == [{"3": 1}]
+
+
+@pytest.mark.parametrize(
+    ("field_id", "message"),
+    [
+        (99, "expected the ids of columns"),
+        (4, "never null, found `who.nick`"),
+        (6, "never null, found `maybe.x`"),
+        (7, "compares exactly, found `ratio`"),
+        (2, "compares exactly, found `who`"),
+        (9, "never null, found `tags.element`"),
+        (11, "never null, found `points.key`"),
+    ],
+)
+def test_identifier_fields_are_exact_and_never_null(field_id: int, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Schema(fields=ROW.fields, identifier_field_ids=(field_id,))
+
+
+def test_short_names_leave_out_element_and_value_before_structs() -> None:
+    assert ROW.find("points.value.x").id == ROW.find("points.value.element.x").id == 20
+    assert SCHEMA.find("scores.v").id == 19
+
+
+@pytest.mark.parametrize(
+    "type_", [UNKNOWN, ListType(2, UNKNOWN, True), MapType(2, UNKNOWN, 3, INT, False)], ids=["column", "element", "key"]
+)
+def test_unknown_is_optional(type_: IcebergType) -> None:
+    with pytest.raises(InvalidInputError, match="expected a column that may be null"):
+        Schema(fields=(NestedField(1, "u", True, type_),))
+
+
+def test_bad_default_in_json_names_the_file() -> None:
+    data = b'{"type":"struct","fields":[{"id":1,"name":"c","required":true,"type":"int","initial-default":"x"}]}'
+    with pytest.raises(FormatError, match=r"expected a `int` value, found 'x' .* in the default of `c` .* in v1.json"):
+        decode_json(data, Schema, "v1.json")
