@@ -1,90 +1,66 @@
-"""Whether a file may hold matching rows, from its metrics alone: false only if it certainly holds none."""
+"""Whether a file may hold matching rows, or only matching rows, from its metrics alone."""
 
-from typing import Any, assert_never
+import math
+from typing import Any
 
-from bergline.expressions.predicate import Always, And, Comparison, IsIn, IsNull, Not, Or, Predicate
+from bergline.expressions.bounds import ColumnFacts, may_hold, must_hold
+from bergline.expressions.predicate import Predicate, fold
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT
+from bergline.format.types import DOUBLE, FLOAT, IcebergType, NestedField
 from bergline.format.values import decode_value
-
-_NEGATED: dict[str, Any] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def may_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     """False only if no row of the file can satisfy a bound predicate."""
-    match predicate:
-        case Always(value):
-            return value
-        case And(left, right):
-            return may_match(left, file, schema) and may_match(right, file, schema)
-        case Or(left, right):
-            return may_match(left, file, schema) or may_match(right, file, schema)
-        case IsNull(column):
-            return _null_count(file, schema.names[column].id) != 0
-        case Comparison(column, op, literal):
-            return _compare_range(column, op, literal, file, schema)
-        case IsIn(column, literals):
-            return any(_compare_range(column, "=", literal, file, schema) for literal in literals)
-        case Not(child):
-            return _may_match_not(child, file, schema)
-        case _:
-            assert_never(predicate)
+    if file.record_count <= 0:
+        return file.record_count < 0  # some writers do not know it
+    return fold(
+        predicate,
+        constant=lambda value: value is True,
+        test=lambda test, negated: may_hold(test, negated, _facts(file, schema.names[test.column])),
+        both=lambda left, right: left and right,
+        either=lambda left, right: left or right,
+    )
 
 
-def _may_match_not(child: Predicate, file: DataFile, schema: Schema) -> bool:
-    """Negation pushed down to the leaves, where three-valued logic makes it exact."""
-    match child:
-        case Always(value):
-            return not value
-        case Not(inner):
-            return may_match(inner, file, schema)
-        case And(left, right):
-            return _may_match_not(left, file, schema) or _may_match_not(right, file, schema)
-        case Or(left, right):
-            return _may_match_not(left, file, schema) and _may_match_not(right, file, schema)
-        case IsNull(column):
-            return not _all_null(file, schema.names[column].id)
-        case Comparison(column, op, literal):
-            return may_match(Comparison(column, _NEGATED[op], literal), file, schema)
-        case IsIn(column):
-            return not _all_null(file, schema.names[column].id)
-        case _:
-            assert_never(child)
+def must_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
+    """True only if every row of the file satisfies a bound predicate."""
+    if file.record_count <= 0:
+        return file.record_count == 0
+    return fold(
+        predicate,
+        constant=lambda value: value is True,
+        test=lambda test, negated: must_hold(test, negated, _facts(file, schema.names[test.column])),
+        both=lambda left, right: left and right,
+        either=lambda left, right: left or right,
+    )
 
 
-def _compare_range(column: str, op: str, literal: Any, file: DataFile, schema: Schema) -> bool:
-    field = schema.names[column]
-    if _all_null(file, field.id):
-        return False
-    lower = _bound(file.lower_bounds, field.id, field.type)
-    upper = _bound(file.upper_bounds, field.id, field.type)
-    # bounds leave NaN out, and NaN is greater than everything
-    holds_nan = field.type in (FLOAT, DOUBLE) and (file.nan_value_counts or {}).get(field.id) != 0
-    match op:
-        case "=":
-            return (lower is None or lower <= literal) and (upper is None or literal <= upper)
-        case "<":
-            return lower is None or lower < literal
-        case "<=":
-            return lower is None or lower <= literal
-        case ">":
-            return upper is None or holds_nan or upper > literal
-        case ">=":
-            return upper is None or holds_nan or upper >= literal
-    return True
+def _facts(file: DataFile, field: NestedField) -> ColumnFacts:
+    nulls = (file.null_value_counts or {}).get(field.id)
+    values = (file.value_counts or {}).get(field.id)
+    nans = (file.nan_value_counts or {}).get(field.id) if field.type in (FLOAT, DOUBLE) else 0
+    only_null = nulls is not None and nulls == values
+    only_nan = nans is not None and values is not None and 0 < nans == values - (nulls or 0)
+    lower, upper = reliable(
+        _bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type)
+    )
+    return ColumnFacts(
+        lower,
+        upper,
+        may_be_null=nulls != 0,
+        may_be_nan=nans != 0 and not only_null,
+        may_be_value=not only_null and not only_nan,
+    )
 
 
-def _bound(bounds: dict[int, bytes] | None, field_id: int, type_: Any) -> Any:
+def reliable(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Both bounds, or none: old writers let NaN into them, and where one is NaN the other says nothing either."""
+    is_nan = any(isinstance(bound, float) and math.isnan(bound) for bound in (lower, upper))
+    return (None, None) if is_nan else (lower, upper)
+
+
+def _bound(bounds: dict[int, bytes] | None, field_id: int, type_: IcebergType) -> Any:
     data = (bounds or {}).get(field_id)
-    value = None if data is None else decode_value(type_, data)
-    return None if value != value else value  # noqa: PLR0124  (old writers let NaN into bounds: it says nothing)
-
-
-def _null_count(file: DataFile, field_id: int) -> int | None:
-    return (file.null_value_counts or {}).get(field_id)
-
-
-def _all_null(file: DataFile, field_id: int) -> bool:
-    nulls = _null_count(file, field_id)
-    return nulls is not None and nulls == (file.value_counts or {}).get(field_id)
+    return None if data is None else decode_value(type_, data)

@@ -1,21 +1,25 @@
 """Predicates as closed variants, and binding them to a schema.
 
-Literals of bound predicates are plain values, as everywhere below the Arrow boundary: days, microseconds, Decimal.
+Literals of bound predicates are values of the columns' types, plain as everywhere below the Arrow boundary: days,
+microseconds, Decimal. Bound predicates are never deeply nested, so that functions over them may recurse.
+
+SQL's three-valued logic holds, with Spark's order: NaN is greater than everything and equal to itself, -0.0 equals 0.0,
+text compares by code points. Every leaf but IsNull is unknown where its column is null.
 """
 
-import datetime as dt
 import math
 import operator
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, assert_never
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar, assert_never
 
 import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.expressions.literals import Position, locate
 from bergline.format.schema import Schema
-from bergline.format.types import DecimalType, IcebergType, NestedField, PrimitiveType
+from bergline.format.types import DOUBLE, FLOAT, STRING, NestedField
 
+T = TypeVar("T")
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -25,19 +29,30 @@ COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-MAX_DECIMAL_DIGITS = 38
-_EPOCH_DATE = dt.date(1970, 1, 1)
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+NEGATED: dict[ComparisonOperator, ComparisonOperator] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+MAX_DEPTH = 100
+# the operator for the nearest value where the literal lies just above it, or just below
+_BESIDE: dict[int, dict[ComparisonOperator, ComparisonOperator]] = {
+    1: {"<": "<=", "<=": "<=", ">": ">", ">=": ">"},
+    -1: {"<": "<", "<=": "<", ">": ">=", ">=": ">="},
+}
 
 
 class Always(msgspec.Struct, frozen=True):
-    """True or false for every row."""
+    """True, false or unknown for every row."""
 
-    value: bool
+    value: bool | None
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """A column against a literal; unknown where the column is null."""
+    """A column against a literal; a null literal makes it unknown."""
 
     column: str
     operator: ComparisonOperator
@@ -49,6 +64,19 @@ class IsIn(msgspec.Struct, frozen=True):
 
     column: str
     literals: tuple[Any, ...]
+
+
+class StartsWith(msgspec.Struct, frozen=True):
+    """Whether the text of a column starts with a prefix."""
+
+    column: str
+    prefix: str
+
+
+class IsNan(msgspec.Struct, frozen=True):
+    """Whether a number is NaN; as other comparisons, and unlike Spark's `isnan`, unknown where it is null."""
+
+    column: str
 
 
 class IsNull(msgspec.Struct, frozen=True):
@@ -77,104 +105,182 @@ class Or(msgspec.Struct, frozen=True):
     right: "Predicate"
 
 
-Predicate = Always | Comparison | IsIn | IsNull | Not | And | Or
+ColumnTest = Comparison | IsIn | StartsWith | IsNan | IsNull
+Predicate = Always | ColumnTest | Not | And | Or
 
 ALWAYS_TRUE = Always(True)
+ALWAYS_FALSE = Always(False)
+UNKNOWN = Always(None)
+
+
+def all_of(parts: Iterable[Predicate]) -> Predicate:
+    """All parts hold; nested as little as possible."""
+    return _balanced(And, list(parts)) or ALWAYS_TRUE
+
+
+def any_of(parts: Iterable[Predicate]) -> Predicate:
+    """At least one part holds; nested as little as possible."""
+    return _balanced(Or, list(parts)) or ALWAYS_FALSE
 
 
 def bind(predicate: Predicate, schema: Schema) -> Predicate:
-    """The same predicate with columns spelt as in the schema and literals converted to the columns' types."""
-    match predicate:
-        case Always():
-            return predicate
-        case Comparison(column, op, literal):
-            name, field = _column(column, schema)
-            return Comparison(name, op, convert_literal(literal, field.type, name))
-        case IsIn(column, literals):
-            name, field = _column(column, schema)
-            return IsIn(name, tuple(convert_literal(v, field.type, name) for v in literals))
-        case IsNull(column):
-            return IsNull(_column(column, schema)[0])
-        case Not(child):
-            return Not(bind(child, schema))
-        case And(left, right):
-            return And(bind(left, schema), bind(right, schema))
-        case Or(left, right):
-            return Or(bind(left, schema), bind(right, schema))
-        case _:
-            assert_never(predicate)
+    """The same predicate with columns spelt as in the schema and literals that are values of the columns' types.
+
+    A literal that no value equals becomes its nearest value with an operator that gives the same answers:
+    `id > 1.5` is `id > 1`, and a number beyond the type's range is greater than its largest value.
+    """
+    return _bind(predicate, schema, 0)
 
 
 def columns_of(predicate: Predicate) -> set[str]:
     """The names of the columns that a predicate looks at."""
+    names: set[str] = set()
+    pending: list[Predicate] = [predicate]
+    while pending:
+        match pending.pop():
+            case Always():
+                pass
+            case Comparison(column) | IsIn(column) | StartsWith(column) | IsNan(column) | IsNull(column):
+                names.add(column)
+            case Not(child):
+                pending.append(child)
+            case And(left, right) | Or(left, right):
+                pending += (left, right)
+            case other:
+                assert_never(other)
+    return names
+
+
+def fold(
+    predicate: Predicate,
+    *,
+    constant: Callable[[bool | None], T],
+    test: Callable[[ColumnTest, bool], T],
+    both: Callable[[T, T], T],
+    either: Callable[[T, T], T],
+    negated: bool = False,
+) -> T:
+    """What a bound predicate comes to, bottom up, with negation pushed down to the tests, where it is exact.
+
+    A test comes with whether it is negated; comparisons come with the opposite operator instead.
+    """
+    match predicate:
+        case Always(value):
+            return constant(value if value is None else value is not negated)
+        case Not(child):
+            return fold(child, constant=constant, test=test, both=both, either=either, negated=not negated)
+        case And(left, right) | Or(left, right):
+            first = fold(left, constant=constant, test=test, both=both, either=either, negated=negated)
+            second = fold(right, constant=constant, test=test, both=both, either=either, negated=negated)
+            return (both if isinstance(predicate, And) is not negated else either)(first, second)
+        case _:
+            return test(*normal_test(predicate, negated=negated))
+
+
+def normal_test(test: ColumnTest, *, negated: bool) -> tuple[ColumnTest, bool]:
+    """A test and whether it is negated; never a negated comparison."""
+    if negated and isinstance(test, Comparison):
+        return Comparison(test.column, NEGATED[test.operator], test.literal), False
+    return test, negated
+
+
+def _balanced(kind: type[And | Or], parts: list[Predicate]) -> Predicate | None:
+    while len(parts) > 1:
+        pairs = [kind(left, right) for left, right in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, parts[-1]] if len(parts) % 2 else [*pairs]
+    return parts[0] if parts else None
+
+
+def _bind(predicate: Predicate, schema: Schema, depth: int) -> Predicate:
+    if depth > MAX_DEPTH:
+        raise UnsupportedError(f"expected a filter nested at most {MAX_DEPTH} levels deep, found a deeper one")
     match predicate:
         case Always():
-            return set()
-        case Comparison(column) | IsIn(column) | IsNull(column):
-            return {column}
+            return predicate
         case Not(child):
-            return columns_of(child)
-        case And(left, right) | Or(left, right):
-            return columns_of(left) | columns_of(right)
+            return Not(_bind(child, schema, depth + 1))
+        case And() | Or():
+            parts = _operands(predicate)
+            deeper = depth + (len(parts) - 1).bit_length()
+            join = all_of if isinstance(predicate, And) else any_of
+            return join([_bind(part, schema, deeper) for part in parts])
+        case _:
+            return _bind_test(predicate, schema)
+
+
+def _operands(predicate: And | Or) -> list[Predicate]:
+    """The parts of a chain of ANDs or ORs, however they were put in brackets."""
+    kind, found = type(predicate), []
+    pending: list[Predicate] = [predicate]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, And | Or) and type(part) is kind:
+            pending += (part.right, part.left)
+        else:
+            found.append(part)
+    return found
+
+
+def _bind_test(predicate: ColumnTest, schema: Schema) -> Predicate:
+    name, field = _column(predicate.column, schema)
+    match predicate:
+        case Comparison(_, _, None):
+            return UNKNOWN
+        case Comparison(_, op, literal):
+            return _compare(name, op, locate(literal, field.type, name))
+        case IsIn(_, literals):
+            return _bind_in(name, field, literals)
+        case StartsWith(_, prefix):
+            if field.type != STRING:
+                raise InvalidInputError(f"expected a `string` column to start with {prefix!r}, found `{field.type}`")
+            return StartsWith(name, locate(prefix, STRING, name).value)
+        case IsNan():
+            if field.type not in (FLOAT, DOUBLE):
+                raise InvalidInputError(
+                    f"expected a `float` or `double` column that may be NaN, found `{field.type}` in `{name}`"
+                )
+            return IsNan(name)
+        case IsNull():
+            return IsNull(name)
         case _:
             assert_never(predicate)
 
 
-def convert_literal(value: Any, type_: IcebergType, column: str) -> Any:
-    """A literal as a value of the column's type; InvalidInputError where it does not fit."""
-    try:
-        converted = _convert(value, type_)
-    except (ValueError, OverflowError, InvalidOperation):
-        converted = None
-    if converted is None:
-        raise InvalidInputError(f"expected a `{type_}` to compare with column `{column}`, found {value!r}")
-    return converted
+def _compare(name: str, op: ComparisonOperator, position: Position) -> Predicate:
+    value = position.value
+    if isinstance(value, float) and math.isnan(value):
+        return _compare_nan(name, op)
+    if position.side == 0:
+        return Comparison(name, op, value)
+    if op in {"=", "!="}:
+        return IsIn(name, ()) if op == "=" else Not(IsIn(name, ()))
+    return Comparison(name, _BESIDE[position.side][op], value)
 
 
-def _convert(value: Any, type_: IcebergType) -> Any:
-    match type_, value:
-        case PrimitiveType("boolean"), bool():
-            return value
-        case _, bool():
-            return None
-        case PrimitiveType("int" | "long"), int():
-            return value if -(2**63) <= value < 2**63 else None
-        case PrimitiveType("int" | "long"), Decimal() if value == value.to_integral_value():
-            return _convert(int(value), type_)
-        case PrimitiveType("float" | "double"), int() | Decimal() | float():
-            return None if math.isnan(value) else float(value)
-        case DecimalType(), int() | Decimal():
-            return _decimal(Decimal(value))
-        case PrimitiveType("string"), str():
-            return value
-        case PrimitiveType("date"), dt.datetime():
-            return None
-        case PrimitiveType("date"), dt.date():
-            return (value - _EPOCH_DATE).days
-        case PrimitiveType("date"), str():
-            return (dt.date.fromisoformat(value) - _EPOCH_DATE).days
-        case PrimitiveType("timestamp" | "timestamptz"), dt.datetime():
-            return _micros(value)
-        case PrimitiveType("timestamp" | "timestamptz"), dt.date():
-            return (value - _EPOCH_DATE).days * 86_400_000_000
-        case PrimitiveType("timestamp" | "timestamptz"), str():
-            return _micros(dt.datetime.fromisoformat(value))
-        case PrimitiveType("binary"), bytes():
-            return value
-    return None
+def _compare_nan(name: str, op: ComparisonOperator) -> Predicate:
+    """A number against NaN, which is the greatest and equal to itself."""
+    match op:
+        case "=" | ">=":
+            return IsNan(name)
+        case "!=" | "<":
+            return Not(IsNan(name))
+        case "<=":
+            return Not(IsIn(name, ()))
+        case ">":
+            return IsIn(name, ())
+        case _:
+            assert_never(op)
 
 
-def _decimal(value: Decimal) -> Decimal | None:
-    """The value if up to 38 digits on each side of the point are enough for it."""
-    exponent = value.as_tuple().exponent
-    fits = isinstance(exponent, int) and exponent >= -MAX_DECIMAL_DIGITS and value.adjusted() < MAX_DECIMAL_DIGITS
-    return value if fits else None
-
-
-def _micros(value: dt.datetime) -> int:
-    """Microseconds since 1970; a time without a zone counts as UTC."""
-    aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
-    return (aware - _EPOCH) // dt.timedelta(microseconds=1)
+def _bind_in(name: str, field: NestedField, literals: tuple[Any, ...]) -> Predicate:
+    """Null among the literals makes every answer but true unknown, NaN stands for itself."""
+    positions = [locate(v, field.type, name) for v in literals if v is not None]
+    exact = dict.fromkeys(p.value for p in positions if p.side == 0)
+    numbers = [v for v in exact if not (isinstance(v, float) and math.isnan(v))]
+    found: Predicate = IsIn(name, tuple(numbers))
+    if len(numbers) < len(exact):
+        found = Or(found, IsNan(name)) if numbers else IsNan(name)
+    return Or(found, UNKNOWN) if None in literals else found
 
 
 def _column(name: str, schema: Schema) -> tuple[str, NestedField]:

@@ -6,29 +6,51 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.expressions.predicate import (
-    MAX_DECIMAL_DIGITS,
+    COMPARE,
     Always,
     And,
     Comparison,
     IsIn,
+    IsNan,
     IsNull,
     Not,
     Or,
     Predicate,
+    StartsWith,
 )
 from bergline.format.schema import Schema
-from bergline.format.types import DATE, FLOAT, INT, TIME, TIMESTAMP, TIMESTAMPTZ, DecimalType, IcebergType
+from bergline.format.types import (
+    DATE,
+    FLOAT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UUID,
+    FixedType,
+    IcebergType,
+)
 from bergline.parquet.arrow_schema import arrow_type
+
+_STORED: dict[IcebergType, pa.DataType] = {
+    DATE: pa.int32(),
+    TIME: pa.int64(),
+    TIMESTAMP: pa.int64(),
+    TIMESTAMPTZ: pa.int64(),
+    TIMESTAMP_NS: pa.int64(),
+    TIMESTAMPTZ_NS: pa.int64(),
+}
 
 
 def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
     """A bound predicate as an Arrow expression; null counts as unknown."""
     match predicate:
         case Always(value):
-            return pc.scalar(value)
+            return pc.scalar(pa.scalar(value, pa.bool_()))
         case Comparison(column, op, literal):
             field, values = _operands(column, (literal,), schema)
-            matches = _COMPARE[op](field, values[0])
+            matches: Any = COMPARE[op](field, values[0])
             # NaN is greater than everything in Spark, and equal to nothing in Arrow
             return matches | pc.is_nan(field) if pa.types.is_floating(values.type) and op in {">", ">="} else matches
         case IsIn(column, literals):
@@ -37,6 +59,10 @@ def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
             field, values = _operands(column, literals + zeros, schema)
             # isin answers false for null where SQL says unknown
             return pc.if_else(pc.is_null(field), pa.scalar(None, pa.bool_()), field.isin(values))
+        case StartsWith(column, prefix):
+            return pc.starts_with(_field(column, schema), prefix)
+        case IsNan(column):
+            return pc.is_nan(_field(column, schema))
         case IsNull(column):
             return _field(column, schema).is_null()
         case Not(child):
@@ -49,24 +75,6 @@ def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
             assert_never(predicate)
 
 
-_COMPARE: dict[str, Any] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-_STORED: dict[IcebergType, pa.DataType] = {
-    DATE: pa.int32(),
-    TIME: pa.int64(),
-    TIMESTAMP: pa.int64(),
-    TIMESTAMPTZ: pa.int64(),
-}
-
-
 def _field(column: str, schema: Schema) -> pc.Expression:
     return pc.field(*schema.paths[schema.names[column].id])
 
@@ -74,20 +82,13 @@ def _field(column: str, schema: Schema) -> pc.Expression:
 def _operands(column: str, literals: tuple[Any, ...], schema: Schema) -> tuple[pc.Expression, pa.Array]:
     """A column and plain values in one type that holds both exactly."""
     type_ = schema.names[column].type
-    target = _holding_type(type_, literals)
     field, own = _field(column, schema), arrow_type(type_)
-    values = pa.array(literals, _STORED[type_]).cast(target) if type_ in _STORED else pa.array(literals, target)
-    return field if target == own else field.cast(target), values
-
-
-def _holding_type(type_: IcebergType, literals: tuple[Any, ...]) -> pa.DataType:
-    """The column's own type, or a wider one where a literal would be rounded or cut."""
+    if type_ in _STORED:
+        return field, pa.array(literals, _STORED[type_]).cast(own)
     if type_ == FLOAT:
-        return pa.float64()
-    if type_ == INT and not all(-(2**31) <= v < 2**31 for v in literals):
-        return pa.int64()
-    if isinstance(type_, DecimalType):
-        limit = type_.precision - type_.scale
-        if not all(v.adjusted() < limit and v.as_tuple().exponent >= -type_.scale for v in literals):
-            return pa.decimal256(2 * MAX_DECIMAL_DIGITS, MAX_DECIMAL_DIGITS)
-    return arrow_type(type_)
+        return field.cast(pa.float64()), pa.array(literals, pa.float64())
+    if type_ == UUID:
+        return field.cast(pa.binary()), pa.array([v.bytes for v in literals], pa.binary())
+    if isinstance(type_, FixedType):
+        return field.cast(pa.binary()), pa.array(literals, pa.binary())
+    return field, pa.array(literals, own)

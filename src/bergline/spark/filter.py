@@ -6,7 +6,19 @@ from typing import Any, assert_never
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.expressions.predicate import COMPARE, Always, And, Comparison, IsIn, IsNull, Not, Or, Predicate
+from bergline.expressions.predicate import (
+    COMPARE,
+    Always,
+    And,
+    Comparison,
+    IsIn,
+    IsNan,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+)
 from bergline.format.schema import Schema
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType
 
@@ -17,13 +29,19 @@ def spark_filter(predicate: Predicate, schema: Schema) -> Column:
     """The condition that keeps the rows for which the predicate is true."""
     match predicate:
         case Always(value):
-            return F.lit(value)
+            return F.lit(value).cast("boolean")
         case Comparison(column, op, literal):
             compared: Any = COMPARE[op](_column(column, schema), _literal(literal, schema.names[column].type))
             return compared  # type: ignore[no-any-return]
         case IsIn(column, literals):
+            if not literals:  # false for every value; Spark's own answer for null depends on a setting
+                return _column(column, schema) != _column(column, schema)
             type_ = schema.names[column].type
             return _column(column, schema).isin([_literal(v, type_) for v in literals])
+        case StartsWith(column, prefix):
+            return _column(column, schema).startswith(prefix)
+        case IsNan(column):
+            return _column(column, schema) == F.lit(float("nan"))
         case IsNull(column):
             return _column(column, schema).isNull()
         case Not(child):

@@ -1,45 +1,34 @@
 """Binding predicates to a schema."""
 
-import datetime as dt
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pytest
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.predicate import (
+    ALWAYS_FALSE,
     ALWAYS_TRUE,
+    MAX_DEPTH,
+    UNKNOWN,
     And,
     Comparison,
     IsIn,
+    IsNan,
     IsNull,
     Not,
     Or,
     Predicate,
+    StartsWith,
+    all_of,
+    any_of,
     bind,
     columns_of,
-    convert_literal,
+    fold,
 )
 from bergline.format.schema import Schema
-from bergline.format.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    DecimalType,
-    IcebergType,
-    ListType,
-    MapType,
-    NestedField,
-    StructType,
-)
+from bergline.format.types import DOUBLE, INT, LONG, STRING, DecimalType, ListType, MapType, NestedField, StructType
 
 SCHEMA = Schema(
     fields=(
@@ -47,11 +36,12 @@ SCHEMA = Schema(
         NestedField(2, "place", False, StructType((NestedField(3, "city", False, STRING),))),
         NestedField(4, "tags", False, ListType(5, STRING, False)),
         NestedField(6, "scores", False, MapType(7, STRING, 8, INT, False)),
+        NestedField(9, "d", False, DOUBLE),
+        NestedField(10, "m", False, DecimalType(4, 2)),
+        NestedField(11, "i", False, INT),
     )
 )
-NAIVE = dt.datetime(2020, 1, 1, 0, 0, 0, 1)  # noqa: DTZ001
-DAYS_2020 = 18262
-MICROS_2020 = DAYS_2020 * 86_400_000_000
+NAN = float("nan")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +53,13 @@ MICROS_2020 = DAYS_2020 * 86_400_000_000
         (IsNull("Place.CITY"), IsNull("place.city")),
         (Not(And(IsNull("id"), IsNull("tags"))), Not(And(IsNull("Id"), IsNull("tags")))),
         (Or(IsNull("scores"), ALWAYS_TRUE), Or(IsNull("scores"), ALWAYS_TRUE)),
+        (StartsWith("PLACE.city", "x"), StartsWith("place.city", "x")),
+        (IsNan("D"), IsNan("d")),
+        (Comparison("id", "=", None), UNKNOWN),
+        (IsIn("id", (1, None)), Or(IsIn("Id", (1,)), UNKNOWN)),
+        (IsIn("id", (1, 1, Decimal("1.5"))), IsIn("Id", (1,))),
+        (IsIn("d", (1, NAN)), Or(IsIn("d", (1.0,)), IsNan("d"))),
+        (IsIn("d", (NAN,)), IsNan("d")),
     ],
 )
 def test_names_and_literals_are_bound(predicate: Predicate, expected: Predicate) -> None:
@@ -85,62 +82,80 @@ def test_columns_are_collected_from_all_branches() -> None:
     assert columns_of(predicate) == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize(
-    ("type_", "value", "expected"),
-    [
-        (BOOLEAN, True, True),
-        (INT, 2**40, 2**40),
-        (LONG, Decimal("7.00"), 7),
-        (FLOAT, Decimal("0.5"), 0.5),
-        (DOUBLE, 3, 3.0),
-        (DecimalType(9, 2), 3, Decimal(3)),
-        (DecimalType(9, 2), Decimal("1.234"), Decimal("1.234")),
-        (STRING, "x", "x"),
-        (BINARY, b"x", b"x"),
-        (DATE, dt.date(2020, 1, 1), DAYS_2020),
-        (DATE, "2020-01-01", DAYS_2020),
-        (TIMESTAMP, NAIVE, MICROS_2020 + 1),
-        (TIMESTAMP, "2020-01-01T00:00:00.000001", MICROS_2020 + 1),
-        (TIMESTAMPTZ, "2020-01-01T01:00:00+01:00", MICROS_2020),
-        (TIMESTAMPTZ, dt.date(2020, 1, 1), MICROS_2020),
-    ],
-)
-def test_literal_becomes_a_plain_value(type_: IcebergType, value: Any, expected: Any) -> None:
-    converted = convert_literal(value, type_, "c")
-    assert converted == expected
-    assert type(converted) is type(expected)
+NONE, ANY = IsIn("{}", ()), Not(IsIn("{}", ()))
 
 
 @pytest.mark.parametrize(
-    ("type_", "value"),
+    ("column", "literal", "expected"),
     [
-        (BOOLEAN, 1),
-        (INT, True),
-        (INT, "1"),
-        (INT, 1.5),
-        (LONG, Decimal("1.5")),
-        (LONG, 2**63),
-        (LONG, -(2**63) - 1),
-        (LONG, Decimal("1e30")),
-        (LONG, Decimal("Infinity")),
-        (LONG, Decimal("NaN")),
-        (DOUBLE, float("nan")),
-        (DOUBLE, 10**400),
-        (DecimalType(9, 2), 1.5),
-        (DecimalType(9, 2), Decimal("NaN")),
-        (DecimalType(9, 2), Decimal("1e38")),
-        (DecimalType(9, 2), Decimal("1e-39")),
-        (STRING, 5),
-        (BINARY, "x"),
-        (DATE, "2020-13-01"),
-        (DATE, NAIVE),
-        (TIMESTAMP, "yesterday"),
-        (UUID, "x"),
-        (StructType(()), 1),
-        (LONG, None),
+        ("Id", Decimal("1.5"), [NONE, ANY, ("<=", 1), ("<=", 1), (">", 1), (">", 1)]),
+        ("Id", Decimal("-1.5"), [NONE, ANY, ("<=", -2), ("<=", -2), (">", -2), (">", -2)]),
+        ("i", 3_000_000_000, [NONE, ANY, ("<=", 2**31 - 1), ("<=", 2**31 - 1), (">", 2**31 - 1), (">", 2**31 - 1)]),
+        ("i", -(2**40), [NONE, ANY, ("<", -(2**31)), ("<", -(2**31)), (">=", -(2**31)), (">=", -(2**31))]),
+        ("m", Decimal("1.234"), [NONE, ANY, *(("<=", Decimal("1.23")),) * 2, *((">", Decimal("1.23")),) * 2]),
+        ("m", 10**9, [NONE, ANY, *(("<=", Decimal("99.99")),) * 2, *((">", Decimal("99.99")),) * 2]),
+        ("d", NAN, [IsNan("d"), Not(IsNan("d")), Not(IsNan("d")), ANY, NONE, IsNan("d")]),
     ],
-    ids=str,
 )
-def test_literal_that_does_not_fit_is_refused(type_: IcebergType, value: Any) -> None:
-    with pytest.raises(InvalidInputError, match="to compare with column `c`, found"):
-        convert_literal(value, type_, "c")
+def test_literal_that_no_value_equals_gives_the_same_answers_with_one_that_is(
+    column: str, literal: Any, expected: list[Any]
+) -> None:
+    for op, wanted in zip(["=", "!=", "<", "<=", ">", ">="], expected, strict=True):
+        if isinstance(wanted, tuple):
+            predicate: Predicate = Comparison(column, *wanted)
+        elif wanted is NONE or wanted is ANY:
+            predicate = IsIn(column, ()) if wanted is NONE else Not(IsIn(column, ()))
+        else:
+            predicate = wanted
+        assert bind(Comparison(column, op, literal), SCHEMA) == predicate, op  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("predicate", [StartsWith("id", "1"), IsNan("id"), Comparison("place", "=", 1)])
+def test_test_that_the_type_does_not_have_is_refused(predicate: Predicate) -> None:
+    with pytest.raises(InvalidInputError, match="expected a"):
+        bind(predicate, SCHEMA)
+
+
+def test_chain_of_many_terms_is_bound_as_a_shallow_tree() -> None:
+    terms = [Comparison("id", "!=", n) for n in range(10_000)]
+    for kind, balanced in ((And, all_of), (Or, any_of)):
+        chain = reduce(kind, terms)
+        bound = bind(chain, SCHEMA)
+        assert bound == balanced([Comparison("Id", "!=", n) for n in range(10_000)])
+        assert depth(bound) == 14
+        assert columns_of(chain) == {"id"}
+
+
+def depth(predicate: Predicate) -> int:
+    return fold(
+        predicate,
+        constant=lambda _: 0,
+        test=lambda _, __: 0,
+        both=lambda left, right: 1 + max(left, right),
+        either=lambda left, right: 1 + max(left, right),
+    )
+
+
+def test_deep_nesting_is_refused() -> None:
+    deep: Predicate = IsNull("id")
+    for n in range(5_000):
+        deep = Not(deep) if n % 3 == 0 else And(deep, IsNull("d")) if n % 3 == 1 else Or(IsNull("d"), deep)
+    with pytest.raises(UnsupportedError, match=f"at most {MAX_DEPTH} levels"):
+        bind(deep, SCHEMA)
+
+
+def test_nothing_to_join_is_true_for_all_and_false_for_any() -> None:
+    assert all_of([]) == ALWAYS_TRUE
+    assert any_of([]) == ALWAYS_FALSE
+
+
+def test_fold_pushes_negation_to_the_tests() -> None:
+    predicate = Not(And(Or(Comparison("a", "<", 1), Not(IsNull("b"))), Not(UNKNOWN)))
+    text = fold(
+        predicate,
+        constant=str,
+        test=lambda test, negated: f"{'not ' * negated}{test}",
+        both=lambda left, right: f"({left} and {right})",
+        either=lambda left, right: f"({left} or {right})",
+    )
+    assert text == "((Comparison(column='a', operator='>=', literal=1) and IsNull(column='b')) or None)"

@@ -1,0 +1,58 @@
+"""The three-valued answer of a bound predicate for one row."""
+
+import math
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from bergline.expressions.predicate import (
+    COMPARE,
+    ColumnTest,
+    Comparison,
+    IsIn,
+    IsNan,
+    IsNull,
+    Predicate,
+    StartsWith,
+    fold,
+)
+
+
+def evaluate(predicate: Predicate, value_of: Callable[[str], Any]) -> bool | None:
+    """True, false or unknown (None) for the row whose plain values `value_of` gives by column name."""
+
+    def test(leaf: ColumnTest, negated: bool) -> bool | None:
+        found = _test(leaf, value_of(leaf.column))
+        return found if found is None else found is not negated
+
+    return fold(predicate, constant=lambda value: value, test=test, both=_both, either=_either)
+
+
+def _test(test: ColumnTest, value: Any) -> bool | None:
+    if isinstance(test, IsNull):
+        return value is None
+    if value is None:
+        return None
+    is_nan = isinstance(value, float) and math.isnan(value)
+    match test:
+        case Comparison(_, op, literal):
+            return op in {">", ">=", "!="} if is_nan else COMPARE[op](value, literal)
+        case IsIn(_, literals):
+            return not is_nan and value in literals
+        case StartsWith(_, prefix):
+            return bool(value.startswith(prefix))
+        case IsNan():
+            return is_nan
+        case _:
+            assert_never(test)
+
+
+def _both(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def _either(left: bool | None, right: bool | None) -> bool | None:
+    if left is True or right is True:
+        return True
+    return None if left is None or right is None else False
