@@ -104,7 +104,7 @@ manifests = st.builds(
 @settings(max_examples=60)
 @given(st.lists(entries, max_size=4))
 def test_entries_survive_a_manifest(written: list[ManifestEntry]) -> None:
-    assert parse_manifest(render_manifest(written, SCHEMA, SPEC), SPEC, "x") == written
+    assert parse_manifest(render_manifest(written, SCHEMA, SPEC), SPEC, SCHEMA, "x") == written
 
 
 @settings(max_examples=60)

@@ -28,15 +28,79 @@ _NAME_START = re.compile(r"[A-Za-z_]")
 _NAME_PART = re.compile(r"[A-Za-z0-9_]")
 
 
-def manifest_schema(partition: StructType) -> AvroSchema:
-    """The schema of a v2 manifest whose files have this partition struct."""
-    data_file = [
-        _field(134, "content", "int"),
+def manifest_schema(partition: StructType, format_version: int = 2) -> AvroSchema:
+    """The schema of a manifest whose files have this partition struct."""
+    numbers = [_optional(3, "sequence_number", "long"), _optional(4, "file_sequence_number", "long")]
+    snapshot_id = _field(1, "snapshot_id", "long") if format_version == 1 else _optional(1, "snapshot_id", "long")
+    return _record(
+        "manifest_entry",
+        [
+            _field(0, "status", "int"),
+            snapshot_id,
+            *([] if format_version == 1 else numbers),
+            _field(2, "data_file", _record("r2", _data_file(partition, format_version))),
+        ],
+    )
+
+
+def manifest_list_schema(format_version: int = 2) -> AvroSchema:
+    """The schema of a manifest list."""
+    first = [
+        _field(500, "manifest_path", "string"),
+        _field(501, "manifest_length", "long"),
+        _field(502, "partition_spec_id", "int"),
+    ]
+    if format_version == 1:
+        counts = [_optional(i, name, kind) for i, name, kind in _LIST_COUNTS]
+        fields = [_field(503, "added_snapshot_id", "long"), *counts[:3], _PARTITIONS, *counts[3:], _LIST_KEY]
+        return _record("manifest_file", [*first, *fields])
+    fields = [
+        *first,
+        _field(517, "content", "int"),
+        _field(515, "sequence_number", "long"),
+        _field(516, "min_sequence_number", "long"),
+        _field(503, "added_snapshot_id", "long"),
+        *(_field(i, name, kind) for i, name, kind in _LIST_COUNTS),
+        _PARTITIONS,
+        _LIST_KEY,
+    ]
+    return _record("manifest_file", fields if format_version == 2 else [*fields, _optional(520, "first_row_id", "long")])  # noqa: PLR2004
+
+
+def _data_file(partition: StructType, format_version: int) -> list[AvroSchema]:
+    own = {
+        1: (
+            [],
+            [_field(105, "block_size_in_bytes", "long")],
+            [_optional(140, "sort_order_id", "int")],
+        ),
+        2: (
+            [_field(134, "content", "int")],
+            [],
+            [_EQUALITY_IDS, _optional(140, "sort_order_id", "int"), _optional(143, "referenced_data_file", "string")],
+        ),
+        3: (
+            [_field(134, "content", "int")],
+            [],
+            [
+                _EQUALITY_IDS,
+                _optional(140, "sort_order_id", "int"),
+                _optional(142, "first_row_id", "long"),
+                _optional(143, "referenced_data_file", "string"),
+                _optional(144, "content_offset", "long"),
+                _optional(145, "content_size_in_bytes", "long"),
+            ],
+        ),
+    }
+    content, block_size, last = own[format_version]
+    return [
+        *content,
         _field(100, "file_path", "string"),
         _field(101, "file_format", "string"),
         _field(102, "partition", _record("r102", [_partition_field(f) for f in partition.fields])),
         _field(103, "record_count", "long"),
         _field(104, "file_size_in_bytes", "long"),
+        *block_size,
         _optional(108, "column_sizes", _int_map(117, 118, "long")),
         _optional(109, "value_counts", _int_map(119, 120, "long")),
         _optional(110, "null_value_counts", _int_map(121, 122, "long")),
@@ -45,20 +109,8 @@ def manifest_schema(partition: StructType) -> AvroSchema:
         _optional(128, "upper_bounds", _int_map(129, 130, "bytes")),
         _optional(131, "key_metadata", "bytes"),
         _optional(132, "split_offsets", {"type": "array", "items": "long", "element-id": 133}),
-        _optional(135, "equality_ids", {"type": "array", "items": "int", "element-id": 136}),
-        _optional(140, "sort_order_id", "int"),
-        _optional(143, "referenced_data_file", "string"),
+        *last,
     ]
-    return _record(
-        "manifest_entry",
-        [
-            _field(0, "status", "int"),
-            _optional(1, "snapshot_id", "long"),
-            _optional(3, "sequence_number", "long"),
-            _optional(4, "file_sequence_number", "long"),
-            _field(2, "data_file", _record("r2", data_file)),
-        ],
-    )
 
 
 def _field(field_id: int, name: str, type_: Any) -> AvroSchema:
@@ -115,39 +167,30 @@ def _escape(char: str) -> str:
     return f"_x{ord(char):X}"
 
 
-MANIFEST_LIST_SCHEMA: AvroSchema = _record(
-    "manifest_file",
-    [
-        _field(500, "manifest_path", "string"),
-        _field(501, "manifest_length", "long"),
-        _field(502, "partition_spec_id", "int"),
-        _field(517, "content", "int"),
-        _field(515, "sequence_number", "long"),
-        _field(516, "min_sequence_number", "long"),
-        _field(503, "added_snapshot_id", "long"),
-        _field(504, "added_files_count", "int"),
-        _field(505, "existing_files_count", "int"),
-        _field(506, "deleted_files_count", "int"),
-        _field(512, "added_rows_count", "long"),
-        _field(513, "existing_rows_count", "long"),
-        _field(514, "deleted_rows_count", "long"),
-        _optional(
-            507,
-            "partitions",
-            {
-                "type": "array",
-                "element-id": 508,
-                "items": _record(
-                    "r508",
-                    [
-                        _field(509, "contains_null", "boolean"),
-                        _optional(518, "contains_nan", "boolean"),
-                        _optional(510, "lower_bound", "bytes"),
-                        _optional(511, "upper_bound", "bytes"),
-                    ],
-                ),
-            },
+_EQUALITY_IDS = _optional(135, "equality_ids", {"type": "array", "items": "int", "element-id": 136})
+_LIST_COUNTS = (
+    (504, "added_files_count", "int"),
+    (505, "existing_files_count", "int"),
+    (506, "deleted_files_count", "int"),
+    (512, "added_rows_count", "long"),
+    (513, "existing_rows_count", "long"),
+    (514, "deleted_rows_count", "long"),
+)
+_LIST_KEY = _optional(519, "key_metadata", "bytes")
+_PARTITIONS = _optional(
+    507,
+    "partitions",
+    {
+        "type": "array",
+        "element-id": 508,
+        "items": _record(
+            "r508",
+            [
+                _field(509, "contains_null", "boolean"),
+                _optional(518, "contains_nan", "boolean"),
+                _optional(510, "lower_bound", "bytes"),
+                _optional(511, "upper_bound", "bytes"),
+            ],
         ),
-        _optional(519, "key_metadata", "bytes"),
-    ],
+    },
 )

@@ -2,20 +2,30 @@
 
 New entries are written without numbers; the manifest list gives its number to the manifest that holds them; readers
 fill it in. So a commit that lost the race rewrites one manifest list, never a manifest. Entries carried forward are
-static: their numbers stand in the manifest and never change again.
+static: their numbers stand in the manifest and never change again. Row ids (v3) go the same way: the list gives each
+manifest its first row id, and files without one count on from there.
+
+What is said here for single entries is said again for columns; a test holds the two together.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+import polars as pl
 
 from bergline.errors import FormatError
-from bergline.format.manifest import DataFile, EntryStatus, ManifestEntry, ManifestFile
+from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+
+MANIFEST = "manifest"
+"""The column that says which manifest an entry in a batch came from, by position."""
+_ADDED, _DELETED = int(EntryStatus.ADDED), int(EntryStatus.DELETED)
 
 
-def added_entry(file: DataFile) -> ManifestEntry:
-    """A new file's entry: no snapshot id and no numbers, so that every attempt can use it."""
-    return ManifestEntry(EntryStatus.ADDED, file)
+def added_entry(file: DataFile, snapshot_id: int | None = None) -> ManifestEntry:
+    """A new file's entry: without numbers, so that every attempt can use it. Only v1 wants the snapshot id in it."""
+    if file.first_row_id is not None:
+        file = msgspec.structs.replace(file, first_row_id=None)
+    return ManifestEntry(EntryStatus.ADDED, file, snapshot_id)
 
 
 def existing_entry(entry: ManifestEntry) -> ManifestEntry:
@@ -33,30 +43,101 @@ def assign_numbers(manifests: Iterable[ManifestFile], snapshot_id: int, sequence
     return [_assigned(m, snapshot_id, sequence_number) for m in manifests]
 
 
+def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple[list[ManifestFile], int]:
+    """The rows of a v3 manifest list with their first row ids, and how many ids that took.
+
+    Data manifests without one get a range, also those from before v3; existing rows count, for some may have no id yet.
+    """
+    assigned, counter = [], next_row_id
+    for manifest in manifests:
+        if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
+            if manifest.added_rows_count is None or manifest.existing_rows_count is None:
+                raise FormatError(f"expected row counts to give row ids, found none for {manifest.manifest_path}")
+            assigned.append(msgspec.structs.replace(manifest, first_row_id=counter))
+            counter += manifest.added_rows_count + manifest.existing_rows_count
+        else:
+            assigned.append(manifest)
+    return assigned, counter - next_row_id
+
+
 def inherit(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> Iterator[ManifestEntry]:
     """Entries as readers see them: what is null comes from the manifest's row in the manifest list."""
+    number = _number(manifest)
+    counter = manifest.first_row_id
+    for entry in entries:
+        _check_static(entry, manifest, number)
+        file, row_id = entry.data_file, entry.data_file.first_row_id
+        if counter is None:
+            row_id = None  # a manifest from before v3
+        elif row_id is None and entry.is_live:
+            row_id, counter = counter, counter + file.record_count
+        if file.spec_id != manifest.partition_spec_id or file.first_row_id != row_id:
+            file = msgspec.structs.replace(file, spec_id=manifest.partition_spec_id, first_row_id=row_id)
+        yield ManifestEntry(
+            status=entry.status,
+            data_file=file,
+            snapshot_id=manifest.added_snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
+            sequence_number=number if entry.sequence_number is None else entry.sequence_number,
+            file_sequence_number=number if entry.file_sequence_number is None else entry.file_sequence_number,
+        )
+
+
+def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[ManifestFile]) -> pl.DataFrame:
+    """The entries of many manifests as readers see them, in one frame; MANIFEST says where each came from."""
+    heights = [frame.height for frame in frames]
+    where = pl.Series(MANIFEST, range(len(frames)), pl.UInt32).repeat_by(pl.Series(heights)).explode()
+    same = all(frame.schema == frames[0].schema for frame in frames)
+    batch = pl.concat(frames, how="vertical" if same else "diagonal_relaxed", rechunk=False)
+    if not batch.height:
+        return batch.with_columns(pl.lit(None, pl.UInt32).alias(MANIFEST))
+    number = pl.Series("number", [_number(m) for m in manifests], pl.Int64).gather(where)
+    snapshot_id = pl.Series("added", [m.added_snapshot_id for m in manifests], pl.Int64).gather(where)
+    batch = batch.with_columns(where, number, snapshot_id)
+    _check_static_columns(batch, manifests)
+    return batch.with_columns(
+        pl.col("snapshot_id").fill_null(pl.col("added")),
+        pl.col("sequence_number").fill_null(pl.col("number")),
+        pl.col("file_sequence_number").fill_null(pl.col("number")),
+        _row_ids(manifests, where),
+    ).drop("number", "added")
+
+
+def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:
+    if all(m.first_row_id is None for m in manifests):
+        return pl.lit(None, pl.Int64).alias("first_row_id")
+    start = pl.lit(pl.Series([m.first_row_id for m in manifests], dtype=pl.Int64).gather(where))
+    inherits = pl.col("first_row_id").is_null() & (pl.col("status") != _DELETED)
+    rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0)
+    counted = start + rows.cum_sum().over(MANIFEST) - rows
+    known = pl.when(start.is_null()).then(None).otherwise(pl.col("first_row_id"))
+    return pl.when(inherits).then(counted).otherwise(known).alias("first_row_id")
+
+
+def _number(manifest: ManifestFile) -> int:
     if manifest.sequence_number is None:
         raise FormatError(f"expected a sequence number for the manifest, found none for {manifest.manifest_path}")
-    for entry in entries:
-        yield _inherited(entry, manifest, manifest.sequence_number)
+    return manifest.sequence_number
 
 
-def _inherited(entry: ManifestEntry, manifest: ManifestFile, number: int) -> ManifestEntry:
+def _check_static(entry: ManifestEntry, manifest: ManifestFile, number: int) -> None:
     # spec: sequence-number-inheritance. A list number of 0 is a v1 manifest, where every entry has 0.
     may_inherit = entry.status is EntryStatus.ADDED or number == 0
     if not may_inherit and (entry.sequence_number is None or entry.file_sequence_number is None):
-        raise FormatError(
-            f"expected static sequence numbers on the carried-forward entry of {entry.data_file.file_path}, "
-            f"found null in {manifest.manifest_path}"
-        )
-    return ManifestEntry(
-        status=entry.status,
-        data_file=entry.data_file
-        if entry.data_file.spec_id == manifest.partition_spec_id
-        else msgspec.structs.replace(entry.data_file, spec_id=manifest.partition_spec_id),
-        snapshot_id=manifest.added_snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
-        sequence_number=number if entry.sequence_number is None else entry.sequence_number,
-        file_sequence_number=number if entry.file_sequence_number is None else entry.file_sequence_number,
+        raise _not_static(entry.data_file.file_path, manifest)
+
+
+def _check_static_columns(batch: pl.DataFrame, manifests: Sequence[ManifestFile]) -> None:
+    unnumbered = pl.col("sequence_number").is_null() | pl.col("file_sequence_number").is_null()
+    wrong = batch.lazy().filter(unnumbered & (pl.col("status") != _ADDED) & (pl.col("number") != 0))
+    first = wrong.select("file_path", MANIFEST).head(1).collect()
+    if first.height:
+        raise _not_static(first["file_path"][0], manifests[first[MANIFEST][0]])
+
+
+def _not_static(path: str, manifest: ManifestFile) -> FormatError:
+    return FormatError(
+        f"expected static sequence numbers on the carried-forward entry of {path}, "
+        f"found null in {manifest.manifest_path}"
     )
 
 

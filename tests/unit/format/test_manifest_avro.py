@@ -108,7 +108,7 @@ def rewritten(data: bytes, change: Any) -> bytes:
 
 
 def test_entries_survive_a_manifest() -> None:
-    assert parse_manifest(render_manifest(ENTRIES, SCHEMA, BY_REGION), BY_REGION, "x") == ENTRIES
+    assert parse_manifest(render_manifest(ENTRIES, SCHEMA, BY_REGION), BY_REGION, SCHEMA, "x") == ENTRIES
 
 
 def test_manifest_header_says_what_is_inside() -> None:
@@ -135,6 +135,7 @@ def test_manifest_header_says_what_is_inside() -> None:
         (FixedType(3), b"abc"),
         (DecimalType(9, 2), Decimal("-14.20")),
         (DecimalType(38, 0), Decimal("9" * 38)),
+        (UUID, uuid.UUID(int=77)),
     ],
     ids=str,
 )
@@ -142,14 +143,14 @@ def test_partition_value_of_every_type_survives(type_: IcebergType, value: Any) 
     schema = Schema(fields=(NestedField(1, "c", False, type_), NestedField(2, "d", False, type_)), schema_id=0)
     spec = parse_partition_by(["c", "d"], schema)
     entries = [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (value, None), 1, 1))]
-    assert parse_manifest(render_manifest(entries, schema, spec), spec, "x") == entries
+    assert parse_manifest(render_manifest(entries, schema, spec), spec, schema, "x") == entries
 
 
-def test_partition_uuid_comes_back_as_its_bytes() -> None:
+def test_partition_uuid_may_be_written_as_its_bytes() -> None:
     schema = Schema(fields=(NestedField(1, "c", False, UUID),), schema_id=0)
     spec, value = parse_partition_by(["c"], schema), uuid.UUID(int=77)
-    entries = [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (value,), 1, 1))]
-    assert parse_manifest(render_manifest(entries, schema, spec), spec, "x")[0].data_file.partition == (value.bytes,)
+    entries = [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (value.bytes,), 1, 1))]
+    assert parse_manifest(render_manifest(entries, schema, spec), spec, schema, "x")[0].data_file.partition == (value,)
 
 
 def test_columns_are_found_by_id_not_by_name() -> None:
@@ -159,7 +160,7 @@ def test_columns_are_found_by_id_not_by_name() -> None:
             record["state"] = record.pop("status")
 
     data = rewritten(render_manifest(ENTRIES, SCHEMA, BY_REGION), rename)
-    assert parse_manifest(data, BY_REGION, "x") == ENTRIES
+    assert parse_manifest(data, BY_REGION, SCHEMA, "x") == ENTRIES
 
 
 def test_file_format_is_read_in_any_case() -> None:
@@ -168,14 +169,14 @@ def test_file_format_is_read_in_any_case() -> None:
             record["data_file"]["file_format"] = "parquet"
 
     data = rewritten(render_manifest(ENTRIES, SCHEMA, BY_REGION), lower)
-    assert parse_manifest(data, BY_REGION, "x")[0].data_file.file_format == "PARQUET"
+    assert parse_manifest(data, BY_REGION, SCHEMA, "x")[0].data_file.file_format == "PARQUET"
 
 
 def test_partition_field_missing_in_the_file_reads_as_null() -> None:
     data = render_manifest(
         [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (), 1, 1))], SCHEMA, UNPARTITIONED
     )
-    assert parse_manifest(data, BY_REGION, "x")[0].data_file.partition == (None,)
+    assert parse_manifest(data, BY_REGION, SCHEMA, "x")[0].data_file.partition == (None,)
 
 
 def test_manifest_list_survives() -> None:
@@ -214,14 +215,14 @@ def test_list_of_a_v1_writer_reads_as_data_with_number_zero() -> None:
 @pytest.mark.parametrize("data", [b"", b"Obj", b"Obj\x01", b"PAR1" * 10, b"\x00" * 100, b"{}"])
 def test_what_is_no_avro_is_refused_with_its_source(data: bytes) -> None:
     with pytest.raises(FormatError, match=r"expected an Avro file, found .* in m\.avro"):
-        parse_manifest(data, BY_REGION, "m.avro")
+        parse_manifest(data, BY_REGION, SCHEMA, "m.avro")
     with pytest.raises(FormatError, match=r"expected an Avro file, found .* in l\.avro"):
         parse_manifest_list(data, "l.avro")
 
 
 def outcome(data: bytes, spec: PartitionSpec) -> list[ManifestEntry] | FormatError:
     try:
-        return parse_manifest(data, spec, "m.avro")
+        return parse_manifest(data, spec, SCHEMA, "m.avro")
     except FormatError as error:
         return error
 
@@ -252,7 +253,7 @@ def test_damaged_manifest_gives_entries_or_a_format_error() -> None:
 def test_manifest_that_breaks_the_specification_is_refused(change: Any) -> None:
     data = rewritten(render_manifest(ENTRIES, SCHEMA, BY_REGION), change)
     with pytest.raises(FormatError, match=r"in m\.avro"):
-        parse_manifest(data, BY_REGION, "m.avro")
+        parse_manifest(data, BY_REGION, SCHEMA, "m.avro")
 
 
 def test_avro_file_of_something_else_is_refused() -> None:

@@ -1,0 +1,223 @@
+"""Manifests and manifest lists as columns, exactly as they stand in their files: nothing is inherited yet."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import polars as pl
+
+from bergline.errors import FormatError
+from bergline.format.avro_columns import Layout, decode_columns
+from bergline.format.avro_container import read_container
+from bergline.format.manifest import (
+    DataFile,
+    EntryStatus,
+    FieldSummary,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from bergline.format.types import DecimalType, IcebergType, PrimitiveType
+from bergline.format.values import scaled
+
+_COUNTS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
+_BOUNDS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Binary}))
+_SUMMARIES = pl.List(
+    pl.Struct({"contains_null": pl.Boolean, "contains_nan": pl.Boolean, "lower": pl.Binary, "upper": pl.Binary})
+)
+_ENTRY = {0: ("status", pl.Int32), 1: ("snapshot_id", pl.Int64), 3: ("sequence_number", pl.Int64)} | {
+    4: ("file_sequence_number", pl.Int64)
+}
+_MAPS: dict[int, tuple[str, Any, int, int]] = {
+    108: ("column_sizes", _COUNTS, 117, 118),
+    109: ("value_counts", _COUNTS, 119, 120),
+    110: ("null_value_counts", _COUNTS, 121, 122),
+    137: ("nan_value_counts", _COUNTS, 138, 139),
+    125: ("lower_bounds", _BOUNDS, 126, 127),
+    128: ("upper_bounds", _BOUNDS, 129, 130),
+}
+_FILE: dict[int, tuple[str, Any]] = {
+    134: ("content", pl.Int32),
+    100: ("file_path", pl.String),
+    101: ("file_format", pl.String),
+    103: ("record_count", pl.Int64),
+    104: ("file_size_in_bytes", pl.Int64),
+    **{field_id: (name, type_) for field_id, (name, type_, _, _) in _MAPS.items()},
+    131: ("key_metadata", pl.Binary),
+    132: ("split_offsets", pl.List(pl.Int64)),
+    135: ("equality_ids", pl.List(pl.Int32)),
+    140: ("sort_order_id", pl.Int32),
+    142: ("first_row_id", pl.Int64),
+    143: ("referenced_data_file", pl.String),
+    144: ("content_offset", pl.Int64),
+    145: ("content_size_in_bytes", pl.Int64),
+}
+_LIST: dict[int, tuple[str, Any]] = {
+    500: ("manifest_path", pl.String),
+    501: ("manifest_length", pl.Int64),
+    502: ("partition_spec_id", pl.Int32),
+    517: ("content", pl.Int32),
+    515: ("sequence_number", pl.Int64),
+    516: ("min_sequence_number", pl.Int64),
+    503: ("added_snapshot_id", pl.Int64),
+    504: ("added_files_count", pl.Int32),
+    505: ("existing_files_count", pl.Int32),
+    506: ("deleted_files_count", pl.Int32),
+    512: ("added_rows_count", pl.Int64),
+    513: ("existing_rows_count", pl.Int64),
+    514: ("deleted_rows_count", pl.Int64),
+    507: ("partitions", _SUMMARIES),
+    519: ("key_metadata", pl.Binary),
+    520: ("first_row_id", pl.Int64),
+}
+
+
+def _names(columns: Mapping[int, tuple[str, Any]]) -> dict[int, str]:
+    return {field_id: column[0] for field_id, column in columns.items()}
+
+
+_PARTITION_LAYOUT = Layout({}, others=True)
+_FILE_LAYOUT = Layout(
+    _names(_FILE) | {102: "partition"},
+    {"partition": _PARTITION_LAYOUT} | {name: Layout({key: "key", value: "value"}) for name, _, key, value in _MAPS.values()},
+)
+_ENTRY_LAYOUT = Layout(_names(_ENTRY) | {2: "data_file"}, {"data_file": _FILE_LAYOUT})
+_LIST_LAYOUT = Layout(
+    _names(_LIST),
+    {"partitions": Layout({509: "contains_null", 518: "contains_nan", 510: "lower", 511: "upper"})},
+)
+_REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
+_REQUIRED_OF_LIST = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
+ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
+_LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
+
+
+def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
+    """The entries of a manifest: ENTRY_COLUMNS, and a column for each partition field, named by its id."""
+    frame = decode_columns(read_container(data, source), _ENTRY_LAYOUT, source)
+    if not isinstance(frame.schema.get("data_file"), pl.Struct):
+        raise FormatError(f"expected a column with field id 2, found none in {source}")
+    frame = frame.unnest("data_file")
+    partition = []
+    if isinstance(frame.schema.get("partition"), pl.Struct):
+        partition = [f.name for f in frame.schema["partition"].fields if not f.name.startswith("-")]
+        frame = frame.unnest("partition")
+    frame = _as(frame, ENTRY_COLUMNS, partition, source)
+    _check(frame, _REQUIRED, {"status": EntryStatus, "content": FileContent}, source)
+    return frame
+
+
+def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
+    """The manifests of a snapshot."""
+    frame = _as(decode_columns(read_container(data, source), _LIST_LAYOUT, source), _LIST_COLUMNS, [], source)
+    _check(frame, _REQUIRED_OF_LIST, {"content": ManifestContent}, source)
+    columns = {name: frame[name].to_list() for name in frame.columns}
+    columns["content"] = [ManifestContent(c or 0) for c in columns["content"]]
+    columns["partitions"] = [_summaries(p) for p in columns["partitions"]]
+    for name in ("sequence_number", "min_sequence_number"):
+        columns[name] = [number or 0 for number in columns[name]]
+    return [ManifestFile(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def entries_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> list[ManifestEntry]:
+    """Columns as single entries; `partition` holds the types of the spec's fields by id, in order."""
+    return [
+        ManifestEntry(EntryStatus(status), file, snapshot_id, sequence_number, file_sequence_number)
+        for status, snapshot_id, sequence_number, file_sequence_number, file in zip(
+            *(frame[name].to_list() for name in ("status", "snapshot_id", "sequence_number", "file_sequence_number")),
+            files_of(frame, partition, spec_id),
+            strict=True,
+        )
+    ]
+
+
+def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> Iterator[DataFile]:
+    """The files of entries in columns."""
+    columns: dict[str, Any] = {name: frame[name].to_list() for name, _ in _FILE.values() if name not in _MAP_NAMES}
+    columns["content"] = [FileContent(c or 0) for c in columns["content"]]
+    columns["file_format"] = [f.upper() for f in columns["file_format"]]
+    for name in ("split_offsets", "equality_ids"):
+        columns[name] = [None if v is None else tuple(v) for v in columns[name]]
+    columns |= {name: _mappings(frame[name]) for name in _MAP_NAMES}
+    values = [partition_values(frame, field_id, type_) for field_id, type_ in partition.items()]
+    columns["partition"] = list(zip(*values, strict=True)) if values else [()] * frame.height
+    names = tuple(columns)
+    for row in zip(*columns.values(), strict=True):
+        yield DataFile(spec_id=spec_id, **dict(zip(names, row, strict=True)))
+
+
+def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> list[Any]:
+    """One partition field as plain values; null where the manifest does not know it."""
+    if str(field_id) not in frame.columns:
+        return [None] * frame.height
+    values = frame[str(field_id)].to_list()
+    match type_:
+        case DecimalType(_, scale):
+            return [None if v is None else _decimal(v, scale) for v in values]
+        case PrimitiveType("uuid"):
+            return [None if v is None else _uuid(v) for v in values]
+    return values
+
+
+_MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
+
+
+def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str], source: str) -> pl.DataFrame:
+    """The frame with exactly these columns: missing ones null, narrower ones widened."""
+    found = frame.schema
+    wanted = []
+    for name, type_ in columns.items():
+        if name not in found:
+            wanted.append(pl.lit(None, type_).alias(name))
+        elif found[name] != type_:
+            wanted.append(pl.col(name).cast(type_, strict=True))
+        else:
+            wanted.append(pl.col(name))
+    try:
+        return frame.select(*wanted, *others)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise FormatError(f"expected columns of other types, found {str(error).splitlines()[0]} in {source}") from error
+
+
+def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, Any], source: str) -> None:
+    for name in required:
+        if frame[name].null_count():
+            raise FormatError(f"expected a value in every `{name}`, found null in {source}")
+    for name, kinds in codes.items():
+        found = frame[name]
+        if frame.height and not (0 <= (found.min() or 0) and (found.max() or 0) < len(kinds)):
+            raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others in {source}")
+
+
+def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:
+    """A column of key-value lists as dictionaries."""
+    lengths = column.list.len().to_list()
+    pairs = column.drop_nulls().list.explode(keep_nulls=False, empty_as_null=False).struct
+    keys, values = pairs.field("key").to_list(), pairs.field("value").to_list()
+    out: list[dict[int, Any] | None] = []
+    start = 0
+    for length in lengths:
+        if length is None:
+            out.append(None)
+            continue
+        end = start + length
+        out.append(dict(zip(keys[start:end], values[start:end], strict=True)))
+        start = end
+    return out
+
+
+def _summaries(records: list[dict[str, Any]] | None) -> tuple[FieldSummary, ...] | None:
+    if records is None:
+        return None
+    return tuple(FieldSummary(bool(r["contains_null"]), r["contains_nan"], r["lower"], r["upper"]) for r in records)
+
+
+def _decimal(value: Any, scale: int) -> Decimal:
+    units = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else int(value)
+    return scaled(units, scale)
+
+
+def _uuid(value: Any) -> UUID:
+    return UUID(bytes=value) if isinstance(value, bytes) else UUID(value)
