@@ -169,7 +169,7 @@ def _stream(start: Callable[[], _Decompressor]) -> Inflate:
     return inflate
 
 
-def _plain(data: bytes, limit: int) -> bytes:
+def _plain(data: bytes, limit: int) -> bytes:  # noqa: ARG001  (what is not compressed does not grow)
     return data
 
 

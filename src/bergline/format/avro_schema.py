@@ -64,7 +64,8 @@ def manifest_list_schema(format_version: int = 2) -> AvroSchema:
         _PARTITIONS,
         _LIST_KEY,
     ]
-    return _record("manifest_file", fields if format_version == 2 else [*fields, _optional(520, "first_row_id", "long")])  # noqa: PLR2004
+    row_id = [_optional(520, "first_row_id", "long")] if format_version >= 3 else []  # noqa: PLR2004
+    return _record("manifest_file", [*fields, *row_id])
 
 
 def _data_file(partition: StructType, format_version: int) -> list[AvroSchema]:

@@ -107,8 +107,9 @@ def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:
         return pl.lit(None, pl.Int64).alias("first_row_id")
     start = pl.lit(pl.Series([m.first_row_id for m in manifests], dtype=pl.Int64).gather(where))
     inherits = pl.col("first_row_id").is_null() & (pl.col("status") != _DELETED)
-    rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0)
-    counted = start + rows.cum_sum().over(MANIFEST) - rows
+    # 128 bits, so that counts which overflow are an error and not small numbers
+    rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0).cast(pl.Int128)
+    counted = (start + rows.cum_sum().over(MANIFEST) - rows).cast(pl.Int64, strict=True)
     known = pl.when(start.is_null()).then(None).otherwise(pl.col("first_row_id"))
     return pl.when(inherits).then(counted).otherwise(known).alias("first_row_id")
 

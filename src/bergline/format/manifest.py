@@ -1,6 +1,7 @@
 """What manifests and manifest lists say: files, the entries that name them, and the manifests that hold the entries."""
 
 import math
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
@@ -58,7 +59,12 @@ class DataFile(msgspec.Struct, frozen=True):
 
 def partition_key(file: DataFile) -> tuple[Any, ...]:
     """A file's partition so that it equals itself, which NaN does not."""
-    return file.spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in file.partition)
+    return partition_key_of(file.spec_id, file.partition)
+
+
+def partition_key_of(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:
+    """The key of a partition by its spec and values."""
+    return spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in values)
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):

@@ -81,7 +81,8 @@ def _names(columns: Mapping[int, tuple[str, Any]]) -> dict[int, str]:
 _PARTITION_LAYOUT = Layout({}, others=True)
 _FILE_LAYOUT = Layout(
     _names(_FILE) | {102: "partition"},
-    {"partition": _PARTITION_LAYOUT} | {name: Layout({key: "key", value: "value"}) for name, _, key, value in _MAPS.values()},
+    {"partition": _PARTITION_LAYOUT}
+    | {name: Layout({key: "key", value: "value"}) for name, _, key, value in _MAPS.values()},
 )
 _ENTRY_LAYOUT = Layout(_names(_ENTRY) | {2: "data_file"}, {"data_file": _FILE_LAYOUT})
 _LIST_LAYOUT = Layout(
@@ -101,8 +102,8 @@ def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
         raise FormatError(f"expected a column with field id 2, found none in {source}")
     frame = frame.unnest("data_file")
     partition = []
-    if isinstance(frame.schema.get("partition"), pl.Struct):
-        partition = [f.name for f in frame.schema["partition"].fields if not f.name.startswith("-")]
+    if isinstance(struct := frame.schema.get("partition"), pl.Struct):
+        partition = [f.name for f in struct.fields if not f.name.startswith("-")]
         frame = frame.unnest("partition")
     frame = _as(frame, ENTRY_COLUMNS, partition, source)
     _check(frame, _REQUIRED, {"status": EntryStatus, "content": FileContent}, source)
@@ -187,7 +188,7 @@ def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, A
             raise FormatError(f"expected a value in every `{name}`, found null in {source}")
     for name, kinds in codes.items():
         found = frame[name]
-        if frame.height and not (0 <= (found.min() or 0) and (found.max() or 0) < len(kinds)):
+        if frame.height and not ((found.min() or 0) >= 0 and (found.max() or 0) < len(kinds)):
             raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others in {source}")
 
 

@@ -1,14 +1,26 @@
-"""Manifest lists and manifests of a snapshot, read and resolved."""
+"""Manifest lists and manifests of a snapshot: read side by side, cached, checked, resolved."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import polars as pl
 
 from bergline.errors import FormatError
 from bergline.format.inheritance import inherit
-from bergline.format.manifest import ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import parse_manifest, parse_manifest_list
+from bergline.format.manifest import EntryStatus, ManifestEntry, ManifestFile
+from bergline.format.manifest_avro import parse_manifest_list, partition_types
+from bergline.format.manifest_columns import entries_of, read_manifest_columns
 from bergline.format.metadata import TableMetadata
+from bergline.format.partition import PartitionSpec
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
+from bergline.scan.manifest_cache import MANIFESTS
+
+# reading waits for storage, decoding runs on all cores
+_THREADS = min(32, (os.cpu_count() or 1) * 4)
+_FEW = 2
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
@@ -16,17 +28,19 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
     return parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list)
 
 
+def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataFrame]:
+    """The entries of each manifest as they stand in its file."""
+    if len(manifests) <= _FEW:
+        return [_columns(io, manifest) for manifest in manifests]
+    with ThreadPoolExecutor(min(_THREADS, len(manifests))) as threads:
+        return list(threads.map(lambda manifest: _columns(io, manifest), manifests))
+
+
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
     """All entries of a manifest with their numbers filled in."""
-    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
-    if spec is None:
-        raise FormatError(
-            f"expected a partition spec of {sorted(metadata.specs_by_id)}, "
-            f"found {manifest.partition_spec_id} for {manifest.manifest_path}"
-        )
-    entries = parse_manifest(io.read(manifest.manifest_path), spec, manifest.manifest_path)
-    _check_count(entries, manifest)
-    return list(inherit(entries, manifest))
+    spec = spec_of(manifest, metadata)
+    types = partition_types(spec, metadata.schema_for(spec))
+    return list(inherit(entries_of(_columns(io, manifest), types, spec.spec_id), manifest))
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:
@@ -36,8 +50,42 @@ def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableM
             yield from (e for e in load_entries(io, manifest, metadata) if e.is_live)
 
 
-def _check_count(entries: list[ManifestEntry], manifest: ManifestFile) -> None:
-    """A manifest cut off between two blocks still parses; the manifest list knows how many entries it had."""
+def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
+    """The partition spec of a manifest's files."""
+    spec = metadata.specs_by_id.get(manifest.partition_spec_id)
+    if spec is None:
+        raise FormatError(
+            f"expected a partition spec of {sorted(metadata.specs_by_id)}, "
+            f"found {manifest.partition_spec_id} for {manifest.manifest_path}"
+        )
+    return spec
+
+
+def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:
+    """A manifest with its counts: v1 lists may leave them out, and later lists must have them."""
     counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-    if None not in counts and len(entries) != (expected := sum(c or 0 for c in counts)):
-        raise FormatError(f"expected {expected} entries, found {len(entries)} in {manifest.manifest_path}")
+    rows = (manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count)
+    if None not in (*counts, *rows):
+        return manifest
+    frame = _columns(io, manifest)
+    by_status = {s: frame.filter(pl.col("status") == int(s))["record_count"] for s in EntryStatus}
+    added, existing, deleted = (by_status[s] for s in (EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED))
+    return msgspec.structs.replace(
+        manifest,
+        added_files_count=len(added),
+        existing_files_count=len(existing),
+        deleted_files_count=len(deleted),
+        added_rows_count=int(added.sum()),
+        existing_rows_count=int(existing.sum()),
+        deleted_rows_count=int(deleted.sum()),
+    )
+
+
+def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
+    path = manifest.manifest_path
+    frame = MANIFESTS.get(io, path, lambda: read_manifest_columns(io.read(path), path))
+    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
+    # a manifest cut off between two blocks still parses; the manifest list knows how many entries it had
+    if None not in counts and frame.height != (expected := sum(c or 0 for c in counts)):
+        raise FormatError(f"expected {expected} entries, found {frame.height} in {path}")
+    return frame

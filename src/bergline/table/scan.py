@@ -10,7 +10,8 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.parquet.read import read_plan
-from bergline.scan.plan import ScanPlan, plan_scan
+from bergline.scan.plan import ScanPlan
+from bergline.scan.planner import plan_scan
 from bergline.table.version import ReadVersion
 
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from rows import ORDERS
 
-from bergline.errors import UnsupportedError
+from bergline.errors import FormatError, UnsupportedError
 from bergline.format.deletes import FILE_PATH_ID
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry
+from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
 from bergline.format.metadata import TableMetadata, new_metadata
 from bergline.format.partition import UNPARTITIONED, PartitionSpec, parse_partition_by
 from bergline.parquet.arrow_schema import schema_from_arrow
@@ -40,8 +40,19 @@ def entry(number: int, path: str = "memory://a", partition: Any = "eu", **fields
     return ManifestEntry(EntryStatus.ADDED, file, 1, number, number)
 
 
+def found(index: DeleteIndex, data: ManifestEntry) -> tuple[DataFile, ...]:
+    assert data.sequence_number is not None
+    return index.deletes_for(data.data_file.file_path, partition_key(data.data_file), data.sequence_number)
+
+
 def applies(metadata: TableMetadata, delete: ManifestEntry, data: ManifestEntry) -> bool:
-    return DeleteIndex([delete], metadata).deletes_for(data) == (delete.data_file,)
+    return found(DeleteIndex([delete], metadata), data) == (delete.data_file,)
+
+
+def vector(number: int, path: str = "memory://dv", **fields: Any) -> ManifestEntry:
+    about = {"referenced_data_file": "memory://a", "content_offset": 4, "content_size_in_bytes": 40}
+    made = entry(number, path, content=POSITION, **(about | fields))
+    return msgspec.structs.replace(made, data_file=msgspec.structs.replace(made.data_file, file_format="PUFFIN"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,44 @@ def test_position_deletes_about_one_file_touch_no_other(metadata: TableMetadata,
 
 
 def test_deletes_in_other_formats_are_refused(metadata: TableMetadata) -> None:
-    delete = entry(5, content=POSITION)
-    puffin = msgspec.structs.replace(delete, data_file=msgspec.structs.replace(delete.data_file, file_format="PUFFIN"))
-    with pytest.raises(UnsupportedError, match="found PUFFIN"):
-        DeleteIndex([puffin], metadata)
+    delete = entry(5, content=EQUALITY)
+    orc = msgspec.structs.replace(delete, data_file=msgspec.structs.replace(delete.data_file, file_format="ORC"))
+    with pytest.raises(UnsupportedError, match="found ORC"):
+        DeleteIndex([orc], metadata)
+
+
+def test_data_file_in_a_delete_manifest_is_refused(metadata: TableMetadata) -> None:
+    with pytest.raises(FormatError, match="found the data file memory://a"):
+        DeleteIndex([entry(5)], metadata)
+
+
+def test_deletion_vector_hides_position_deletes_but_not_equality_deletes(metadata: TableMetadata) -> None:
+    position, equality = entry(6, "memory://p", content=POSITION), entry(6, "memory://e", content=EQUALITY)
+    dv = vector(5)
+    index = DeleteIndex([position, dv, equality], metadata)
+    assert found(index, entry(5)) == (dv.data_file, equality.data_file)
+    assert found(index, entry(5, "memory://b")) == (position.data_file, equality.data_file)
+
+
+def test_two_deletion_vectors_for_one_file_are_refused(metadata: TableMetadata) -> None:
+    with pytest.raises(FormatError, match="one deletion vector for memory://a, found memory://dv and memory://x"):
+        DeleteIndex([vector(5), vector(6, "memory://x")], metadata)
+
+
+def test_deletion_vector_older_than_its_file_is_refused(metadata: TableMetadata) -> None:
+    with pytest.raises(FormatError, match="not older than its data file of number 6, found number 5"):
+        found(DeleteIndex([vector(5)], metadata), entry(6))
+
+
+@pytest.mark.parametrize("missing", ["referenced_data_file", "content_offset", "content_size_in_bytes"])
+def test_deletion_vector_must_say_where_it_is(metadata: TableMetadata, missing: str) -> None:
+    with pytest.raises(FormatError, match="an offset and a size for a deletion vector"):
+        DeleteIndex([vector(5, **{missing: None})], metadata)
+
+
+@pytest.mark.parametrize(
+    "delete", [vector(5), entry(5, "memory://d", content=POSITION, referenced_data_file="memory://a")]
+)
+def test_delete_of_one_file_must_be_in_its_partition(metadata: TableMetadata, delete: ManifestEntry) -> None:
+    with pytest.raises(FormatError, match="spec and partition of its data file memory://a"):
+        found(DeleteIndex([delete], metadata), entry(1, partition="us"))

@@ -11,7 +11,8 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.types import LONG
 from bergline.format.values import encode_value
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.plan import ScanPlan, plan_scan
+from bergline.scan.plan import ScanPlan
+from bergline.scan.planner import plan_scan
 
 
 def file(low: int, high: int) -> DataFile:

@@ -1,0 +1,72 @@
+"""Planned files kept in columns: counting them costs nothing, each one is made when it is looked at."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import msgspec
+import polars as pl
+
+from bergline.format.manifest import DataFile
+from bergline.format.manifest_columns import files_of
+from bergline.format.types import IcebergType
+from bergline.scan.plan import PlannedFile
+
+_CHUNK = 1024
+
+
+class FileGroup(msgspec.Struct, frozen=True):
+    """Files of one partition spec; `deletes` says what applies to each, and is empty where nothing applies to any."""
+
+    frame: pl.DataFrame
+    spec_id: int
+    partition: Mapping[int, IcebergType]
+    deletes: Sequence[tuple[DataFile, ...]] = ()
+
+    def planned(self, start: int, length: int) -> Iterator[PlannedFile]:
+        """Some of the files."""
+        part = self.frame.slice(start, length)
+        deletes = self.deletes[start : start + length] or [()] * part.height
+        files = files_of(part, self.partition, self.spec_id)
+        for file, number, applied in zip(files, part["sequence_number"].to_list(), deletes, strict=True):
+            yield PlannedFile(file, number, applied)
+
+
+class PlannedFiles(Sequence[PlannedFile]):
+    """All files of a plan, in the order of their manifests within each partition spec."""
+
+    def __init__(self, groups: Sequence[FileGroup]) -> None:
+        self._groups = [g for g in groups if g.frame.height]
+        self._length = sum(g.frame.height for g in self._groups)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[PlannedFile]:
+        for group in self._groups:
+            for start in range(0, group.frame.height, _CHUNK):
+                yield from group.planned(start, _CHUNK)
+
+    @overload
+    def __getitem__(self, index: int) -> PlannedFile: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PlannedFile]: ...
+    def __getitem__(self, index: int | slice) -> PlannedFile | Sequence[PlannedFile]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        place = range(self._length)[index]
+        for group in self._groups:
+            if place < group.frame.height:
+                return next(group.planned(place, 1))
+            place -= group.frame.height
+        raise IndexError(index)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content, and not hashable
+
+    def __repr__(self) -> str:
+        return f"PlannedFiles({self._length} files)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)

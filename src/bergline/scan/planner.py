@@ -1,0 +1,95 @@
+"""From a snapshot to the files that a read must open, on columns: manifests, inheritance, pruning, deletes."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import polars as pl
+
+from bergline.errors import FormatError, UnsupportedError
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
+from bergline.format.inheritance import inherit_columns
+from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
+from bergline.format.manifest_avro import partition_types
+from bergline.format.manifest_columns import partition_values
+from bergline.format.metadata import TableMetadata
+from bergline.format.schema import Schema
+from bergline.format.types import NestedField
+from bergline.io.fileio import FileIO
+from bergline.scan.delete_index import DeleteIndex
+from bergline.scan.evolution import why_not_by_name
+from bergline.scan.manifests import live_entries, load_columns, load_manifest_list, spec_of
+from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.scan.planned_files import FileGroup, PlannedFiles
+from bergline.scan.pruning import Pruning
+
+
+def plan_scan(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot_id: int | None,
+    *,
+    table_schema: Schema,
+    columns: Schema,
+    row_filter: Predicate = ALWAYS_TRUE,
+) -> ScanPlan:
+    """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
+    bound = bind(row_filter, table_schema)
+    files: Sequence[PlannedFile] = ()
+    key_columns = Schema(fields=())
+    if snapshot_id is not None:
+        manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
+        deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+        entries = list(live_entries(io, deletes, metadata))
+        key_columns = _key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
+        data = [m for m in manifests if m.content is ManifestContent.DATA]
+        pruning = Pruning(bound, table_schema, metadata)
+        files = PlannedFiles(_groups(io, data, metadata, pruning, DeleteIndex(entries, metadata)))
+    return ScanPlan(snapshot_id, table_schema, columns, bound, files, why_not_by_name(metadata), key_columns)
+
+
+def _groups(
+    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning, index: DeleteIndex
+) -> list[FileGroup]:
+    """The matching files, spec by spec."""
+    kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
+    frames = load_columns(io, kept)
+    by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
+    for frame, manifest in zip(frames, kept, strict=True):
+        by_spec[manifest.partition_spec_id].append((frame, manifest))
+    return [
+        _group(inherit_columns(*zip(*pairs, strict=True)), spec_id, metadata, pruning, index)
+        for spec_id, pairs in by_spec.items()
+    ]
+
+
+def _group(
+    batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning, index: DeleteIndex
+) -> FileGroup:
+    spec = metadata.specs_by_id[spec_id]
+    types = partition_types(spec, metadata.schema_for(spec))
+    live = batch.filter(pl.col("status") != int(EntryStatus.DELETED))
+    if live["content"].fill_null(0).max():
+        raise FormatError("expected data files in a data manifest, found delete files")
+    matching = pruning.matching(live, spec)
+    if not index:
+        return FileGroup(matching, spec_id, types)
+    partitions = [partition_values(matching, field_id, type_) for field_id, type_ in types.items()]
+    keys = zip(*partitions, strict=True) if partitions else [()] * matching.height
+    rows = zip(matching["file_path"].to_list(), keys, matching["sequence_number"].to_list(), strict=True)
+    deletes = [index.deletes_for(path, partition_key_of(spec_id, key), number) for path, key, number in rows]
+    return FileGroup(matching, spec_id, types, deletes)
+
+
+def _key_columns(metadata: TableMetadata, ids: set[int]) -> Schema:
+    """Every column that an equality delete names, under a name that cannot clash, as its latest schema has it."""
+    fields = []
+    for field_id in sorted(ids):
+        schema = next((s for s in (metadata.schema, *reversed(metadata.schemas)) if field_id in s.ids), None)
+        if schema is None:
+            raise FormatError(f"expected a column with id {field_id} for equality deletes, found none in any schema")
+        if len(schema.paths.get(field_id, ())) != 1:
+            raise UnsupportedError(
+                f"cannot apply equality deletes on the nested column `{schema.names_by_id[field_id]}`"
+            )
+        fields.append(NestedField(field_id, f"key-{field_id}", False, schema.ids[field_id].type))
+    return Schema(fields=tuple(fields))
