@@ -187,8 +187,7 @@ def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, A
         if frame[name].null_count():
             raise FormatError(f"expected a value in every `{name}`, found null in {source}")
     for name, kinds in codes.items():
-        found = frame[name]
-        if frame.height and not ((found.min() or 0) >= 0 and (found.max() or 0) < len(kinds)):
+        if not frame[name].fill_null(0).is_between(0, len(kinds) - 1).all():
             raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others in {source}")
 
 
