@@ -14,8 +14,9 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.metadata import new_metadata
+from bergline.format.metadata import DEFAULT_FORMAT_VERSION, new_metadata
 from bergline.format.partition import parse_partition_by
+from bergline.format.properties import asked_format_version, check_commit_properties, stored_properties
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.io.memory import MemoryFileIO
@@ -27,7 +28,6 @@ from bergline.table.table import Table
 _SQLITE = "sqlite:///"
 DEFAULT_CATALOG = f"{_SQLITE}./lake/catalog.db"
 _PLANNED = ("postgresql:", "http:", "https:", "s3:", "glue:", "file:")
-_RESERVED_PROPERTIES = frozenset({"format-version", "uuid", "current-snapshot-id", "snapshot-count"})
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
@@ -119,20 +119,22 @@ class Lake:
         location: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
-        """A new, empty v2 table."""
+        """A new, empty table: v2, unless the property `format-version` says 1 or 3."""
         table = parse_table_name(name)
         if not isinstance(schema, Schema | pa.Schema):
             raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
         if isinstance(partition_by, str):
             raise InvalidInputError(f"expected a list of partition terms, found the text `{partition_by}`")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
+        given = _check_properties(properties or {})
         metadata = new_metadata(
             schema=iceberg,
             spec=parse_partition_by(partition_by, iceberg),
             location=absolute_location(location) if location else self.catalog.default_location(table),
-            properties=_NEW_TABLE_PROPERTIES | _check_properties(properties or {}),
+            properties=_NEW_TABLE_PROPERTIES | stored_properties(given),
             table_uuid=str(uuid4()),
             now_ms=self._timing.clock_ms(),
+            format_version=asked_format_version(given, DEFAULT_FORMAT_VERSION),
         )
         try:
             created = self.catalog.create_table(table, metadata)
@@ -169,6 +171,5 @@ def _check_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     for key, value in properties.items():
         if not isinstance(value, str):
             raise InvalidInputError(f"expected text for property `{key}`, found {value!r}")
-        if key == "format-version" and value != "2":
-            raise UnsupportedError(f"expected format-version 2, found {value}")
-    return {k: v for k, v in properties.items() if k not in _RESERVED_PROPERTIES}
+    check_commit_properties(properties)
+    return dict(properties)

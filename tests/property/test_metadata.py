@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
 from bergline.format.apply import apply_updates
+from bergline.format.invariants import check_invariants
 from bergline.format.metadata import (
     MetadataLogEntry,
     SnapshotLogEntry,
     StatisticsFile,
     TableMetadata,
-    check_invariants,
 )
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.format.partition import parse_partition_by
@@ -79,7 +79,7 @@ def tables(draw: Any) -> TableMetadata:
     return TableMetadata(
         format_version=2,
         table_uuid=draw(texts),
-        location=draw(texts),
+        location=draw(texts) + "t",
         last_sequence_number=len(known),
         last_updated_ms=NOW + 100,
         last_column_id=3,
@@ -131,7 +131,9 @@ def updates_for(metadata: TableMetadata) -> st.SearchStrategy[Update]:
     kinds = st.sampled_from(list(SnapshotRefType))
     return st.one_of(
         st.builds(
-            lambda i, n, t: AddSnapshot(Snapshot(i, NOW + t, "m", {}, None, n)),
+            lambda i, n, t: AddSnapshot(
+                Snapshot(snapshot_id=i, timestamp_ms=NOW + t, manifest_list="m", sequence_number=n)
+            ),
             st.sampled_from(known),
             st.integers(0, 10),
             st.integers(-100_000, 100_000),

@@ -96,9 +96,23 @@ def test_properties_are_text(lake: Lake) -> None:
         lake.create_table("db.t", ORDERS, properties={"a": 1})  # type: ignore[dict-item]
 
 
-def test_other_format_versions_are_refused_clearly(lake: Lake) -> None:
-    with pytest.raises(UnsupportedError, match="expected format-version 2, found 3"):
-        lake.create_table("db.t", ORDERS, properties={"format-version": "3"})
+@pytest.mark.parametrize(("asked", "version"), [({}, 2), ({"format-version": "1"}, 1), ({"format-version": "3"}, 3)])
+def test_format_version_is_chosen_at_creation_and_not_stored(lake: Lake, asked: dict[str, str], version: int) -> None:
+    metadata = lake.create_table("db.t", ORDERS, properties=asked | {"uuid": "x", "a": "b"}).metadata
+    assert metadata.format_version == version
+    assert metadata.properties == {"write.parquet.compression-codec": "zstd", "a": "b"}
+
+
+@pytest.mark.parametrize("version", ["4", "0"])
+def test_other_format_versions_are_refused_clearly(lake: Lake, version: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"expected a format version of 1 to 3, found {version}"):
+        lake.create_table("db.t", ORDERS, properties={"format-version": version})
+
+
+@pytest.mark.parametrize("key", ["commit.retry.num-retries", "commit.retry.total-timeout-ms", "format-version"])
+def test_settings_that_are_no_whole_numbers_are_refused_at_creation(lake: Lake, key: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"whole number of 0 or more for property `{key}`, found `-1`"):
+        lake.create_table("db.t", ORDERS, properties={key: "-1"})
 
 
 def test_dropped_table_keeps_its_files(lake: Lake, orders: Table) -> None:

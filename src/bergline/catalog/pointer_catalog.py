@@ -2,6 +2,7 @@
 
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -23,7 +24,7 @@ from bergline.errors import (
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.requirements import check_requirements
-from bergline.format.updates import AddSnapshot
+from bergline.format.updates import AddSnapshot, AssignUuid
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 
@@ -83,8 +84,11 @@ class PointerCatalog:
             return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
         try:
             check_requirements(base.metadata, change.requirements, str(base.name))
+            updates = change.updates
+            if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
+                updates = (AssignUuid(str(uuid.uuid4())), *updates)
             metadata = apply_updates(
-                base.metadata, change.updates, base_location=base.metadata_location, now_ms=self._clock_ms()
+                base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms()
             )
         except ConflictError as error:
             return Conflicted(error)

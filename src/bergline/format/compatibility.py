@@ -1,9 +1,20 @@
 """Whether a schema, a partition spec and a sort order can stand in a table together."""
 
 from bergline.errors import InvalidInputError
+from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.reserved import MAX_COLUMN_ID
 from bergline.format.schema import Schema
-from bergline.format.types import V3_PRIMITIVES, GeographyType, GeometryType, IcebergType
+from bergline.format.sorting import SortField, SortOrder
+from bergline.format.transforms import Void
+from bergline.format.types import (
+    V3_PRIMITIVES,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    StructType,
+)
 
 _V3 = 3
 
@@ -29,3 +40,46 @@ def check_for_version(schema: Schema, format_version: int) -> None:
 def least_version(type_: IcebergType) -> int:
     """The first format version that has the type itself."""
     return _V3 if type_ in V3_PRIMITIVES or isinstance(type_, GeometryType | GeographyType) else 1
+
+
+def check_spec_fits(spec: PartitionSpec, schema: Schema) -> None:
+    """Refuse a spec whose columns are missing or cannot be transformed; a void field needs nothing."""
+    for field in spec.fields:
+        if not isinstance(field.transform, Void):
+            _check_source(f"partition field `{field.name}`", field, schema)
+            if field.source_id not in schema.paths:
+                raise InvalidInputError(
+                    f"expected a column outside lists and maps for partition field `{field.name}`, "
+                    f"found `{schema.names_by_id[field.source_id]}`"
+                )
+
+
+def check_partition_names(spec: PartitionSpec, schema: Schema) -> None:
+    """Refuse names that are empty, given twice, or those of other columns: Java loads no table that has them."""
+    seen: set[str] = set()
+    for field in spec.fields:
+        column = schema.names.get(field.name)
+        if not field.name or field.name in seen:
+            raise InvalidInputError(
+                f"expected a name of its own for each partition field, found `{field.name}` in spec {spec.spec_id}"
+            )
+        if column is not None and column.id != field.source_id and field.source_id in schema.ids:
+            raise InvalidInputError(
+                f"expected a free name for a field of partition spec {spec.spec_id}, found the column `{field.name}`"
+            )
+        seen.add(field.name)
+
+
+def check_order_fits(order: SortOrder, schema: Schema) -> None:
+    """Refuse a sort order whose columns are missing or cannot be transformed."""
+    for field in order.fields:
+        _check_source(f"sort order {order.order_id}", field, schema)
+
+
+def _check_source(what: str, field: PartitionField | SortField, schema: Schema) -> None:
+    source = schema.ids.get(field.source_id)
+    if source is None:
+        raise InvalidInputError(f"expected a column with id {field.source_id} for {what}, found none")
+    if isinstance(source.type, StructType | ListType | MapType):
+        raise InvalidInputError(f"expected a primitive column for {what}, found `{source.type}`")
+    field.transform.result_type(source.type)

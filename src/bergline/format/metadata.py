@@ -2,31 +2,33 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Final
 
 import msgspec
 
-from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.errors import FormatError, NotFoundError, UnsupportedError
+from bergline.format.compatibility import check_for_version
 from bergline.format.integers import Int, Long
 from bergline.format.partition import PartitionSpec
-from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.properties import whole_number
+from bergline.format.refs import MAIN, SnapshotRef
 from bergline.format.schema import Schema, assign_fresh_ids
 from bergline.format.snapshot import Snapshot
 from bergline.format.sorting import UNSORTED, SortOrder
 
-FORMAT_VERSION = 2
-CLOCK_TOLERANCE_MS = 60_000
+FORMAT_VERSIONS: Final = (1, 2, 3)
+DEFAULT_FORMAT_VERSION: Final = 2
+ROW_LINEAGE_VERSION: Final = 3
 
 
-class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
     """When `main` came to point at a snapshot."""
 
     timestamp_ms: Long
     snapshot_id: Long
 
 
-class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
+class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
     """A metadata file that was current before, and when it was written."""
 
     timestamp_ms: Long
@@ -40,7 +42,7 @@ class BlobMetadata(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
     snapshot_id: Long
     sequence_number: Long
     fields: tuple[Int, ...]
-    properties: dict[str, str] | None = None
+    properties: dict[str, str] = {}
 
 
 class StatisticsFile(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -62,11 +64,21 @@ class PartitionStatisticsFile(msgspec.Struct, frozen=True, rename="kebab"):
     file_size_in_bytes: Long
 
 
+class EncryptedKey(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A key that encrypts metadata, itself encrypted by another; base64 in JSON."""
+
+    key_id: str
+    encrypted_key_metadata: bytes
+    encrypted_by_id: str | None = None
+    properties: dict[str, str] = {}
+
+
 class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A table at one moment; a commit makes a new one (see `updates`)."""
 
     format_version: Int
-    table_uuid: str
+    table_uuid: str | None
+    """Old v1 tables have none until their next commit."""
     location: str
     last_sequence_number: Long
     last_updated_ms: Long
@@ -86,6 +98,8 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
+    next_row_id: Long = 0
+    encryption_keys: tuple[EncryptedKey, ...] = ()
 
     @cached_property
     def snapshots_by_id(self) -> dict[int, Snapshot]:
@@ -108,9 +122,19 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.specs_by_id[self.default_spec_id]
 
     @property
+    def sort_order(self) -> SortOrder:
+        """The sort order for new files."""
+        return next(o for o in self.sort_orders if o.order_id == self.default_sort_order_id)
+
+    @property
     def current_snapshot(self) -> Snapshot | None:
         """The head of `main`."""
         return self.head(MAIN)
+
+    @property
+    def next_sequence_number(self) -> int:
+        """The number of the next snapshot; v1 tables do not count."""
+        return 0 if self.format_version == 1 else self.last_sequence_number + 1
 
     def schema_for(self, spec: PartitionSpec) -> Schema:
         """The current schema, or one that still has the source columns of an older spec."""
@@ -169,16 +193,19 @@ def new_metadata(
     properties: dict[str, str],
     table_uuid: str,
     now_ms: int,
+    format_version: int = DEFAULT_FORMAT_VERSION,
 ) -> TableMetadata:
     """The metadata of a table that was just created: no snapshots, no refs."""
+    check_format_version(format_version)
+    check_for_version(schema, format_version)
     fresh = assign_fresh_ids(schema)
     names = schema.names_by_id
     source_ids = {f.source_id: fresh.names[names[f.source_id]].id for f in spec.fields}
     fields = tuple(msgspec.structs.replace(f, source_id=source_ids[f.source_id]) for f in spec.fields)
     return TableMetadata(
-        format_version=FORMAT_VERSION,
+        format_version=format_version,
         table_uuid=table_uuid,
-        location=location.rstrip("/"),
+        location=strip_trailing_slash(location),
         last_sequence_number=0,
         last_updated_ms=now_ms,
         last_column_id=fresh.highest_id,
@@ -196,59 +223,19 @@ def new_metadata(
     )
 
 
-def check_invariants(metadata: TableMetadata) -> TableMetadata:
-    """Refuse metadata that contradicts itself."""
-    _check_unique("schema-id", [s.schema_id for s in metadata.schemas])
-    _check_unique("spec-id", [s.spec_id for s in metadata.partition_specs])
-    _check_unique("order-id", [s.order_id for s in metadata.sort_orders])
-    _check_unique("snapshot-id", [s.snapshot_id for s in metadata.snapshots])
-    _check_known("current-schema-id", metadata.current_schema_id, {s.schema_id for s in metadata.schemas})
-    _check_known("default-spec-id", metadata.default_spec_id, metadata.specs_by_id)
-    _check_known("default-sort-order-id", metadata.default_sort_order_id, {s.order_id for s in metadata.sort_orders})
-    for snapshot in metadata.snapshots:
-        if snapshot.sequence_number > metadata.last_sequence_number:
-            raise FormatError(
-                f"expected sequence numbers up to {metadata.last_sequence_number}, "
-                f"found {snapshot.sequence_number} for snapshot {snapshot.snapshot_id}"
-            )
-    for name, ref in metadata.refs.items():
-        if ref.snapshot_id not in metadata.snapshots_by_id:
-            raise FormatError(f"expected a known snapshot for ref `{name}`, found {ref.snapshot_id}")
-    main = metadata.refs.get(MAIN)
-    if (main.snapshot_id if main else None) != metadata.current_snapshot_id:
-        raise FormatError(
-            f"expected `main` to be the current snapshot {metadata.current_snapshot_id}, "
-            f"found {main.snapshot_id if main else None}"
-        )
-    if main is not None and main.snapshot_ref_type is not SnapshotRefType.BRANCH:
-        raise FormatError("expected `main` to be a branch, found a tag")
-    _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
-    _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
-    return metadata
+def check_format_version(version: int) -> None:
+    """Refuse versions that bergline cannot write."""
+    if version not in FORMAT_VERSIONS:
+        raise UnsupportedError(f"expected a format version of 1 to {FORMAT_VERSIONS[-1]}, found {version}")
+
+
+def strip_trailing_slash(location: str) -> str:
+    """A location without slashes at its end, as Java keeps it."""
+    while location.endswith("/") and not location.endswith("://"):
+        location = location[:-1]
+    return location
 
 
 def positive_property(metadata: TableMetadata, key: str, default: int) -> int:
     """A whole-number table property, or its default."""
-    text = metadata.properties.get(key)
-    if text is None:
-        return default
-    if not text.strip().isdecimal():
-        raise InvalidInputError(f"expected a whole number of 0 or more for property `{key}`, found `{text}`")
-    return int(text)
-
-
-def _check_unique(what: str, ids: list[Any]) -> None:
-    if len(set(ids)) != len(ids):
-        twice = next(i for i in ids if ids.count(i) > 1)
-        raise FormatError(f"expected each {what} once, found {twice} twice")
-
-
-def _check_known(what: str, value: int, known: Any) -> None:
-    if value not in known:
-        raise FormatError(f"expected {what} to be one of {sorted(known)}, found {value}")
-
-
-def _check_times(log: str, times: list[int], last_updated_ms: int) -> None:
-    for earlier, later in pairwise([*times, last_updated_ms]):
-        if later < earlier - CLOCK_TOLERANCE_MS:
-            raise FormatError(f"expected times in order, found {earlier} before {later} in the {log}")
+    return whole_number(metadata.properties, key, default)

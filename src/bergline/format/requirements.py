@@ -76,6 +76,11 @@ Requirement = (
 )
 
 
+def same_table(base: TableMetadata) -> tuple[Requirement, ...]:
+    """That the table is still this one; nothing for an old v1 table, which has no uuid to tell by."""
+    return () if base.table_uuid is None else (AssertTableUuid(base.table_uuid),)
+
+
 def check_requirements(metadata: TableMetadata | None, requirements: tuple[Requirement, ...], table: str) -> None:
     """Raise ConflictError for the first requirement that no longer holds."""
     for requirement in requirements:

@@ -18,15 +18,19 @@ class Operation(StrEnum):
     DELETE = "delete"
 
 
-class Snapshot(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """One committed state: its manifest list names every file in it."""
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, gc=False):
+    """One committed state: its manifest list names every file in it. Fields stand in the order of Java's JSON.
 
-    snapshot_id: Long
-    timestamp_ms: Long
-    manifest_list: str
-    summary: dict[str, str]
-    parent_snapshot_id: Long | None = None
+    Old v1 tables name the manifests themselves instead of a list, and may have no summary.
+    """
+
     sequence_number: Long = 0
+    snapshot_id: Long
+    parent_snapshot_id: Long | None = None
+    timestamp_ms: Long
+    summary: dict[str, str] = {}
+    manifest_list: str | None = None
+    manifests: tuple[str, ...] | None = None
     schema_id: Int | None = None
     first_row_id: Long | None = None
     added_rows: Long | None = None
@@ -48,7 +52,8 @@ def summarize(
     """The summary of a snapshot, with totals carried on from its parent's."""
     counts = _counts(added, "added", "added-files-size") | _counts(removed, "deleted", "removed-files-size")
     partitions = {(f.spec_id, f.partition) for f in (*added, *removed)}
-    summary = {**extra, "operation": str(operation)}
+    named = {"operation": str(operation)}  # first, as Java writes it
+    summary = named | dict(extra) | named
     summary |= {key: str(value) for key, value in counts.items() if value}
     summary["changed-partition-count"] = str(len(partitions))
     for total, plus, minus in _TOTALS:

@@ -3,7 +3,7 @@
 import msgspec
 
 from bergline.format.integers import Int, Long
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.metadata import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from bergline.format.partition import PartitionSpec
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.schema import Schema
@@ -155,6 +155,18 @@ class RemoveSchemas(msgspec.Struct, frozen=True, tag_field="action", tag="remove
     schema_ids: tuple[Int, ...]
 
 
+class AddEncryptionKey(msgspec.Struct, frozen=True, tag_field="action", tag="add-encryption-key", rename="kebab"):
+    """Make a key known; one with the same id is left alone."""
+
+    encryption_key: EncryptedKey
+
+
+class RemoveEncryptionKey(msgspec.Struct, frozen=True, tag_field="action", tag="remove-encryption-key", rename="kebab"):
+    """Forget a key."""
+
+    key_id: str
+
+
 Update = (
     AssignUuid
     | UpgradeFormatVersion
@@ -177,6 +189,8 @@ Update = (
     | RemovePartitionStatistics
     | RemovePartitionSpecs
     | RemoveSchemas
+    | AddEncryptionKey
+    | RemoveEncryptionKey
 )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from bergline.errors import FormatError
 from bergline.format.inheritance import inherit
-from bergline.format.manifest import EntryStatus, ManifestEntry, ManifestFile
+from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
 from bergline.format.manifest_columns import entries_of, read_manifest_columns
 from bergline.format.metadata import TableMetadata
@@ -24,7 +24,9 @@ _FEW = 2
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
-    """The manifests of a snapshot."""
+    """The manifests of a snapshot; an old v1 snapshot names them itself."""
+    if snapshot.manifest_list is None:
+        return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     return parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list)
 
 
@@ -89,3 +91,16 @@ def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
     if None not in counts and frame.height != (expected := sum(c or 0 for c in counts)):
         raise FormatError(f"expected {expected} entries, found {frame.height} in {path}")
     return frame
+
+
+def _named_manifest(io: FileIO, path: str, snapshot: Snapshot) -> ManifestFile:
+    """A manifest of which only the path is known: v1 had one partition spec then, and no sequence numbers."""
+    return ManifestFile(
+        manifest_path=path,
+        manifest_length=len(io.read(path)),
+        partition_spec_id=0,
+        content=ManifestContent.DATA,
+        added_snapshot_id=snapshot.snapshot_id,
+        sequence_number=0,
+        min_sequence_number=0,
+    )

@@ -32,7 +32,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 def commit(
-    catalog: Catalog, name: TableName, table_uuid: str, operation: Operation, timing: Timing | None = None
+    catalog: Catalog, name: TableName, table_uuid: str | None, operation: Operation, timing: Timing | None = None
 ) -> LoadedTable:
     """Bring an operation in, retrying as the table allows, and return the table after it.
 
@@ -54,7 +54,7 @@ def commit(
 
 
 def _attempt_until_settled(
-    catalog: Catalog, name: TableName, table_uuid: str, operation: Operation, timing: Timing
+    catalog: Catalog, name: TableName, table_uuid: str | None, operation: Operation, timing: Timing
 ) -> LoadedTable:
     started_ms = timing.clock_ms()
     attempt = 0
@@ -104,8 +104,8 @@ def _cleaning_up(name: TableName) -> Iterator[None]:
         _LOG.warning("could not remove leftover files of `%s`: %s", name, error)
 
 
-def _check_same_table(base: LoadedTable, table_uuid: str) -> None:
-    if base.metadata.table_uuid != table_uuid:
+def _check_same_table(base: LoadedTable, table_uuid: str | None) -> None:
+    if table_uuid is not None and base.metadata.table_uuid != table_uuid:
         raise ConflictError(
             f"expected table `{base.name}` with uuid {table_uuid}, found {base.metadata.table_uuid}: "
             "it was dropped and re-created",

@@ -5,7 +5,7 @@ import msgspec
 from bergline.format.apply import apply_updates
 from bergline.format.manifest import FileContent
 from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import AssertTableUuid
+from bergline.format.requirements import same_table
 from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.io.fileio import FileIO
 from bergline.table.operation import Change, CommitStamp
@@ -50,7 +50,7 @@ class Expire:
             return Change()
         after = apply_updates(base, updates, base_location=None, now_ms=stamp.now_ms)
         self._cleanup = plan_cleanup(self._io, base, after)
-        return Change(updates, (AssertTableUuid(base.table_uuid),))
+        return Change(updates, same_table(base))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the planned files; the swap is certain, and the base was exactly the one planned on."""

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import AssertTableUuid, Requirement
+from bergline.format.requirements import Requirement, same_table
 from bergline.format.updates import Update
 
 
@@ -55,7 +55,7 @@ class MetadataOperation:
         change = self._change(base)
         if not change.updates:
             return change
-        return Change(change.updates, (AssertTableUuid(base.table_uuid), *change.requirements))
+        return Change(change.updates, (*same_table(base), *change.requirements))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Nothing to remove."""

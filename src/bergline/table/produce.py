@@ -19,7 +19,7 @@ from bergline.format.manifest import (
 from bergline.format.manifest_avro import render_manifest, render_manifest_list, summarize_partitions
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
-from bergline.format.requirements import AssertRefSnapshotId, AssertTableUuid
+from bergline.format.requirements import AssertRefSnapshotId, same_table
 from bergline.format.snapshot import Operation, Snapshot, summarize
 from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
@@ -74,7 +74,7 @@ class SnapshotProducer:
         return Change(
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved)),
             requirements=(
-                AssertTableUuid(base.table_uuid),
+                *same_table(base),
                 AssertRefSnapshotId(self._branch, ref.snapshot_id if ref else None),
             ),
         )
@@ -82,7 +82,7 @@ class SnapshotProducer:
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the lists of losing attempts and manifests that the snapshot does not use."""
         snapshot = metadata.snapshots_by_id.get(self.snapshot_id)
-        if snapshot is None:
+        if snapshot is None or snapshot.manifest_list is None:
             return
         used = {normalized(snapshot.manifest_list)}
         if len(self._lists) > 1:  # a single attempt wrote nothing in vain
@@ -122,7 +122,7 @@ class SnapshotProducer:
     def _write_snapshot(
         self, base: TableMetadata, parent: Snapshot | None, draft: Draft, stamp: CommitStamp
     ) -> Snapshot:
-        sequence_number = base.last_sequence_number + 1
+        sequence_number = base.next_sequence_number
         manifests = assign_numbers(draft.manifests, self.snapshot_id, sequence_number)
         location = join(metadata_directory(base), f"snap-{self.snapshot_id}-{stamp.attempt}-{self._commit_uuid}.avro")
         parent_id = parent.snapshot_id if parent else None

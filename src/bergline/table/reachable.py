@@ -22,8 +22,8 @@ class Cleanup(msgspec.Struct, frozen=True):
 def plan_cleanup(io: FileIO, before: TableMetadata, after: TableMetadata) -> Cleanup:
     """Everything reachable before and not after; raises, and so plans nothing, if any metadata cannot be read."""
     expired = [s for s in before.snapshots if s.snapshot_id not in after.snapshots_by_id]
-    kept_lists = {normalized(s.manifest_list) for s in after.snapshots}
-    lists = [s.manifest_list for s in expired if normalized(s.manifest_list) not in kept_lists]
+    kept_lists = {normalized(s.manifest_list) for s in after.snapshots if s.manifest_list}
+    lists = [s.manifest_list for s in expired if s.manifest_list and normalized(s.manifest_list) not in kept_lists]
     remaining = _manifests(io, after.snapshots) if expired else {}
     candidates = {path: m for path, m in _manifests(io, tuple(expired)).items() if path not in remaining}
     files = {normalized(e.data_file.file_path): e.data_file for e in live_entries(io, candidates.values(), before)}

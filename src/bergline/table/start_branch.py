@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
-from bergline.format.requirements import AssertTableUuid
+from bergline.format.requirements import same_table
 from bergline.format.updates import SetSnapshotRef
 from bergline.io.fileio import FileIO
 from bergline.table.append import Append
@@ -26,9 +26,7 @@ class StartBranch(Append):
         """The plain creation, or an empty snapshot that the branch names while `main` stays absent."""
         if MAIN in base.refs or self._branch in base.refs:
             change = self._create(base)
-            return msgspec.structs.replace(
-                change, requirements=(AssertTableUuid(base.table_uuid), *change.requirements)
-            )
+            return msgspec.structs.replace(change, requirements=(*same_table(base), *change.requirements))
         change = super().attempt(base, stamp)
         given = self._retention.given()
         updates = tuple(

@@ -117,7 +117,7 @@ def test_same_uuid_and_same_version_change_nothing(metadata: TableMetadata) -> N
     [
         (AssignUuid("other"), ConflictError, "it never changes"),
         (UpgradeFormatVersion(1), InvalidInputError, "it never goes down"),
-        (UpgradeFormatVersion(3), UnsupportedError, "expected a format version up to 2, found 3"),
+        (UpgradeFormatVersion(4), UnsupportedError, "expected a format version of 1 to 3, found 4"),
         (SetCurrentSchema(-1), InvalidInputError, "expected a schema added before"),
         (SetCurrentSchema(1234), InvalidInputError, "found 1234"),
         (SetDefaultSpec(1234), InvalidInputError, "found 1234"),

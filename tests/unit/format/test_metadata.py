@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.format.invariants import check_invariants
 from bergline.format.metadata import (
     MetadataLogEntry,
     SnapshotLogEntry,
     TableMetadata,
-    check_invariants,
     new_metadata,
     positive_property,
 )

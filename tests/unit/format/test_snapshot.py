@@ -57,13 +57,15 @@ def test_delete_files_are_not_data_files() -> None:
 
 
 def test_root_snapshot_is_written_without_a_parent() -> None:
-    snapshot = Snapshot(1, 5, "m", {"operation": "append"}, sequence_number=1)
+    snapshot = Snapshot(
+        snapshot_id=1, timestamp_ms=5, manifest_list="m", summary={"operation": "append"}, sequence_number=1
+    )
     assert b"parent" not in encode_json(snapshot)
     assert decode_json(encode_json(snapshot), Snapshot, "x") == snapshot
 
 
 def test_summary_without_operation_reads_as_overwrite() -> None:
-    assert Snapshot(1, 5, "m", {}).operation == "overwrite"
+    assert Snapshot(snapshot_id=1, timestamp_ms=5, manifest_list="m").operation == "overwrite"
 
 
 def test_missing_sequence_number_reads_as_zero() -> None:

@@ -28,7 +28,14 @@ def tag(snapshot_id: int, *, ref_age: int | None = None) -> SnapshotRef:
 
 
 def snapshot(snapshot_id: int, day: float, parent: int | None) -> Snapshot:
-    return Snapshot(snapshot_id, int(day * DAY), f"list-{snapshot_id}", {"operation": "append"}, parent, 1)
+    return Snapshot(
+        snapshot_id=snapshot_id,
+        timestamp_ms=int(day * DAY),
+        manifest_list=f"list-{snapshot_id}",
+        summary={"operation": "append"},
+        parent_snapshot_id=parent,
+        sequence_number=1,
+    )
 
 
 MAIN = tuple(snapshot(i, day, i - 1 or None) for i, day in MAIN_DAYS.items())

@@ -1,0 +1,140 @@
+"""Updates of schemas, partition specs and sort orders: an equal one is reused, a new one gets the next id."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.format.compatibility import check_for_version, check_order_fits, check_spec_fits
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
+from bergline.format.partition_wire import UNNUMBERED
+from bergline.format.schema import Schema
+from bergline.format.sorting import UNSORTED, SortOrder
+from bergline.format.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+)
+
+LAST_ADDED = -1
+LayoutUpdate = (
+    AddSchema
+    | SetCurrentSchema
+    | AddPartitionSpec
+    | SetDefaultSpec
+    | AddSortOrder
+    | SetDefaultSortOrder
+    | RemovePartitionSpecs
+    | RemoveSchemas
+)
+
+
+def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, int]:
+    """Make a schema known; returns its id too."""
+    check_for_version(schema, metadata.format_version)
+    schemas, schema_id = with_added(metadata.schemas, schema, "schema_id", schema_content)
+    last = max(metadata.last_column_id, schema.highest_id)
+    return msgspec.structs.replace(metadata, schemas=schemas, last_column_id=last), schema_id
+
+
+def add_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:
+    """Make a partition spec known, with ids for fields that have none; returns its id too."""
+    numbered = _numbered(metadata, spec)
+    specs, spec_id = with_added(metadata.partition_specs, numbered, "spec_id", _spec_content)
+    if len(specs) > len(metadata.partition_specs):
+        check_spec_fits(numbered, metadata.schema)
+        _check_sequential(metadata, numbered)
+    last = max(metadata.last_partition_id, numbered.highest_field_id)
+    return msgspec.structs.replace(metadata, partition_specs=specs, last_partition_id=last), spec_id
+
+
+def add_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMetadata, int]:
+    """Make a sort order known; returns its id too. The unsorted one is always 0."""
+    if not order.fields:
+        orders = metadata.sort_orders if UNSORTED in metadata.sort_orders else (*metadata.sort_orders, UNSORTED)
+        return msgspec.structs.replace(metadata, sort_orders=orders), UNSORTED.order_id
+    orders, order_id = with_added(metadata.sort_orders, order, "order_id", lambda o: o.fields)
+    if len(orders) > len(metadata.sort_orders):
+        check_order_fits(order, metadata.schema)
+    return msgspec.structs.replace(metadata, sort_orders=orders), order_id
+
+
+def remove_specs(metadata: TableMetadata, spec_ids: frozenset[int]) -> TableMetadata:
+    """Forget partition specs."""
+    if metadata.default_spec_id in spec_ids:
+        raise ConflictError(f"cannot remove partition spec {metadata.default_spec_id}: it is the default")
+    left = tuple(s for s in metadata.partition_specs if s.spec_id not in spec_ids)
+    return msgspec.structs.replace(metadata, partition_specs=left)
+
+
+def remove_schemas(metadata: TableMetadata, schema_ids: frozenset[int]) -> TableMetadata:
+    """Forget schemas."""
+    if metadata.current_schema_id in schema_ids:
+        raise ConflictError(f"cannot remove schema {metadata.current_schema_id}: it is the current one")
+    left = tuple(s for s in metadata.schemas if s.schema_id not in schema_ids)
+    return msgspec.structs.replace(metadata, schemas=left)
+
+
+def chosen_id(kind: str, chosen: int, known: Sequence[int | None], last_added: Mapping[str, int]) -> int:
+    """The id that an update chooses: -1 is the one added last."""
+    if chosen == LAST_ADDED:
+        if kind not in last_added:
+            raise InvalidInputError(f"expected a {kind} added before it is chosen by -1, found none")
+        return last_added[kind]
+    if chosen not in known:
+        raise InvalidInputError(f"expected a {kind} of {sorted(k for k in known if k is not None)}, found {chosen}")
+    return chosen
+
+
+def with_added(
+    known: tuple[Any, ...], new: Any, id_field: str, content: Callable[[Any], Any]
+) -> tuple[tuple[Any, ...], int]:
+    """All of a kind with the new one, and its id: that of an equal one, or the next free."""
+    for old in known:
+        if content(old) == content(new):
+            return known, getattr(old, id_field)
+    new_id = max((getattr(k, id_field) or 0 for k in known), default=-1) + 1
+    return (*known, msgspec.structs.replace(new, **{id_field: new_id})), new_id
+
+
+def schema_content(schema: Schema) -> Any:
+    """What makes two schemas the same, whatever their ids."""
+    return schema.fields, frozenset(schema.identifier_field_ids)
+
+
+def _spec_content(spec: PartitionSpec) -> Any:
+    return [(f.source_id, f.transform, f.name) for f in spec.fields]
+
+
+def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
+    """The spec with ids for its fields: from v2 on an equivalent field keeps its id, and others get new ones."""
+    if all(f.field_id != UNNUMBERED for f in spec.fields):
+        return spec
+    first = FIRST_PARTITION_FIELD_ID if metadata.format_version == 1 else metadata.last_partition_id + 1
+    free = count(first)
+    known: dict[Any, int] = {}
+    if metadata.format_version > 1:
+        known = {(f.source_id, f.transform): f.field_id for s in metadata.partition_specs for f in s.fields}
+    fields = []
+    for field in spec.fields:
+        # once in a spec: a second field of the same source and transform is another field
+        field_id = known.pop((field.source_id, field.transform), None)
+        fields.append(msgspec.structs.replace(field, field_id=next(free) if field_id is None else field_id))
+    return PartitionSpec(spec.spec_id, tuple(fields))
+
+
+def _check_sequential(metadata: TableMetadata, spec: PartitionSpec) -> None:
+    ids = [f.field_id for f in spec.fields]
+    if metadata.format_version == 1 and ids != [FIRST_PARTITION_FIELD_ID + n for n in range(len(ids))]:
+        raise InvalidInputError(
+            f"expected partition field ids {FIRST_PARTITION_FIELD_ID}, {FIRST_PARTITION_FIELD_ID + 1}, … "
+            f"in format version 1, found {ids}"
+        )

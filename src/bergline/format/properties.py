@@ -1,0 +1,56 @@
+"""Table properties: those that are instructions rather than properties, and those that must be numbers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from bergline.errors import InvalidInputError
+
+FORMAT_VERSION: Final = "format-version"
+RESERVED_PROPERTIES: Final = frozenset(
+    {
+        FORMAT_VERSION,
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-id",
+        "current-snapshot-summary",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+_COMMIT_PROPERTIES = (
+    "commit.retry.num-retries",
+    "commit.retry.min-wait-ms",
+    "commit.retry.max-wait-ms",
+    "commit.retry.total-timeout-ms",
+)
+
+
+def stored_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties without the reserved ones, which are never kept in a table."""
+    return {k: v for k, v in properties.items() if k not in RESERVED_PROPERTIES}
+
+
+def asked_format_version(properties: Mapping[str, str], default: int) -> int:
+    """The format version that the properties ask for, or the default."""
+    return whole_number(properties, FORMAT_VERSION, default)
+
+
+def check_commit_properties(properties: Mapping[str, str]) -> None:
+    """Refuse settings of the commit loop that are no whole numbers, as Java does for new tables."""
+    for key in _COMMIT_PROPERTIES:
+        whole_number(properties, key, 0)
+
+
+def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
+    """A property that is a whole number of 0 or more, or its default."""
+    text = properties.get(key)
+    if text is None:
+        return default
+    if not text.strip().isdecimal():
+        raise InvalidInputError(f"expected a whole number of 0 or more for property `{key}`, found `{text}`")
+    try:
+        return int(text)
+    except ValueError as error:  # more digits than Python reads
+        raise InvalidInputError(f"expected a whole number for property `{key}`, found {len(text)} digits") from error
