@@ -21,6 +21,7 @@ from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
+from bergline.io.store_properties import check_store_properties
 from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
 from bergline.table.table import Table
@@ -36,26 +37,31 @@ def connect(
     *,
     warehouse: str | os.PathLike[str] | None = None,
     name: str = "lake",
+    properties: Mapping[str, str] | None = None,
     busy_timeout: float = DEFAULT_BUSY_TIMEOUT_S,
 ) -> "Lake":
     """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
 
     Args:
         uri: `sqlite:///path/catalog.db` or `memory:`.
-        warehouse: directory for new tables; by default `warehouse` beside the catalog's database.
+        warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside the catalog's
+            database.
         name: the catalog's name in the database, which Java and PyIceberg must use too.
+        properties: keys and addresses of object stores by Iceberg's names, such as `s3.endpoint`; what is missing comes
+            from the environment.
         busy_timeout: seconds to wait for another writer on a locked SQLite database.
     """
     if uri is None:
         uri = DEFAULT_CATALOG
+    storage = check_store_properties(properties or {})
     store: PointerStore
     if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
         path = os.path.abspath(uri[len(_SQLITE) :])
         store = SqlitePointerStore(path, catalog_name=name, busy_timeout_s=busy_timeout)
         home = os.fspath(warehouse) if warehouse is not None else os.path.join(os.path.dirname(path), "warehouse")
-        return Lake(PointerCatalog(store, SchemeFileIO(), absolute_location(home)), name)
+        return Lake(PointerCatalog(store, SchemeFileIO(properties=storage), absolute_location(home)), name)
     if uri in {"memory:", "memory://"}:
-        store, io = MemoryPointerStore(), SchemeFileIO({"memory": MemoryFileIO()})
+        store, io = MemoryPointerStore(), SchemeFileIO({"memory": MemoryFileIO()}, properties=storage)
         home = absolute_location(os.fspath(warehouse)) if warehouse is not None else "memory://warehouse"
         return Lake(PointerCatalog(store, io, home), name)
     if uri.startswith(_PLANNED):

@@ -10,6 +10,8 @@ from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
 from bergline.io.locations import local_path
 from bergline.io.ranges import check_range
 
+_KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
+
 
 class LocalFileIO:
     """FileIO for `file:` locations and bare paths."""
@@ -51,10 +53,12 @@ class LocalFileIO:
             _sync_directory(directory)
 
     def create_output(self, location: str) -> "LocalOutputFile":
-        """A new file under its final name; readers learn of it only through a commit."""
+        """A new file under a name of our own until it is closed."""
         with _storage_errors("write", location):
             path = local_path(location)
             _make_directory(os.path.dirname(path), location)
+            if os.path.lexists(path):
+                raise FileExistsError(path)
             return LocalOutputFile(location, path)
 
     def exists(self, location: str) -> bool:
@@ -82,32 +86,42 @@ class LocalFileIO:
 
 
 class LocalOutputFile:
-    """A file being written in place under a name that nothing refers to yet."""
+    """A file being written beside its place, hidden, and linked into it when it is closed."""
 
     def __init__(self, location: str, path: str) -> None:
+        directory, name = os.path.split(path)
         self._location = location
         self._path = path
-        self._stream = open(path, "xb")  # noqa: SIM115  (closed by close or abort)
+        self._directory = directory
+        self._temporary = os.path.join(directory, f".{uuid.uuid4().hex}.{name[:_KEPT_OF_NAME]}")
+        self._stream = open(self._temporary, "xb")  # noqa: SIM115  (closed by close or abort)
+        self._created = False
 
     def stream(self) -> BinaryIO:
         """The open file."""
         return cast("BinaryIO", self._stream)
 
     def close(self) -> int:
-        """Flush to disk and close."""
+        """Flush to disk, and let readers see it."""
         with _storage_errors("write", self._location):
             length = self._stream.tell()
             _sync(self._stream)
             self._stream.close()
-            _sync_directory(os.path.dirname(self._path))
+            os.link(self._temporary, self._path)
+            self._created = True
+            os.unlink(self._temporary)
+            _sync_directory(self._directory)
             return length
 
     def abort(self) -> None:
-        """Close and remove the file."""
+        """Remove what was written, and the file if it was closed."""
         with contextlib.suppress(OSError):
             self._stream.close()
         with contextlib.suppress(OSError):
-            os.unlink(self._path)
+            os.unlink(self._temporary)
+        if self._created:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
 
 
 @contextlib.contextmanager

@@ -5,9 +5,12 @@ Text after the scheme is taken as it stands: like Hadoop and PyIceberg we neithe
 
 import os
 import re
+from typing import NamedTuple
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, UnsupportedError
 
+_ONE_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "abfss", "wasbs": "abfss"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 
 
@@ -33,14 +36,41 @@ def local_path(location: str) -> str:
     return os.path.normpath(path)
 
 
+class ObjectLocation(NamedTuple):
+    """Where an object is: `scheme://authority/key`, each part as it stands in the location."""
+
+    scheme: str
+    authority: str
+    key: str
+
+
+def object_location(location: str) -> ObjectLocation:
+    """The parts of an object's location; InvalidInputError if one is missing, UnsupportedError for some keys."""
+    found = _split_object(location)
+    if not found.key:
+        raise InvalidInputError(f"expected a location like `{found.scheme}://bucket/key`, found `{location}`")
+    _check_key(found.key, location)
+    return found
+
+
+def directory_location(location: str) -> ObjectLocation:
+    """The parts of a directory's location, its key without the slash at the end; the key may be empty."""
+    found = _split_object(location)
+    key = found.key.removesuffix("/")
+    if key:
+        _check_key(key, location)
+    return found._replace(key=key)
+
+
 def normalized(location: str) -> str:
     """One spelling for all locations of the same object, for comparing them."""
     scheme = scheme_of(location)
     if scheme == "file":
         return f"file://{local_path(location)}"
-    if scheme in {"s3a", "s3n"}:
-        return f"s3{location[len(scheme) :]}"
-    return location
+    rest = location[len(scheme) :]
+    if scheme.startswith("wasb"):
+        rest = rest.replace(".blob.", ".dfs.", 1)
+    return f"{_ONE_SCHEME.get(scheme, scheme)}{rest}"
 
 
 def absolute_location(location: str) -> str:
@@ -51,3 +81,20 @@ def absolute_location(location: str) -> str:
 def join(location: str, *parts: str) -> str:
     """A location below another."""
     return "/".join([location.rstrip("/"), *parts])
+
+
+def _split_object(location: str) -> ObjectLocation:
+    match = _SCHEME.match(location)
+    scheme, rest = (location[: match.end() - 1], location[match.end() :]) if match else ("", location)
+    authority, _, key = rest.removeprefix("//").partition("/")
+    if not scheme or not rest.startswith("//") or not authority:
+        raise InvalidInputError(f"expected a location like `{scheme or 's3'}://bucket/key`, found `{location}`")
+    return ObjectLocation(scheme.lower(), authority, key)
+
+
+def _check_key(key: str, location: str) -> None:
+    """Refuse the few keys that object stores know and our client cannot address."""
+    if any(segment in {"", ".", ".."} for segment in key.split("/")):
+        raise UnsupportedError(f"expected a key without empty, `.` and `..` segments, found `{location}`")
+    if _CONTROL.search(key):
+        raise UnsupportedError(f"expected a key without control characters, found {location!r}")

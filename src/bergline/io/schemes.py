@@ -7,13 +7,26 @@ from bergline.errors import UnsupportedError
 from bergline.io.fileio import FileIO, OutputFile
 from bergline.io.local import LocalFileIO
 from bergline.io.locations import scheme_of
+from bergline.io.object_store import ObjectStoreFileIO
+from bergline.io.open_store import OBJECT_STORE_SCHEMES
 
 
 class SchemeFileIO:
-    """FileIO that passes each call on to the storage for its scheme."""
+    """FileIO that passes each call on to the storage for its scheme.
 
-    def __init__(self, schemes: Mapping[str, FileIO] | None = None) -> None:
-        self._schemes: dict[str, FileIO] = {"file": LocalFileIO(), **(schemes or {})}
+    Local files and object stores are always there, the latter with `properties`; it can be sent to other processes if
+    the storages that `schemes` adds can.
+    """
+
+    def __init__(
+        self, schemes: Mapping[str, FileIO] | None = None, *, properties: Mapping[str, str] | None = None
+    ) -> None:
+        objects = ObjectStoreFileIO(properties)
+        self._schemes: dict[str, FileIO] = {
+            "file": LocalFileIO(),
+            **dict.fromkeys(sorted(OBJECT_STORE_SCHEMES), objects),
+            **(schemes or {}),
+        }
 
     def storage_for(self, location: str) -> FileIO:
         """The storage that holds a location."""
@@ -21,10 +34,8 @@ class SchemeFileIO:
         try:
             return self._schemes[scheme]
         except KeyError:
-            raise UnsupportedError(
-                f"expected a location with scheme {' or '.join(sorted(self._schemes))}, found `{location}`",
-                hints=["object stores are on their way"],
-            ) from None
+            known = ", ".join(sorted(self._schemes))
+            raise UnsupportedError(f"expected a location with one of the schemes {known}, found `{location}`") from None
 
     def read(self, location: str) -> bytes:
         """The whole object."""

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.manifest import DataFile
-from bergline.io.schemes import SchemeFileIO
+from bergline.io.fileio import FileIO
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import WriteSpec, write_spec
 from bergline.table.table import Table
@@ -32,7 +32,7 @@ def write_files(frame: DataFrame, table: Table) -> list[DataFile]:
     try:
         # numbered columns on the way: Spark takes a dot in a name for a struct
         numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
-        rows = numbered.mapInArrow(_task(spec, job, frame.columns), "result binary").collect()
+        rows = numbered.mapInArrow(_task(table.io, spec, job, frame.columns), "result binary").collect()
     except Exception:
         _remove_files(table, spec, job)
         raise
@@ -46,23 +46,23 @@ def write_files(frame: DataFrame, table: Table) -> list[DataFile]:
 
 
 def _task(
-    spec: WriteSpec, job: str, names: list[str]
+    io: FileIO, spec: WriteSpec, job: str, names: list[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
         named = (batch.rename_columns(names) for batch in batches)
-        result = _write_batches(named, spec, f"{partition:05d}-{attempt}-{job}")
+        result = _write_batches(named, io, spec, f"{partition:05d}-{attempt}-{job}")
         yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
     return write
 
 
-def _write_batches(batches: Iterable[pa.RecordBatch], spec: WriteSpec, prefix: str) -> TaskResult:
+def _write_batches(batches: Iterable[pa.RecordBatch], io: FileIO, spec: WriteSpec, prefix: str) -> TaskResult:
     refusal = None
     files: list[DataFile] = []
     try:
-        with DataFileWriter(SchemeFileIO(), spec, prefix) as writer:
+        with DataFileWriter(io, spec, prefix) as writer:
             for batch in batches:
                 writer.write(batch)
             files = writer.finish()

@@ -1,0 +1,155 @@
+"""Objects on S3, Google Cloud Storage and Azure as files."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, BinaryIO, cast
+
+from bergline.errors import BerglineError, NotFoundError
+from bergline.io.locations import directory_location, object_location
+from bergline.io.object_create import create_object
+from bergline.io.object_errors import Failure, failure_of, object_errors
+from bergline.io.object_input import ObjectInput
+from bergline.io.object_output import PART_BYTES, ObjectOutput
+from bergline.io.open_store import OpenStore, open_store
+from bergline.io.ranges import check_range
+
+_TAIL_BYTES = 256 * 1024
+_LONGEST_RANGE = 2**62
+_LIST_CHUNK = 1000
+_DELETE_BATCH = 1000
+_DELETE_THREADS = 16
+_HOPELESS = frozenset({Failure.NO_BUCKET, Failure.NO_IDENTITY, Failure.NOT_REACHED, Failure.TRANSIENT})
+
+
+class ObjectStoreFileIO:
+    """FileIO for all schemes of object stores; a bucket is opened when it is first used, also after pickling."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self._properties = dict(properties or {})
+        self._stores: dict[tuple[str, str], OpenStore] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_properties": self._properties, "_stores": {}}
+
+    def read(self, location: str) -> bytes:
+        """The whole object."""
+        store, key = self._find(location)
+        with object_errors("read", location):
+            return bytes(store.api.get(store.store, key).bytes())
+
+    def read_range(self, location: str, offset: int, length: int) -> bytes:
+        """A part of the object, in one request."""
+        if offset < 0 or length <= 0 or offset + length > _LONGEST_RANGE:
+            check_range(location, offset, length, self._size(location))
+            return b""
+        asked = {"range": (offset, offset + length)}
+        answer = self._get_range(location, asked)
+        check_range(location, offset, length, answer.meta["size"] if answer else self._size(location))
+        with object_errors("read", location):
+            return bytes(answer.bytes())
+
+    def open_input(self, location: str) -> BinaryIO:
+        """A stream over the object; the first request brings its size and its end."""
+        answer = self._get_range(location, {"range": {"suffix": _TAIL_BYTES}})
+        size = answer.meta["size"] if answer else self._size(location)
+        with object_errors("read", location):
+            tail = bytes(answer.bytes()) if answer else b""
+        return cast("BinaryIO", ObjectInput(location, size, tail, partial(self.read_range, location)))
+
+    def create(self, location: str, data: bytes) -> None:
+        """Create the object, if there is none."""
+        store, key = self._find(location)
+        create_object(store, key, location, data)
+
+    def create_output(self, location: str) -> ObjectOutput:
+        """A new object written in pieces; a location that is taken is found out when it is closed."""
+        self._find(location)
+        return ObjectOutput(self, location)
+
+    def open_upload(self, location: str) -> Any:
+        """A multipart upload, a batch of parts at a time."""
+        store, key = self._find(location)
+        return store.api.open_writer(store.store, key, buffer_size=PART_BYTES, max_concurrency=1)
+
+    def exists(self, location: str) -> bool:
+        """Whether there is an object."""
+        try:
+            self._size(location)
+        except NotFoundError:
+            return False
+        return True
+
+    def delete(self, locations: Iterable[str]) -> list[str]:
+        """Delete objects in bulk; returns those that could not be deleted."""
+        failed = []
+        groups: dict[tuple[str, str], dict[str, str]] = {}
+        for location in locations:
+            try:
+                scheme, authority, key = object_location(location)
+            except BerglineError:
+                failed.append(location)
+            else:
+                groups.setdefault((scheme, authority), {})[location] = key
+        for (scheme, authority), keys in groups.items():
+            failed += _delete_all(self._store(scheme, authority), keys)
+        return failed
+
+    def list(self, prefix: str) -> list[str]:
+        """The locations of all objects below a directory."""
+        scheme, authority, key = directory_location(prefix)
+        store = self._store(scheme, authority)
+        below = f"{key}/" if key else ""
+        with object_errors("list", prefix):
+            found = store.api.list(store.store, key or None, chunk_size=_LIST_CHUNK).collect()
+        return sorted(f"{scheme}://{authority}/{o['path']}" for o in found if o["path"].startswith(below))
+
+    def _find(self, location: str) -> tuple[OpenStore, str]:
+        scheme, authority, key = object_location(location)
+        return self._store(scheme, authority), key
+
+    def _store(self, scheme: str, authority: str) -> OpenStore:
+        found = self._stores.get((scheme, authority))
+        return found or self._stores.setdefault((scheme, authority), open_store(scheme, authority, self._properties))
+
+    def _size(self, location: str) -> int:
+        store, key = self._find(location)
+        with object_errors("read", location):
+            return int(store.api.head(store.store, key)["size"])
+
+    def _get_range(self, location: str, options: dict[str, Any]) -> Any:
+        """The answer, whose body is yet to be read; None if the object is too short for the range."""
+        store, key = self._find(location)
+        with object_errors("read", location):
+            try:
+                return store.api.get(store.store, key, options=options)
+            except Exception as error:
+                if failure_of(error) is Failure.BAD_RANGE:
+                    return None
+                raise
+
+
+def _delete_all(store: OpenStore, keys: dict[str, str]) -> list[str]:
+    """Delete in batches; a batch that fails is gone through one by one, unless that could not help either."""
+    locations = list(keys)
+    failed: list[str] = []
+    for start in range(0, len(locations), _DELETE_BATCH):
+        batch = locations[start : start + _DELETE_BATCH]
+        failure = _delete(store, [keys[location] for location in batch])
+        if failure in _HOPELESS:
+            return failed + locations[start:]
+        if failure is not None:
+            with ThreadPoolExecutor(_DELETE_THREADS) as pool:
+                outcomes = pool.map(lambda location: _delete(store, keys[location]), batch)
+                failed += [location for location, outcome in zip(batch, outcomes, strict=True) if outcome is not None]
+    return failed
+
+
+def _delete(store: OpenStore, keys: str | list[str]) -> Failure | None:
+    """Delete one object or many; why not, if it failed. Some stores report a missing object, and stop there."""
+    try:
+        store.api.delete(store.store, keys)
+    except Exception as error:  # noqa: BLE001  (why it failed is the result)
+        failure = failure_of(error)
+        return None if failure is Failure.NO_OBJECT and isinstance(keys, str) else failure
+    return None

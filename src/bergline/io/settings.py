@@ -1,0 +1,90 @@
+"""Settings of an object store, read from Iceberg's properties; values that may be secret stand in no message."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bergline.errors import InvalidInputError, UnsupportedError
+
+_ENDPOINT = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\])(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?")
+_TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
+
+
+class StoreSettings(msgspec.Struct, frozen=True):
+    """What obstore needs to open a bucket or container; what is not set here comes from the environment."""
+
+    store: str
+    bucket: str
+    config: dict[str, Any]
+    client: dict[str, Any]
+    credential: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"StoreSettings({self.store}, {self.bucket!r})"
+
+
+class PropertyReader:
+    """Typed access to properties. Several names for one thing: the first that is set counts."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+
+    def text(self, *names: str) -> str | None:
+        """A value of printable characters; None if none of the names is set."""
+        name = next((n for n in names if self._properties.get(n)), None)
+        if name is None:
+            return None
+        value = self._properties[name]
+        if not (value.isascii() and value.isprintable()):
+            raise InvalidInputError(f"expected printable ASCII characters in property `{name}`, found others")
+        return value
+
+    def boolean(self, *names: str) -> bool | None:
+        """`true` or `false`; None if not set."""
+        value = self.text(*names)
+        if value is None:
+            return None
+        if value.lower() in _TRUE | _FALSE:
+            return value.lower() in _TRUE
+        raise InvalidInputError(f"expected true or false in property `{names[0]}`, found `{value}`")
+
+    def seconds(self, *names: str) -> str | None:
+        """A time in seconds, as obstore wants it; None if not set."""
+        value = self.text(*names)
+        if value is None:
+            return None
+        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", value) or float(value) == 0:
+            raise InvalidInputError(f"expected a number of seconds in property `{names[0]}`, found `{value}`")
+        return f"{max(1, round(float(value) * 1000))}ms"
+
+    def endpoint(self, *names: str) -> str | None:
+        """An address such as `http://host:9000`; None if not set."""
+        value = self.text(*names)
+        if value is None:
+            return None
+        check_endpoint(value, f"property `{names[0]}`")
+        return value.rstrip("/")
+
+    def pair(self, first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, str] | None:
+        """Two values that make sense only together; None if neither is set."""
+        one, other = self.text(*first), self.text(*second)
+        if one and other:
+            return one, other
+        if one or other:
+            raise InvalidInputError(f"expected properties `{first[0]}` and `{second[0]}`, found only one of them")
+        return None
+
+    def refuse(self, names: Mapping[str, str]) -> None:
+        """UnsupportedError if a property asks for what we cannot do; `names` says what would do instead."""
+        for name, instead in names.items():
+            if self._properties.get(name, "false").lower() not in _FALSE:
+                raise UnsupportedError(f"property `{name}` is not supported", hints=[instead])
+
+
+def check_endpoint(value: str, place: str) -> None:
+    """InvalidInputError unless the value is an http or https address and nothing more."""
+    if not _ENDPOINT.fullmatch(value):
+        found = "another text" if "@" in value else f"`{value}`"  # before an @ stands a password
+        raise InvalidInputError(f"expected an address like `http://host:9000` in {place}, found {found}")

@@ -1,0 +1,30 @@
+"""The names of all storage properties, and the check on those that a user gives."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bergline.errors import InvalidInputError, near_names
+from bergline.io.azure import AZURE_ACCOUNT_PROPERTIES, AZURE_PROPERTIES, AZURE_REFUSED
+from bergline.io.gcs import GCS_PROPERTIES, GCS_REFUSED
+from bergline.io.s3 import S3_PROPERTIES, S3_REFUSED
+
+STORE_PROPERTIES = (*S3_PROPERTIES, *GCS_PROPERTIES, *AZURE_PROPERTIES)
+_REFUSED = (*S3_REFUSED, *GCS_REFUSED, *AZURE_REFUSED)  # known, and refused with a reason where they are read
+
+
+def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+    """The properties; InvalidInputError for a name that means nothing or a value that is no text.
+
+    Values may be secret and are not shown.
+    """
+    for name, value in properties.items():
+        known = name in STORE_PROPERTIES or name in _REFUSED
+        if not known and not any(name.startswith(f"{prefix}.") for prefix in AZURE_ACCOUNT_PROPERTIES):
+            near = near_names(str(name), STORE_PROPERTIES)
+            raise InvalidInputError(
+                f"expected a storage property such as `s3.endpoint`, found `{name}`",
+                hints=[f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else [],
+            )
+        if not isinstance(value, str):
+            raise InvalidInputError(f"expected text for property `{name}`, found {type(value).__name__}")
+    return dict(properties)
