@@ -1,19 +1,17 @@
 """Metadata files: immutable, never reused names, parsed once per process."""
 
-import gzip
 import re
 import threading
 import uuid
-import zlib
 from collections import OrderedDict
 
-from bergline.errors import FormatError
 from bergline.format.metadata import TableMetadata
+from bergline.format.metadata_gzip import metadata_extension, pack, unpack
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 
-_VERSION = re.compile(r"(\d+)-[^/]*$")
+_VERSION = re.compile(r"(?:^|/)(\d{1,18})-[^/]*$")
 _CACHED_FILES = 64
 
 
@@ -29,12 +27,12 @@ class MetadataFiles:
         """The metadata in a file."""
         with self._lock:
             cached = self._cache.get(location)
-        return cached or self._remember(location, parse_metadata(self._read(location), location))
+        return cached or self._remember(location, parse_metadata(unpack(self._io.read(location), location), location))
 
     def write(self, metadata: TableMetadata, previous_location: str | None) -> str:
         """Write the next metadata file and return its location."""
         location = next_location(metadata, previous_location)
-        self._io.create(location, render_metadata(metadata))
+        self._io.create(location, pack(render_metadata(metadata), location))
         self._remember(location, metadata)
         return location
 
@@ -43,15 +41,6 @@ class MetadataFiles:
         with self._lock:
             self._cache.pop(location, None)
         self._io.delete([location])
-
-    def _read(self, location: str) -> bytes:
-        data = self._io.read(location)
-        if not location.endswith((".gz.metadata.json", ".metadata.json.gz")):
-            return data
-        try:
-            return gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise FormatError(f"expected gzip data, found {error} in {location}") from error
 
     def _remember(self, location: str, metadata: TableMetadata) -> TableMetadata:
         with self._lock:
@@ -65,7 +54,7 @@ def next_location(metadata: TableMetadata, previous_location: str | None) -> str
     """A new name: the version is for people, the random part makes it unique."""
     match = _VERSION.search(previous_location or "")
     version = int(match[1]) + 1 if match else 0
-    return join(metadata_directory(metadata), f"{version:05d}-{uuid.uuid4()}.metadata.json")
+    return join(metadata_directory(metadata), f"{version:05d}-{uuid.uuid4()}{metadata_extension(metadata.properties)}")
 
 
 def metadata_directory(metadata: TableMetadata) -> str:

@@ -1,0 +1,60 @@
+"""Metadata files that are compressed: which are is told by their name, not by their bytes."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Mapping
+from typing import Final
+
+from bergline.errors import FormatError, InvalidInputError
+
+CODEC_PROPERTY: Final = "write.metadata.compression-codec"
+MAX_INFLATED_BYTES: Final = 2**30
+"""No metadata file is as large; what inflates to more was made to fill the memory."""
+_GZIP_ENDINGS = (".gz.metadata.json", ".metadata.json.gz")
+_EXTENSIONS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
+_SLICE = 2**14
+_CHUNK = 2**20
+_GZIP_WINDOW = zlib.MAX_WBITS | 16
+
+
+def metadata_extension(properties: Mapping[str, str], default: str = "none") -> str:
+    """How the name of the next metadata file ends; tables are plain by default, views in Java are not."""
+    codec = properties.get(CODEC_PROPERTY, default)
+    try:
+        return _EXTENSIONS[codec.lower()]
+    except KeyError:
+        raise InvalidInputError(f"expected none or gzip for property `{CODEC_PROPERTY}`, found `{codec}`") from None
+
+
+def pack(data: bytes, location: str) -> bytes:
+    """The bytes to write at this location."""
+    # no time in the header: the same metadata gives the same bytes
+    return gzip.compress(data, mtime=0) if location.endswith(_GZIP_ENDINGS) else data
+
+
+def unpack(data: bytes, location: str, limit: int = MAX_INFLATED_BYTES) -> bytes:
+    """The text in the bytes read from this location; FormatError beyond `limit` bytes."""
+    return _inflate(data, location, limit) if location.endswith(_GZIP_ENDINGS) else data
+
+
+def _inflate(data: bytes, source: str, limit: int) -> bytes:
+    """All members of a gzip file, one after the other; nothing else may follow them."""
+    text = io.BytesIO()
+    position = 0
+    try:
+        while position < len(data) or not data:
+            member = zlib.decompressobj(_GZIP_WINDOW)
+            while not member.eof:
+                # in slices, because what a member leaves over is copied each time
+                piece = data[position : position + _SLICE]
+                chunk = member.decompress(piece, _CHUNK)
+                position += len(piece) - len(member.unconsumed_tail) - len(member.unused_data)
+                if not (chunk or piece or member.eof):
+                    raise FormatError(f"expected more gzip data, found the end after {len(data)} bytes in {source}")
+                text.write(chunk)
+                if text.tell() > limit:
+                    raise FormatError(f"expected at most {limit:,} bytes of metadata, found more in {source}")
+    except zlib.error as error:
+        raise FormatError(f"expected gzip data, found {error} in {source}") from error
+    return text.getvalue()

@@ -1,0 +1,63 @@
+"""Metadata files: their names, and that what is written is read."""
+
+import gzip
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from bergline.catalog.metadata_files import MetadataFiles, next_location
+from bergline.errors import FormatError
+from bergline.format.metadata import TableMetadata
+from bergline.format.metadata_json import render_metadata
+from bergline.io.memory import MemoryFileIO
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+CODEC = "write.metadata.compression-codec"
+
+
+@pytest.mark.parametrize(
+    ("previous", "version"),
+    [
+        (None, "00000"),
+        ("memory:/t/metadata/00041-u.metadata.json", "00042"),
+        ("memory:/t/metadata/00041-u.gz.metadata.json", "00042"),
+        ("99999-u.metadata.json", "100000"),
+        ("memory:/t/metadata/v3.metadata.json", "00000"),
+        ("memory:/t/metadata/abc12-u.metadata.json", "00000"),
+        ("memory:/t/7-x/v3.metadata.json", "00000"),
+        (f"memory:/t/metadata/{'9' * 5000}-u.metadata.json", "00000"),
+    ],
+)
+def test_next_file_counts_on_from_the_name_before(metadata: TableMetadata, previous: str, version: str) -> None:
+    location = next_location(metadata, previous)
+    assert re.fullmatch(rf"memory:/lake/orders/metadata/{version}-{UUID}\.metadata\.json", location)
+
+
+def test_metadata_path_and_codec_of_the_table_are_followed(metadata: TableMetadata) -> None:
+    changed = msgspec.structs.replace(metadata, properties={"write.metadata.path": "memory:/else", CODEC: "gzip"})
+    assert re.fullmatch(rf"memory:/else/00000-{UUID}\.gz\.metadata\.json", next_location(changed, None))
+
+
+@pytest.mark.parametrize("properties", [{}, {CODEC: "gzip"}])
+def test_what_is_written_is_read(metadata: TableMetadata, properties: dict[str, Any]) -> None:
+    io = MemoryFileIO()
+    changed = msgspec.structs.replace(metadata, properties=properties)
+    location = MetadataFiles(io).write(changed, None)
+    data = io.read(location)
+    assert (gzip.decompress(data) if properties else data) == render_metadata(changed)
+    assert MetadataFiles(io).load(location) == changed
+
+
+def test_legacy_name_of_compressed_files_is_read(metadata: TableMetadata) -> None:
+    io = MemoryFileIO()
+    io.create("memory:/t/v1.metadata.json.gz", gzip.compress(render_metadata(metadata)))
+    assert MetadataFiles(io).load("memory:/t/v1.metadata.json.gz") == metadata
+
+
+def test_compressed_bytes_under_a_plain_name_are_refused_by_name(metadata: TableMetadata) -> None:
+    io = MemoryFileIO()
+    io.create("memory:/t/v1.metadata.json", gzip.compress(render_metadata(metadata)))
+    with pytest.raises(FormatError, match=r"in memory:/t/v1\.metadata\.json"):
+        MetadataFiles(io).load("memory:/t/v1.metadata.json")
