@@ -1,8 +1,9 @@
 """Partition transforms: from a column's value to a partition value.
 
-Dates and timestamps are whole days and microseconds since 1970 here, as everywhere below the Arrow boundary.
+Dates are whole days here, timestamps microseconds or nanoseconds since 1970, as everywhere below the Arrow boundary.
 """
 
+import math
 import re
 import struct
 import uuid
@@ -21,8 +22,11 @@ from bergline.format.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
     IcebergType,
@@ -31,9 +35,14 @@ from bergline.format.types import (
 from bergline.format.value_class import ValueClass
 from bergline.format.values import scaled, signed_bytes, unscaled
 
-_MICROS_PER_HOUR = 3_600_000_000
-_MICROS_PER_DAY = 24 * _MICROS_PER_HOUR
-_TIMESTAMPS = (TIMESTAMP, TIMESTAMPTZ)
+_SECONDS_PER_HOUR = 3_600
+_PER_SECOND: dict[IcebergType, int] = {
+    TIMESTAMP: 10**6,
+    TIMESTAMPTZ: 10**6,
+    TIMESTAMP_NS: 10**9,
+    TIMESTAMPTZ_NS: 10**9,
+}
+_TIMESTAMPS = tuple(_PER_SECOND)
 
 
 class Transform(ValueClass):
@@ -60,7 +69,7 @@ class Identity(Transform):
 
     def result_type(self, source: IcebergType) -> IcebergType:
         """Same as the source; only primitives."""
-        if not isinstance(source, PrimitiveType | DecimalType | FixedType):
+        if not isinstance(source, PrimitiveType | DecimalType | FixedType) or source == VARIANT:
             raise InvalidInputError(f"expected a primitive column for identity, found `{source}`")
         return source
 
@@ -142,9 +151,13 @@ class TimeTransform(Transform):
         """Whole units since 1970, rounded down."""
         if value is None:
             return None
-        if self.unit == "hour":
-            return value // _MICROS_PER_HOUR
-        days = value if source == DATE else value // _MICROS_PER_DAY
+        if source == DATE:
+            days = value
+        else:
+            hours = value // (_PER_SECOND[source] * _SECONDS_PER_HOUR)
+            if self.unit == "hour":
+                return hours
+            days = hours // 24
         if self.unit == "day":
             return days
         year, month, _ = civil_date(days)
@@ -194,17 +207,20 @@ _BY_NAME: dict[str, Transform] = {
     "void": VOID,
     **{unit: TimeTransform(unit) for unit in ("year", "month", "day", "hour")},
 }
-_PARAMETERISED = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_PARAMETERISED = re.compile(r"(bucket|truncate)\[([0-9]+)\]")
+_MOST_DIGITS = 10
+_INT_MAX = 2**31 - 1
 
 
 def parse_transform(text: str) -> Transform:
     """The transform that the specification writes as `text`."""
-    if known := _BY_NAME.get(text):
+    lower = text.lower()
+    if known := _BY_NAME.get(lower):
         return known
-    if match := _PARAMETERISED.fullmatch(text):
-        number = int(match[2])
-        if number < 1:
-            raise InvalidInputError(f"expected a number above 0, found `{text}`")
+    if match := _PARAMETERISED.fullmatch(lower):
+        number = int(match[2]) if len(match[2]) <= _MOST_DIGITS else 0
+        if not 1 <= number <= _INT_MAX:
+            raise InvalidInputError(f"expected a number from 1 to {_INT_MAX}, found `{text[:40]}`")
         return Bucket(number) if match[1] == "bucket" else Truncate(number)
     return UnknownTransform(text)
 
@@ -221,4 +237,10 @@ def _hash_bytes(source: IcebergType, value: Any) -> bytes:
         return value.bytes
     if isinstance(value, Decimal) and isinstance(source, DecimalType):
         return signed_bytes(unscaled(value, source.scale))
-    return value if isinstance(value, bytes) else struct.pack("<q", value)
+    if isinstance(value, float):
+        # all zeros hash alike, and all NaN
+        return struct.pack("<d", math.nan if math.isnan(value) else value + 0.0)
+    if isinstance(value, bytes):
+        return value
+    # nanoseconds hash as the microseconds that they are in
+    return struct.pack("<q", value // 1000 if source in (TIMESTAMP_NS, TIMESTAMPTZ_NS) else value)

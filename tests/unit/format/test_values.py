@@ -1,5 +1,7 @@
 """Single values as bytes."""
 
+import math
+import re
 import struct
 import uuid
 from decimal import Decimal
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, InvalidInputError
 from bergline.format.types import (
     BINARY,
     BOOLEAN,
@@ -19,10 +21,16 @@ from bergline.format.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
 )
@@ -40,6 +48,8 @@ ENCODED = [
     (TIME, 1, b"\x01" + b"\x00" * 7),
     (TIMESTAMP, 1, b"\x01" + b"\x00" * 7),
     (TIMESTAMPTZ, 1, b"\x01" + b"\x00" * 7),
+    (TIMESTAMP_NS, -1, b"\xff" * 8),
+    (TIMESTAMPTZ_NS, 2**63 - 1, b"\xff" * 7 + b"\x7f"),
     (STRING, "zü", b"z\xc3\xbc"),
     (STRING, "", b""),
     (UUID, uuid.UUID(int=1), b"\x00" * 15 + b"\x01"),
@@ -65,9 +75,19 @@ def test_uuid_bytes_are_taken_as_they_are() -> None:
     assert encode_value(UUID, b"\x07" * 16) == b"\x07" * 16
 
 
-@pytest.mark.parametrize(("type_", "narrow"), [(LONG, struct.pack("<i", -5)), (DOUBLE, struct.pack("<f", -5.0))])
-def test_bound_written_before_widening_is_still_read(type_: IcebergType, narrow: bytes) -> None:
-    assert decode_value(type_, narrow) == -5
+@pytest.mark.parametrize(
+    ("type_", "narrow", "value"),
+    [
+        (LONG, struct.pack("<i", -5), -5),
+        (DOUBLE, struct.pack("<f", -5.0), -5.0),
+        (TIMESTAMP, struct.pack("<i", -1), -86_400_000_000),
+        (TIMESTAMP_NS, struct.pack("<i", 1), 86_400_000_000_000),
+        (DecimalType(38, 2), b"\x05\x8c", Decimal("14.20")),
+    ],
+    ids=str,
+)
+def test_bound_written_before_widening_is_still_read(type_: IcebergType, narrow: bytes, value: Any) -> None:
+    assert decode_value(type_, narrow) == value
 
 
 @pytest.mark.parametrize(
@@ -77,23 +97,74 @@ def test_bound_written_before_widening_is_still_read(type_: IcebergType, narrow:
         (INT, b"\x00" * 8),
         (LONG, b"\x00" * 5),
         (DATE, b"\x00" * 3),
-        (TIMESTAMP, b"\x00" * 4),
+        (TIMESTAMPTZ, b"\x00" * 4),
         (DOUBLE, b"\x00" * 9),
+        (BOOLEAN, b""),
+        (DecimalType(9, 2), b""),
+        (DecimalType(9, 2), b"\x01" * 1000),
+        (UNKNOWN, b"\x00"),
+        (GeometryType("OGC:CRS84"), b"\x00" * 8),
         (STRING, b"\xff\xfe"),
         (UUID, b"\x00" * 15),
     ],
 )
 def test_bytes_that_are_no_value_are_refused(type_: IcebergType, data: bytes) -> None:
-    with pytest.raises(FormatError, match=f"expected a `{type_}`, found {len(data)} bytes"):
+    with pytest.raises(FormatError, match=f"expected a `{re.escape(str(type_))}`(?: bound)?, found {len(data)} bytes"):
         decode_value(type_, data)
 
 
 def test_nested_types_have_no_bytes() -> None:
     nested = ListType(1, INT, False)
-    with pytest.raises(FormatError, match="expected a primitive type"):
+    with pytest.raises(FormatError, match="expected a type that has bounds, found `list<int>`"):
         encode_value(nested, [1])
-    with pytest.raises(FormatError, match="expected a primitive type"):
+    with pytest.raises(FormatError, match="expected a `list<int>` bound"):
         decode_value(nested, b"")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (INT, 2**31),
+        (INT, "1"),
+        (FLOAT, 1e300),
+        (STRING, 5),
+        (STRING, "\ud800"),
+        (DecimalType(9, 2), Decimal("1.005")),
+        (DecimalType(9, 2), Decimal("NaN")),
+        (DecimalType(9, 2), 1.5),
+        (GeometryType("OGC:CRS84"), (1.0,)),
+        (GeometryType("OGC:CRS84"), (1.0,) * 5),
+        (BINARY, "x"),
+    ],
+    ids=str,
+)
+def test_value_of_another_type_is_refused(type_: IcebergType, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="expected"):
+        encode_value(type_, value)
+
+
+@pytest.mark.parametrize(
+    ("point", "data"),
+    [
+        ((1.0, -2.0), struct.pack("<2d", 1, -2)),
+        ((1.0, -2.0, 3.0), struct.pack("<3d", 1, -2, 3)),
+        ((1.0, -2.0, None, 4.0), struct.pack("<4d", 1, -2, math.nan, 4)),
+        ((1.0, -2.0, 3.0, 4.0), struct.pack("<4d", 1, -2, 3, 4)),
+    ],
+)
+@pytest.mark.parametrize("type_", [GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")], ids=str)
+def test_bound_of_shapes_is_a_point(type_: IcebergType, point: tuple[float | None, ...], data: bytes) -> None:
+    assert encode_value(type_, point) == data
+    assert decode_value(type_, data) == point
+
+
+@pytest.mark.parametrize("point", [(1.0, 2.0, None), (1.0, 2.0, None, None)])
+def test_coordinates_that_are_missing_at_the_end_are_left_out(point: tuple[float | None, ...]) -> None:
+    assert len(encode_value(GeometryType("OGC:CRS84"), point)) == 16
+
+
+def test_bounds_of_variants_stay_bytes() -> None:
+    assert decode_value(VARIANT, encode_value(VARIANT, b"\x01\x00")) == b"\x01\x00"
 
 
 @pytest.mark.parametrize(
