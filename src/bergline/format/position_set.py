@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
@@ -33,14 +32,13 @@ class PositionSet:
 
     def to_mask(self, rows: int, start: int = 0) -> pa.BooleanArray:
         """True for the positions of the set, over `rows` rows from position `start`."""
-        mask = pl.zeros(rows, dtype=pl.UInt8, eager=True)
+        within = [pa.array([], pa.int64())]
         for key, bitmap in self.bitmaps.items():
             base = key << _LOW_BITS
             first, end = max(start - base, 0), min(start + rows - base, _LOW)
             if first < end:
-                within = _low_halves(bitmap & BitMap(range(first, end)))
-                mask.scatter(pl.Series(pc.add(within, base - start)), 1)
-        return mask.cast(pl.Boolean).to_arrow()
+                within.append(pc.add(_low_halves(bitmap & BitMap(range(first, end))), base - start))
+        return pc.is_in(pa.array(range(rows), pa.int64()), value_set=pa.concat_arrays(within))
 
     def to_arrow(self) -> pa.ChunkedArray:
         """The positions, ascending."""

@@ -1,85 +1,83 @@
 """Deletes applied to the rows of one data file."""
 
-import math
-import struct
-from collections.abc import Callable, Iterable
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.errors import FormatError
-from bergline.format.deletes import POSITION_DELETE_SCHEMA
 from bergline.format.manifest import DataFile, FileContent
-from bergline.format.schema import Schema
-from bergline.parquet.plain import plain_array
+from bergline.format.name_mapping import NameMapping
+from bergline.parquet.delete_files import DeleteFiles
+from bergline.parquet.equality import KeySet
+from bergline.parquet.file_columns import row_positions
+from bergline.parquet.plain import leaf_array
+from bergline.scan.plan import KeyColumn
 
-ReadColumns = Callable[[str, Schema], pa.Table]
-"""Reads the columns of a schema, by field id, from a file."""
+
+class DeletedRows:
+    """Which rows of a data file are deleted."""
+
+    def __init__(
+        self,
+        path: str,
+        rows: int,
+        deletes: Sequence[DataFile],
+        *,
+        files: DeleteFiles,
+        key_columns: Sequence[KeyColumn],
+        mapping: NameMapping | None = None,
+    ) -> None:
+        by_position = [d for d in deletes if d.content is FileContent.POSITION_DELETES]
+        self._positions = _sorted([files.positions(d, path) for d in by_position])
+        _check_positions(self._positions, path, rows)
+        self._keys: list[tuple[list[KeyColumn], KeySet]] = []
+        for ids, together in _by_key([d for d in deletes if d.content is FileContent.EQUALITY_DELETES]).items():
+            columns = [c for c in key_columns if c.field_id in ids]
+            if len(columns) != len(ids):
+                raise FormatError(f"expected columns with ids {ids}, found others for {together[0].file_path}")
+            parts = [files.keys(d, columns, mapping) for d in together]
+            self._keys.append((columns, KeySet([pa.concat_arrays(same) for same in zip(*parts, strict=True)])))
+
+    @property
+    def key_columns(self) -> list[KeyColumn]:
+        """The columns that `deleted` must be given."""
+        return list({c.field_id: c for columns, _ in self._keys for c in columns}.values())
+
+    def deleted(self, rows: pa.Table, first: int) -> pa.Array | None:
+        """A mask over rows from position `first` on, true for the deleted ones; None if none can be."""
+        masks = [self._at_positions(first, rows.num_rows)] if self._positions else []
+        for columns, keys in self._keys:
+            masks.append(keys.matches([leaf_array(rows, (c.name, *c.path[1:])) for c in columns]))
+        if not masks:
+            return None
+        result = masks[0]
+        for mask in masks[1:]:
+            result = pc.or_(result, mask)
+        return result
+
+    def _at_positions(self, first: int, rows: int) -> pa.Array:
+        start, end = (bisect_left(self._positions, n, key=lambda found: found.as_py()) for n in (first, first + rows))
+        return pc.is_in(row_positions(first, rows), value_set=self._positions.slice(start, end - start))
 
 
-def rows_to_keep(
-    rows: int,
-    path: str,
-    deletes: Iterable[DataFile],
-    *,
-    keys: Callable[[Schema], pa.Table],
-    key_columns: Schema,
-    read: ReadColumns,
-) -> pa.Array:
-    """A mask over the rows of a data file, false for the deleted ones.
+def _sorted(parts: list[pa.ChunkedArray]) -> pa.Array:
+    chunks = [chunk for part in parts for chunk in part.chunks]
+    positions = pa.concat_arrays(chunks) if chunks else pa.array([], pa.int64())
+    return positions.sort()
 
-    Args:
-        rows: how many rows the data file has.
-        path: the data file.
-        deletes: the delete files that apply to it.
-        keys: the data file's own columns of a schema, for equality deletes.
-        key_columns: every column that equality deletes may name.
-        read: reads columns of a delete file.
-    """
-    keep = bytearray(b"\xff" * ((rows + 7) // 8))
+
+def _check_positions(positions: pa.Array, path: str, rows: int) -> None:
+    for position in (positions[0].as_py(), positions[-1].as_py()) if len(positions) else ():
+        if not 0 <= position < rows:
+            raise FormatError(f"expected deletes at positions below {rows}, found {position} for {path}")
+
+
+def _by_key(deletes: list[DataFile]) -> dict[tuple[int, ...], list[DataFile]]:
+    by_key: dict[tuple[int, ...], list[DataFile]] = {}
     for delete in deletes:
-        if delete.content is FileContent.POSITION_DELETES:
-            positions = _positions(read(delete.file_path, POSITION_DELETE_SCHEMA), path, rows, delete.file_path)
-        else:
-            positions = _equal_rows(delete, keys, key_columns, read)
-        for position in positions:
-            keep[position >> 3] &= ~(1 << (position & 7))
-    return pa.BooleanArray.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(bytes(keep))])
-
-
-def _positions(deleted: pa.Table, path: str, rows: int, source: str) -> list[int]:
-    about_this = deleted.filter(pc.equal(deleted.column("file_path"), path))
-    positions: list[int] = about_this.column("pos").to_pylist()
-    if positions and not (min(positions) >= 0 and max(positions) < rows):
-        raise FormatError(f"expected positions below {rows} for {path}, found {max(positions)} in {source}")
-    return positions
-
-
-def _equal_rows(
-    delete: DataFile, keys: Callable[[Schema], pa.Table], key_columns: Schema, read: ReadColumns
-) -> list[int]:
-    if not delete.equality_ids:
-        raise FormatError(f"expected equality ids, found none for {delete.file_path}")
-    columns = Schema(fields=tuple(f for f in key_columns.fields if f.id in delete.equality_ids))
-    if len(columns.fields) != len(delete.equality_ids):
-        raise FormatError(f"expected columns with ids {delete.equality_ids}, found others for {delete.file_path}")
-    deleted = set(_key_rows(read(delete.file_path, columns)))
-    return [position for position, key in enumerate(_key_rows(keys(columns))) if key in deleted]
-
-
-def _key_rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """Rows as values that are equal as Iceberg compares them: null equals null, NaN equals NaN, -0.0 is not 0.0."""
-    columns = [
-        [_float_key(v) for v in column.to_pylist()]
-        if pa.types.is_floating(column.type)
-        else plain_array(column).to_pylist()
-        for column in table.columns
-    ]
-    return zip(*columns, strict=True)
-
-
-def _float_key(value: float | None) -> bytes | None:
-    if value is None:
-        return None
-    return struct.pack("<d", math.nan if math.isnan(value) else value)
+        if not delete.equality_ids:
+            raise FormatError(f"expected equality ids, found none for {delete.file_path}")
+        by_key.setdefault(tuple(sorted(set(delete.equality_ids))), []).append(delete)
+    return by_key

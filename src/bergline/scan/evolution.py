@@ -10,7 +10,7 @@ NAME_MAPPING = "schema.name-mapping.default"
 
 
 def why_not_by_name(metadata: TableMetadata) -> str | None:
-    """Why names in files may not be the schema's: a column was renamed, retyped or replaced; None if they must be."""
+    """Why files may not be read by the schema's names: a column was renamed, retyped, replaced or has a default."""
     if NAME_MAPPING in metadata.properties:
         return "the table has a name mapping: files may have come from elsewhere"
     if len(metadata.schemas) != max(s.schema_id or 0 for s in metadata.schemas) + 1:
@@ -21,6 +21,8 @@ def why_not_by_name(metadata: TableMetadata) -> str | None:
         for name, field in schema.names.items():
             if not _PLAIN_NAME.fullmatch(field.name):
                 return f"column `{name}` may stand in files under another name, made of letters, digits and _"
+            if field.initial_default is not None:
+                return f"column `{name}` has a value in files that are older than it"
             type_ = None if child_fields(field.type) else field.type
             if by_id.setdefault(field.id, (name, type_)) != (name, type_):
                 return f"column `{name}` was renamed or has changed its type"

@@ -6,7 +6,10 @@ import msgspec
 
 from bergline.expressions.predicate import Predicate, columns_of
 from bergline.format.manifest import DataFile
+from bergline.format.name_mapping import NameMapping
+from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
+from bergline.format.types import NestedField
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
@@ -15,6 +18,21 @@ class PlannedFile(msgspec.Struct, frozen=True):
     file: DataFile
     sequence_number: int
     deletes: tuple[DataFile, ...] = ()
+
+
+class KeyColumn(msgspec.Struct, frozen=True):
+    """A column that equality deletes compare, also if it was dropped since."""
+
+    field_id: int
+    path: tuple[str, ...]
+    """Its name after those of the structs around it."""
+    column: NestedField
+    """The top-level column, with nothing inside it but the way to this one."""
+
+    @property
+    def name(self) -> str:
+        """A name for the top-level column that no other can have."""
+        return f"\0key-{self.field_id}"
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
@@ -27,8 +45,11 @@ class ScanPlan(msgspec.Struct, frozen=True):
     files: Sequence[PlannedFile]
     by_id_only: str | None = None
     """Why columns must be matched by field id; None if names do as well."""
-    key_columns: Schema = Schema(fields=())
-    """The columns that equality deletes name, also those that were dropped since."""
+    key_columns: tuple[KeyColumn, ...] = ()
+    specs: dict[int, PartitionSpec] = {}
+    """The partition specs of the files, by id."""
+    name_mapping: NameMapping | None = None
+    """Field ids for files that have none."""
 
 
 def columns_to_read(plan: ScanPlan) -> Schema:

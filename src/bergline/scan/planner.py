@@ -5,20 +5,21 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from bergline.errors import FormatError, UnsupportedError
+from bergline.errors import FormatError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.inheritance import inherit_columns
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
 from bergline.format.manifest_columns import partition_values
 from bergline.format.metadata import TableMetadata
+from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from bergline.format.schema import Schema
-from bergline.format.types import NestedField
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.evolution import why_not_by_name
+from bergline.scan.key_columns import key_columns
 from bergline.scan.manifests import live_entries, load_columns, load_manifest_list, spec_of
-from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
 
@@ -35,16 +36,27 @@ def plan_scan(
     """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
     bound = bind(row_filter, table_schema)
     files: Sequence[PlannedFile] = ()
-    key_columns = Schema(fields=())
+    keys: tuple[KeyColumn, ...] = ()
     if snapshot_id is not None:
         manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
         deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
         entries = list(live_entries(io, deletes, metadata))
-        key_columns = _key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
+        keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
         pruning = Pruning(bound, table_schema, metadata)
         files = PlannedFiles(_groups(io, data, metadata, pruning, DeleteIndex(entries, metadata)))
-    return ScanPlan(snapshot_id, table_schema, columns, bound, files, why_not_by_name(metadata), key_columns)
+    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
+    return ScanPlan(
+        snapshot_id=snapshot_id,
+        table_schema=table_schema,
+        schema=columns,
+        filter=bound,
+        files=files,
+        by_id_only=why_not_by_name(metadata),
+        key_columns=keys,
+        specs=metadata.specs_by_id,
+        name_mapping=None if mapping is None else parse_name_mapping(mapping),
+    )
 
 
 def _groups(
@@ -78,18 +90,3 @@ def _group(
     rows = zip(matching["file_path"].to_list(), keys, matching["sequence_number"].to_list(), strict=True)
     deletes = [index.deletes_for(path, partition_key_of(spec_id, key), number) for path, key, number in rows]
     return FileGroup(matching, spec_id, types, deletes)
-
-
-def _key_columns(metadata: TableMetadata, ids: set[int]) -> Schema:
-    """Every column that an equality delete names, under a name that cannot clash, as its latest schema has it."""
-    fields = []
-    for field_id in sorted(ids):
-        schema = next((s for s in (metadata.schema, *reversed(metadata.schemas)) if field_id in s.ids), None)
-        if schema is None:
-            raise FormatError(f"expected a column with id {field_id} for equality deletes, found none in any schema")
-        if len(schema.paths.get(field_id, ())) != 1:
-            raise UnsupportedError(
-                f"cannot apply equality deletes on the nested column `{schema.names_by_id[field_id]}`"
-            )
-        fields.append(NestedField(field_id, f"key-{field_id}", False, schema.ids[field_id].type))
-    return Schema(fields=tuple(fields))

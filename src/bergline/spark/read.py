@@ -13,9 +13,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.reserved import RESERVED_IDS
 from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
 from bergline.io.schemes import SchemeFileIO
 from bergline.parquet.arrow_schema import arrow_schema
+from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.read import read_file
 from bergline.scan.plan import ScanPlan, columns_to_read
 from bergline.spark.filter import spark_filter
@@ -50,6 +52,8 @@ def native_refusal(plan: ScanPlan) -> str | None:
     """Why Spark's own reader could give wrong rows; None if it cannot."""
     if plan.by_id_only is not None:
         return plan.by_id_only
+    if reserved := [f.name for f in plan.schema.fields if f.id in RESERVED_IDS]:
+        return f"Spark's reader knows no `{reserved[0]}`"
     for planned in plan.files:
         file = planned.file
         if file.file_format != "PARQUET":
@@ -95,10 +99,13 @@ def _read_arrow(plan: ScanPlan, spark: SparkSession) -> DataFrame:
     target = _without_fixed(pa.struct(list(arrow_schema(plan.schema))))
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        io = SchemeFileIO()
+        deletes = DeleteFiles(io)
         for batch in batches:
             for blob in batch.column(0).to_pylist():
-                table = read_file(SchemeFileIO(), pickle.loads(blob), shared)  # noqa: S301  (we pickled it)
-                yield from table.cast(pa.schema(list(target))).to_batches()
+                planned = pickle.loads(blob)  # noqa: S301  (we pickled it)
+                for rows in read_file(io, planned, shared, deletes):
+                    yield rows.cast(pa.schema(list(target)))
 
     return (
         spark.createDataFrame(files, "file binary")

@@ -1,6 +1,6 @@
 """A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -9,9 +9,11 @@ from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.read import read_plan
+from bergline.parquet.arrow_schema import arrow_schema
+from bergline.parquet.read import read_batches, read_plan
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
+from bergline.table.columns import select_columns
 from bergline.table.version import ReadVersion
 
 
@@ -34,7 +36,7 @@ class TableScan:
             raise InvalidInputError(f"expected a list of columns, found the text `{columns}`")
         if columns is not None and not columns:
             raise InvalidInputError("expected at least one column, found none")
-        self._columns = version.schema if columns is None else version.schema.select(columns)
+        self._columns = version.schema if columns is None else select_columns(metadata, version.schema, columns)
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
@@ -50,3 +52,11 @@ class TableScan:
     def to_arrow(self) -> pa.Table:
         """The rows."""
         return read_plan(self._io, self.plan())
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows in pieces; files are planned now and opened one after the other."""
+        return read_batches(self._io, self.plan())
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream that other libraries take."""
+        return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())

@@ -1,77 +1,297 @@
 """Deletes applied to the rows of one file."""
 
 import math
+import uuid
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, InvalidInputError, UnsupportedError
+from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.deletion_vector import deletion_vector_file
 from bergline.format.manifest import DataFile, FileContent
+from bergline.format.partition import UNPARTITIONED
+from bergline.format.position_set import position_set
+from bergline.format.reserved import DELETED
 from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, LONG, NestedField
-from bergline.parquet.deletes import rows_to_keep
+from bergline.format.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
+from bergline.io.memory import MemoryFileIO
+from bergline.parquet.delete_files import DeleteFiles
+from bergline.parquet.delete_write import write_equality_deletes, write_position_deletes
+from bergline.parquet.read import read_file, read_plan
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import ParquetOptions, WriteSpec
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 
-KEYS = Schema(fields=(NestedField(1, "key-1", False, LONG), NestedField(2, "key-2", False, DOUBLE)))
-DATA = pa.table({"key-1": [1, 2, None, 4, 5, 6], "key-2": [1.0, math.nan, None, 0.0, -0.0, 6.0]})
-
-
-def delete(content: FileContent, *ids: int) -> DataFile:
-    return DataFile("d", "PARQUET", (), 1, 1, content, equality_ids=ids or None)
-
-
-def kept(deleted: pa.Table, *ids: int, rows: int = 6) -> list[int]:
-    content = FileContent.EQUALITY_DELETES if ids else FileContent.POSITION_DELETES
-    mask = rows_to_keep(
-        rows,
-        "a",
-        [delete(content, *ids)],
-        keys=lambda columns: DATA.select([f.name for f in columns.fields]),
-        key_columns=KEYS,
-        read=lambda _, __: deleted,
+SCHEMA = Schema(
+    fields=(
+        NestedField(1, "id", True, LONG),
+        NestedField(2, "d", False, DOUBLE),
+        NestedField(3, "s", False, StructType((NestedField(4, "x", False, LONG), NestedField(5, "y", False, STRING)))),
+        NestedField(6, "u", False, UUID),
+        NestedField(7, "l", False, ListType(8, LONG, False)),
     )
-    return [i for i, keep in enumerate(mask.to_pylist()) if keep]
+)
+SPEC = WriteSpec(SCHEMA, UNPARTITIONED, "memory:/data", "zstd", 2**30)
+ROWS = [
+    {"id": 0, "d": 1.0, "s": {"x": 1, "y": "a"}, "u": uuid.UUID(int=1)},
+    {"id": 1, "d": math.nan, "s": {"x": 2, "y": None}, "u": None},
+    {"id": 2, "d": None, "s": {"x": None, "y": "b"}, "u": uuid.UUID(int=2)},
+    {"id": 3, "d": 0.0, "s": None, "u": uuid.UUID(int=3)},
+    {"id": 4, "d": -0.0, "s": {"x": 4, "y": "c"}, "u": uuid.UUID(int=4)},
+    {"id": 5, "d": 6.0, "s": {"x": 5, "y": "d"}, "u": uuid.UUID(int=5)},
+]
+
+
+class CountingFileIO(MemoryFileIO):
+    """Storage that counts how often each file is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    def open_input(self, location: str) -> Any:
+        self.opened.append(location)
+        return super().open_input(location)
+
+
+def arrow(rows: list[dict[str, Any]]) -> pa.Table:
+    stored = pa.Table.from_pylist([{**r, "u": r["u"] and r["u"].bytes} for r in rows])
+    return stored.set_column(3, "u", stored.column("u").cast(pa.binary(16)).cast(pa.uuid()))
+
+
+def stored(io: MemoryFileIO, name: str = "w", **changes: Any) -> DataFile:
+    with DataFileWriter(io, msgspec.structs.replace(SPEC, **changes), name) as writer:
+        writer.write(arrow(ROWS))
+        return writer.finish()[0]
+
+
+def key(field_id: int) -> KeyColumn:
+    path = SCHEMA.paths[field_id]
+    column = next(f for f in SCHEMA.fields if f.name == path[0])
+    if len(path) > 1:
+        column = msgspec.structs.replace(column, type=StructType((SCHEMA.ids[field_id],)))
+    return KeyColumn(field_id, path, column)
+
+
+def plan(data: DataFile, *deletes: DataFile, columns: tuple[str, ...] = ("id",)) -> ScanPlan:
+    keys = tuple(key(i) for i in sorted({i for d in deletes for i in d.equality_ids or ()}))
+    return ScanPlan(1, SCHEMA, SCHEMA.select(columns), ALWAYS_TRUE, (PlannedFile(data, 1, deletes),), key_columns=keys)
+
+
+def left(io: MemoryFileIO, data: DataFile, *deletes: DataFile) -> list[int]:
+    return read_plan(io, plan(data, *deletes)).column("id").to_pylist()
+
+
+def by_position(io: MemoryFileIO, positions: dict[str, list[int]], name: str = "p") -> DataFile:
+    return write_position_deletes(io, SPEC, f"memory:/data/{name}.parquet", positions)
+
+
+def by_key(io: MemoryFileIO, rows: pa.Table, *ids: int, name: str = "e") -> DataFile:
+    return write_equality_deletes(io, SPEC, f"memory:/data/{name}.parquet", rows, ids)
+
+
+def vector(io: MemoryFileIO, data: DataFile, positions: list[int]) -> DataFile:
+    content, entries = deletion_vector_file("memory:/data/d.puffin", [(data, position_set(positions))], "test")
+    io.create("memory:/data/d.puffin", content)
+    return entries[0]
 
 
 def test_positions_of_this_file_are_deleted_and_others_stay() -> None:
-    deleted = pa.table({"file_path": ["a", "b", "a", "a"], "pos": [0, 1, 5, 5]})
-    assert kept(deleted) == [1, 2, 3, 4]
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = by_position(io, {data.file_path: [5, 0, 5], "memory:/other": [1, 99]})
+    assert left(io, data, delete) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("rows", [1, 7, 8, 9, 64])
-def test_masks_of_every_length_are_right(rows: int) -> None:
-    assert kept(pa.table({"file_path": ["a"], "pos": [rows - 1]}), rows=rows) == list(range(rows - 1))
+def test_positions_are_those_of_the_file_across_row_groups() -> None:
+    io = MemoryFileIO()
+    data = stored(io, options=ParquetOptions(row_group_bytes=1))
+    assert len(data.split_offsets or ()) == 6
+    assert left(io, data, by_position(io, {data.file_path: [1, 4]})) == [0, 2, 3, 5]
 
 
-@pytest.mark.parametrize("position", [6, -1])
+@pytest.mark.parametrize("position", [6, 2**62])
 def test_positions_outside_the_file_are_an_error(position: int) -> None:
-    with pytest.raises(FormatError, match="expected positions below 6"):
-        kept(pa.table({"file_path": ["a"], "pos": [position]}))
+    io = MemoryFileIO()
+    data = stored(io)
+    with pytest.raises(FormatError, match=f"positions below 6, found {position} for {data.file_path}"):
+        left(io, data, by_position(io, {data.file_path: [0, position]}))
+
+
+def test_deletion_vector_deletes_its_positions() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    assert left(io, data, vector(io, data, [0, 2, 5])) == [1, 3, 4]
 
 
 @pytest.mark.parametrize(
-    ("keys", "left"),
+    ("changes", "message"),
     [
-        ({"key-1": pa.array([2, None], pa.int64())}, [0, 3, 4, 5]),
-        ({"key-2": [math.nan]}, [0, 2, 3, 4, 5]),
-        ({"key-2": [0.0]}, [0, 1, 2, 4, 5]),
-        ({"key-2": [-0.0]}, [0, 1, 2, 3, 5]),
-        ({"key-2": pa.array([None], pa.float64())}, [0, 1, 3, 4, 5]),
-        ({"key-1": [1, 6], "key-2": [1.0, 1.0]}, [1, 2, 3, 4, 5]),
+        ({"referenced_data_file": "memory:/other"}, "found memory:/other as the data file"),
+        ({"content_offset": None}, "expected an offset and a size"),
+        ({"content_offset": 10**6}, "memory:/data/d.puffin"),
+        ({"content_offset": 5}, "memory:/data/d.puffin"),
+        ({"content_size_in_bytes": 3}, "memory:/data/d.puffin"),
+        ({"record_count": 1}, "expected 1 positions, found 3"),
     ],
+    ids=str,
 )
-def test_rows_equal_to_a_key_are_deleted(keys: dict[str, object], left: list[int]) -> None:
-    assert kept(pa.table(keys), *(int(name[-1]) for name in keys)) == left
+def test_deletion_vector_that_its_entry_does_not_describe_is_an_error(changes: dict[str, Any], message: str) -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    with pytest.raises(FormatError, match=message):
+        left(io, data, msgspec.structs.replace(vector(io, data, [0, 2, 5]), **changes))
+
+
+@pytest.mark.parametrize(
+    ("ids", "keys", "expected"),
+    [
+        ((1,), {"id": [2, 7]}, [0, 1, 3, 4, 5]),
+        ((2,), {"d": [math.nan]}, [0, 2, 3, 4, 5]),
+        ((2,), {"d": [0.0, 6.0]}, [0, 1, 2, 4]),
+        ((2,), {"d": pa.array([None], pa.float64())}, [0, 1, 3, 4, 5]),
+        ((1, 2), {"id": [0, 5], "d": [1.0, 1.0]}, [1, 2, 3, 4, 5]),
+        ((4,), {"s": [{"x": 2}]}, [0, 2, 3, 4, 5]),
+        ((4,), {"s": [{"x": None}]}, [0, 1, 4, 5]),
+        ((5, 4), {"s": [{"x": 1, "y": "a"}, {"x": 4, "y": "a"}]}, [1, 2, 3, 4, 5]),
+        ((6,), {"u": pa.array([uuid.UUID(int=4)], pa.uuid())}, [0, 1, 2, 3, 5]),
+    ],
+    ids=str,
+)
+def test_rows_equal_to_a_key_are_deleted(ids: tuple[int, ...], keys: dict[str, Any], expected: list[int]) -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    assert left(io, data, by_key(io, pa.table(keys), *ids)) == expected
+
+
+def test_deletes_of_all_kinds_add_up() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    deletes = (
+        by_position(io, {data.file_path: [0]}),
+        by_key(io, pa.table({"id": [1]}), 1, name="e1"),
+        by_key(io, pa.table({"id": [5]}), 1, name="e2"),
+        by_key(io, pa.table({"d": [0.0]}), 2, name="e3"),
+    )
+    assert left(io, data, *deletes) == [2, 4]
+
+
+def test_column_that_the_data_file_lacks_is_compared_as_its_default() -> None:
+    io = MemoryFileIO()
+    wider = NestedField(9, "later", False, LONG, initial_default=7)
+    data = stored(io)
+    spec = msgspec.structs.replace(SPEC, schema=Schema(fields=(*SCHEMA.fields, wider)))
+    for value, expected in ((7, []), (8, [0, 1, 2, 3, 4, 5])):
+        delete = write_equality_deletes(io, spec, f"memory:/{value}", pa.table({"later": [value]}), [9])
+        planned = msgspec.structs.replace(plan(data), files=(PlannedFile(data, 1, (delete,)),))
+        scan = msgspec.structs.replace(planned, key_columns=(KeyColumn(9, ("later",), wider),))
+        assert read_plan(io, scan).column("id").to_pylist() == expected
 
 
 def test_equality_deletes_without_known_columns_are_an_error() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = by_key(io, pa.table({"id": [1]}), 1)
     with pytest.raises(FormatError, match="expected columns with ids"):
-        kept(pa.table({"key-9": [1]}), 9)
+        read_plan(io, msgspec.structs.replace(plan(data, delete), key_columns=()))
     with pytest.raises(FormatError, match="expected equality ids"):
-        rows_to_keep(
-            1,
-            "a",
-            [delete(FileContent.EQUALITY_DELETES)],
-            keys=lambda _: DATA,
-            key_columns=KEYS,
-            read=lambda _, __: DATA,
-        )
+        left(io, data, msgspec.structs.replace(delete, equality_ids=None))
+
+
+def test_delete_file_of_another_format_is_not_supported() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = by_position(io, {data.file_path: [0]})
+    with pytest.raises(UnsupportedError, match="found AVRO"):
+        left(io, data, msgspec.structs.replace(delete, file_format="AVRO"))
+
+
+def test_delete_files_are_read_once_for_many_data_files() -> None:
+    io = CountingFileIO()
+    data = [stored(io, f"w{n}") for n in range(4)]
+    deletes = by_position(io, {d.file_path: [n] for n, d in enumerate(data)}), by_key(io, pa.table({"id": [5]}), 1)
+    scan = plan(data[0], *deletes)
+    scan = msgspec.structs.replace(scan, files=tuple(PlannedFile(d, 1, deletes) for d in data))
+    found = read_plan(io, scan).column("id").to_pylist()
+    assert found == [i for n in range(4) for i in range(5) if i != n]
+    assert sorted(io.opened) == sorted([*(d.file_path for d in data), *(d.file_path for d in deletes)])
+
+
+def test_what_is_remembered_has_a_limit() -> None:
+    io = CountingFileIO()
+    data = stored(io)
+    deletes = [by_position(io, {data.file_path: [n]}, f"p{n}") for n in range(3)]
+    small = DeleteFiles(io, cache_bytes=1)
+    for _ in range(2):
+        for n, delete in enumerate(deletes):
+            assert small.positions(delete, data.file_path).to_pylist() == [n]
+    assert len(small._kept) == 1
+    assert len(io.opened) == 6
+
+
+def test_deleted_rows_come_with_a_mark_if_it_is_asked_for() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    scan = plan(data, by_position(io, {data.file_path: [1]}))
+    scan = msgspec.structs.replace(scan, schema=Schema(fields=(SCHEMA.ids[1], DELETED)))
+    rows = [r for batch in read_file(io, scan.files[0], scan) for r in batch.to_pylist()]
+    assert [(r["id"], r["_deleted"]) for r in rows] == [(n, n == 1) for n in range(6)]
+
+
+def test_null_position_is_an_error() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    keys = write_equality_deletes(
+        io,
+        msgspec.structs.replace(
+            SPEC,
+            schema=Schema(
+                fields=(
+                    NestedField(2147483546, "file_path", False, STRING),
+                    NestedField(2147483545, "pos", False, LONG),
+                )
+            ),
+        ),
+        "memory:/null.parquet",
+        pa.table({"file_path": [data.file_path], "pos": pa.array([None], pa.int64())}),
+        [2147483546, 2147483545],
+    )
+    with pytest.raises(FormatError, match=r"found null in memory:/null\.parquet"):
+        left(io, data, msgspec.structs.replace(keys, content=FileContent.POSITION_DELETES, equality_ids=None))
+
+
+def test_position_delete_file_says_what_it_is() -> None:
+    io = MemoryFileIO()
+    one = by_position(io, {"memory:/a": [3, 1]}, "one")
+    assert (one.content, one.record_count, one.sort_order_id) == (FileContent.POSITION_DELETES, 2, None)
+    assert one.referenced_data_file == "memory:/a"
+    two = by_position(io, {"memory:/" + "long" * 20: [0], "memory:/a": [2**40]}, "two")
+    assert two.referenced_data_file is None
+    assert two.lower_bounds == {2147483546: b"memory:/a", 2147483545: bytes(8)}
+    assert two.upper_bounds == {2147483546: b"memory:/" + b"long" * 20, 2147483545: (2**40).to_bytes(8, "little")}
+
+
+def test_equality_delete_file_says_what_it_is() -> None:
+    delete = by_key(MemoryFileIO(), pa.table({"s": [{"y": "x" * 20}]}), 5)
+    assert (delete.content, delete.equality_ids, delete.record_count) == (FileContent.EQUALITY_DELETES, (5,), 1)
+    assert delete.lower_bounds == {5: b"x" * 16}
+
+
+@pytest.mark.parametrize("ids", [[], [3], [8], [99]])
+def test_columns_that_cannot_be_compared_are_refused(ids: list[int]) -> None:
+    with pytest.raises(InvalidInputError, match="found"):
+        by_key(MemoryFileIO(), pa.table({"id": [1]}), *ids)
+
+
+def test_deletes_of_nothing_are_refused() -> None:
+    io = MemoryFileIO()
+    with pytest.raises(InvalidInputError, match="found none"):
+        by_position(io, {"memory:/a": []})
+    with pytest.raises(InvalidInputError, match="found -1"):
+        by_position(io, {"memory:/a": [-1]})
+    with pytest.raises(InvalidInputError, match="found none"):
+        by_key(io, pa.table({"id": pa.array([], pa.int64())}), 1)
+    assert io.list("memory:/data") == []

@@ -25,10 +25,16 @@ from bergline.format.types import (
     INT,
     LONG,
     STRING,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    UNKNOWN,
     UUID,
+    VARIANT,
     DecimalType,
+    FixedType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -52,6 +58,10 @@ def optional(field_id: int, name: str, type_: IcebergType) -> NestedField:
 
 def required(field_id: int, name: str, type_: IcebergType) -> NestedField:
     return NestedField(field_id, name, True, type_)
+
+
+def defaulted(field_id: int, name: str, type_: IcebergType, default: Any) -> NestedField:
+    return NestedField(field_id, name, True, type_, initial_default=default)
 
 
 def with_id(name: str, type_: pa.DataType, field_id: int) -> pa.Field:
@@ -104,6 +114,8 @@ def test_every_type_comes_back_as_it_was_written(every_type: Schema, every_row: 
     assert repr(table.to_pylist()) == repr(every_row.to_pylist())  # as text, where NaN is NaN
 
 
+A_UUID = uuid.UUID(int=2**127 + 1)
+DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
 STRUCT = StructType((optional(2, "a", INT), optional(3, "b", STRING)))
 MAP = MapType(2, STRING, 3, INT, False)
 MANY = [[1, None], [], None, [2]]
@@ -121,7 +133,46 @@ MANY = [[1, None], [], None, [2]]
             [Decimal("-1.50"), None],
             [Decimal("-1.50"), None],
         ),
+        (optional(1, "c", DATE), optional(1, "c", TIMESTAMP), [dt.date(2020, 1, 1), None], [DAY, None]),
+        (optional(1, "c", DATE), optional(1, "c", TIMESTAMP_NS), [dt.date(2020, 1, 1), None], [DAY, None]),
+        (
+            optional(1, "c", ListType(2, DATE, False)),
+            optional(1, "c", ListType(2, TIMESTAMP, False)),
+            [[dt.date(2020, 1, 1)]],
+            [[DAY]],
+        ),
         (optional(1, "c", INT), optional(2, "c", INT), [1, 2], [None, None]),
+        (optional(1, "c", INT), defaulted(2, "d", LONG, 7), [1, 2], [7, 7]),
+        (optional(1, "c", INT), defaulted(2, "d", DATE, "2020-01-01"), [1], [dt.date(2020, 1, 1)]),
+        (optional(1, "c", INT), defaulted(2, "d", UUID, str(A_UUID)), [1], [A_UUID]),
+        (optional(1, "c", INT), defaulted(2, "d", DecimalType(5, 2), "1.50"), [1], [Decimal("1.50")]),
+        (
+            optional(1, "c", INT),
+            defaulted(2, "d", ListType(3, DATE, False), ["2020-01-01"]),
+            [1],
+            [[dt.date(2020, 1, 1)]],
+        ),
+        (
+            optional(1, "c", INT),
+            defaulted(2, "d", MapType(3, STRING, 4, INT, False), {"keys": ["a"], "values": [1]}),
+            [1],
+            [[("a", 1)]],
+        ),
+        (
+            optional(1, "c", INT),
+            defaulted(2, "s", StructType((defaulted(3, "a", INT, 5), optional(4, "b", INT))), {}),
+            [1],
+            [{"a": 5, "b": None}],
+        ),
+        (
+            optional(1, "s", STRUCT),
+            optional(1, "s", StructType((optional(2, "a", INT), defaulted(9, "n", STRING, "x")))),
+            [{"a": 1, "b": "y"}, None],
+            [{"a": 1, "n": "x"}, None],
+        ),
+        (optional(1, "c", INT), optional(2, "u", UNKNOWN), [1, 2], [None, None]),
+        (optional(1, "c", INT), optional(2, "g", GeometryType("OGC:CRS84")), [1], [None]),
+        (optional(1, "c", INT), optional(2, "v", VARIANT), [1], [None]),
         (optional(1, "c", INT), optional(5, "s", STRUCT), [1, 2], [None, None]),
         (
             optional(1, "s", STRUCT),
@@ -343,6 +394,19 @@ def test_filter_of_values_that_text_cannot_say(
         (pa.timestamp("ms"), [MOMENT], TIMESTAMP, [MOMENT]),
         (pa.timestamp("ns", "UTC"), [MOMENT], TIMESTAMPTZ, [MOMENT.replace(tzinfo=dt.UTC)]),
         (pa.int16(), [5, None], INT, [5, None]),
+        (pa.uint32(), [2**32 - 1], LONG, [2**32 - 1]),
+        (pa.timestamp("us", "Europe/Berlin"), [MOMENT], TIMESTAMP, [MOMENT]),
+        (pa.time32("ms"), [dt.time(1, 2, 3)], TIME, [dt.time(1, 2, 3)]),
+        (pa.decimal128(9, 2), [Decimal("1.50")], DecimalType(12, 2), [Decimal("1.50")]),
+        (pa.binary(), [b"a"], STRING, ["a"]),
+        (pa.binary(), [b"wkb"], GeometryType("OGC:CRS84"), [b"wkb"]),
+        (pa.null(), [None, None], STRING, [None, None]),
+        (
+            pa.struct([pa.field("metadata", pa.binary(), nullable=False), ("value", pa.binary())]),
+            [{"metadata": b"m", "value": b"v"}, None],
+            VARIANT,
+            [{"metadata": b"m", "value": b"v"}, None],
+        ),
     ],
     ids=str,
 )
@@ -373,7 +437,19 @@ def test_many_row_groups_are_one_column() -> None:
         (pa.list_(with_id("element", pa.int32(), 2)), [1], MAP),
         (pa.list_view(with_id("element", pa.int32(), 2)), [1], ListType(2, INT, False)),
         (pa.struct([with_id("a", pa.int32(), 2)]), {"a": 1}, StructType((required(3, "b", INT),))),
-        (pa.int64(), 2**40, INT),
+        (pa.int64(), 1, INT),
+        (pa.float64(), 1.5, FLOAT),
+        (pa.decimal128(5, 1), Decimal("1.5"), DecimalType(5, 2)),
+        (pa.decimal128(9, 2), Decimal("1000.00"), DecimalType(5, 2)),
+        (pa.binary(), b"\xff", STRING),
+        (pa.binary(3), b"abc", BINARY),
+        (pa.binary(3), b"abc", FixedType(4)),
+        (pa.binary(3), b"abc", UUID),
+        (pa.date32(), 1, TIMESTAMPTZ),
+        (pa.date32(), 10**6, TIMESTAMP_NS),
+        (pa.int32(), 1, DATE),
+        (pa.string(), "x", BINARY),
+        (pa.struct([("metadata", pa.binary())]), {"metadata": b"m"}, VARIANT),
         (pa.string(), "x", INT),
         (pa.timestamp("ns"), 1001, TIMESTAMP),
     ],
@@ -392,8 +468,31 @@ def test_missing_required_column_is_a_format_error() -> None:
 
 
 def test_file_without_field_ids_is_not_supported() -> None:
-    with pytest.raises(UnsupportedError, match="expected field ids"):
+    with pytest.raises(UnsupportedError, match=f"expected field ids or a name mapping, found neither in {LOCATION}"):
         read(foreign(pa.table({"c": [1]})), None, Schema(fields=(optional(1, "c", LONG),)))
+
+
+def test_shredded_variants_are_not_supported_and_named() -> None:
+    arrow = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
+    table = pa.table([pa.array([{"metadata": b""}], arrow)], schema=pa.schema([with_id("v", arrow, 1)]))
+    schema = Schema(fields=(optional(1, "v", VARIANT), optional(2, "c", INT)))
+    with pytest.raises(UnsupportedError, match=f"in column `v` in {LOCATION}"):
+        read(foreign(table), None, schema)
+    assert read(foreign(table), None, schema, columns=["c"]).to_pydict() == {"c": [None]}
+
+
+def test_field_id_that_stands_twice_is_a_format_error() -> None:
+    fields = [with_id("a", pa.int32(), 1), with_id("b", pa.int32(), 1)]
+    table = pa.table([pa.array([1], pa.int32())] * 2, schema=pa.schema(fields))
+    with pytest.raises(FormatError, match=f"found 1 twice in {LOCATION}"):
+        read(foreign(table), None, Schema(fields=(optional(1, "c", INT),)))
+
+
+def test_text_that_is_no_text_is_a_format_error() -> None:
+    text = pa.array([b"\xff\xfe"]).view(pa.string())
+    table = pa.table([text], schema=pa.schema([with_id("c", pa.string(), 1)]))
+    with pytest.raises(FormatError, match=LOCATION):
+        read(foreign(table), None, Schema(fields=(optional(1, "c", STRING),)))
 
 
 def test_file_of_another_format_is_not_supported() -> None:
