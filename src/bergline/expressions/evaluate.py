@@ -21,13 +21,14 @@ def evaluate(predicate: Predicate, value_of: Callable[[str], Any]) -> bool | Non
     """True, false or unknown (None) for the row whose plain values `value_of` gives by column name."""
 
     def test(leaf: ColumnTest, negated: bool) -> bool | None:
-        found = _test(leaf, value_of(leaf.column))
+        found = test_value(leaf, value_of(leaf.column))
         return found if found is None else found is not negated
 
     return fold(predicate, constant=lambda value: value, test=test, both=_both, either=_either)
 
 
-def _test(test: ColumnTest, value: Any) -> bool | None:
+def test_value(test: ColumnTest, value: Any) -> bool | None:
+    """The answer of one test for one plain value."""
     if isinstance(test, IsNull):
         return value is None
     if value is None:

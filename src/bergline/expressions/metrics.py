@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from bergline.expressions.bounds import ColumnFacts, may_hold, must_hold
-from bergline.expressions.predicate import Predicate, fold
+from bergline.expressions.predicate import ColumnTest, IsNull, Predicate, fold
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, IcebergType, NestedField
+from bergline.format.types import DOUBLE, FLOAT, IcebergType
 from bergline.format.values import decode_value
 
 
@@ -18,7 +18,7 @@ def may_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     return fold(
         predicate,
         constant=lambda value: value is True,
-        test=lambda test, negated: may_hold(test, negated, _facts(file, schema.names[test.column])),
+        test=lambda test, negated: may_hold(test, negated, _facts(file, test, schema)),
         both=lambda left, right: left and right,
         either=lambda left, right: left or right,
     )
@@ -31,21 +31,24 @@ def must_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     return fold(
         predicate,
         constant=lambda value: value is True,
-        test=lambda test, negated: must_hold(test, negated, _facts(file, schema.names[test.column])),
+        test=lambda test, negated: must_hold(test, negated, _facts(file, test, schema)),
         both=lambda left, right: left and right,
         either=lambda left, right: left or right,
     )
 
 
-def _facts(file: DataFile, field: NestedField) -> ColumnFacts:
+def _facts(file: DataFile, test: ColumnTest, schema: Schema) -> ColumnFacts:
+    field = schema.names[test.column]
     nulls = (file.null_value_counts or {}).get(field.id)
     values = (file.value_counts or {}).get(field.id)
     nans = (file.nan_value_counts or {}).get(field.id) if field.type in (FLOAT, DOUBLE) else 0
     only_null = nulls is not None and nulls == values
     only_nan = nans is not None and values is not None and 0 < nans == values - (nulls or 0)
-    lower, upper = reliable(
-        _bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type)
-    )
+    lower = upper = None
+    if not isinstance(test, IsNull):  # which may be asked of types without an order
+        lower, upper = reliable(
+            _bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type)
+        )
     return ColumnFacts(
         lower,
         upper,

@@ -1,31 +1,38 @@
 """Partition specs: which transforms of which columns split a table's files."""
 
-import datetime as dt
-import re
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import quote_plus
+from typing import Any, Final
 
 import msgspec
 
 from bergline.errors import InvalidInputError
 from bergline.format.integers import Int
-from bergline.format.iso import civil_date
+from bergline.format.partition_text import escape, render_partition_value
 from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, parse_transform
-from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField, StructType
+from bergline.format.terms import parse_term
+from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, UnknownTransform, Void
+from bergline.format.types import DATE, INT, STRING, UNKNOWN, IcebergType, NestedField, StructType
 
-FIRST_PARTITION_FIELD_ID = 1000
-_TERM = re.compile(r"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?([^(),]+?)\s*(?:,\s*(\d+)\s*)?\)|([^(),]+?))\s*")
+FIRST_PARTITION_FIELD_ID: Final = 1000
+UNNUMBERED: Final = 0
+"""The id of a partition field that has none yet; real ids start at 1000."""
+NO_SOURCE: Final = -1
+"""The source id of a field whose transform takes several columns."""
 
 
 class PartitionField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """One transform of one column."""
+    """One transform of one column; or of several, then it has no source id and nothing is known about its values."""
 
-    source_id: Int
-    field_id: Int
-    name: str
-    transform: Transform
+    source_id: Int = NO_SOURCE
+    field_id: Int = UNNUMBERED
+    name: str = msgspec.field(default_factory=str)
+    transform: Transform = msgspec.field(default_factory=lambda: UnknownTransform(""))
+    source_ids: tuple[Int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name or self.transform == UnknownTransform(""):
+            raise InvalidInputError(f"expected a name and a transform for partition field {self.field_id}, found none")
+        check_sources(self, f"partition field `{self.name}`")
 
 
 class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
@@ -36,8 +43,8 @@ class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
 
     @property
     def is_unpartitioned(self) -> bool:
-        """Whether files carry no partition values."""
-        return not self.fields
+        """Whether all files are in one partition: no fields, or only fields that were removed in v1."""
+        return all(isinstance(f.transform, Void) for f in self.fields)
 
     @property
     def highest_field_id(self) -> int:
@@ -45,7 +52,7 @@ class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
         return max((f.field_id for f in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
 
     def partition_type(self, schema: Schema) -> StructType:
-        """The struct of this spec's partition values; a dropped source column leaves its values unreadable as text."""
+        """The struct of this spec's partition values; of a dropped source column some types are `unknown`."""
         return StructType(tuple(NestedField(f.field_id, f.name, False, result_type(f, schema)) for f in self.fields))
 
     def partition_path(self, schema: Schema, values: Sequence[Any]) -> str:
@@ -53,7 +60,7 @@ class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
         parts = []
         for field, value in zip(self.fields, values, strict=True):
             text = render_partition_value(field.transform, result_type(field, schema), value)
-            parts.append(f"{quote_plus(field.name)}={quote_plus(text)}")
+            parts.append(f"{escape(field.name)}={escape(text)}")
         return "/".join(parts)
 
 
@@ -61,80 +68,52 @@ UNPARTITIONED = PartitionSpec(spec_id=0, fields=())
 
 
 def result_type(field: PartitionField, schema: Schema) -> IcebergType:
-    """The type of one partition field's values."""
+    """The type of one partition field's values; `unknown` where it was that of a column that is gone."""
     source = schema.ids.get(field.source_id)
-    if source is None:
-        raise InvalidInputError(
-            f"expected a column with id {field.source_id} for partition field `{field.name}`, found none"
-        )
-    return field.transform.result_type(source.type)
+    if source is not None:
+        return field.transform.result_type(source.type)
+    match field.transform:
+        case Identity() | Truncate() | Void():
+            return UNKNOWN
+        case TimeTransform(unit):
+            return DATE if unit == "day" else INT
+    return INT if isinstance(field.transform, Bucket) else STRING
+
+
+def check_sources(field: Any, what: str) -> None:
+    """Refuse a field without columns; one column in a list is the same as one alone."""
+    if field.source_id == NO_SOURCE and len(field.source_ids) == 1:
+        msgspec.structs.force_setattr(field, "source_id", field.source_ids[0])
+    if field.source_id == NO_SOURCE and not field.source_ids:
+        raise InvalidInputError(f"expected a source-id or source-ids for {what}, found neither")
+    if field.source_id != NO_SOURCE and field.source_ids:
+        msgspec.structs.force_setattr(field, "source_ids", ())
 
 
 def parse_partition_by(terms: Sequence[str], schema: Schema) -> PartitionSpec:
     """A new table's spec from `["day(ts)", "bucket(16, id)", "region"]`."""
     fields: list[PartitionField] = []
     for number, term in enumerate(terms):
-        transform, column = _parse_term(term)
+        transform, column = parse_term(term)
         source = schema.find(column)
-        name = _default_name(schema.names_by_id[source.id], transform)
+        name = creation_name(schema.names_by_id[source.id], transform)
         if any(f.name == name for f in fields):
             raise InvalidInputError(f"expected each partition field once, found `{term}` twice")
         if name in schema.names and not isinstance(transform, Identity):
             raise InvalidInputError(f"expected a free name for partition field `{term}`, found a column `{name}`")
+        if isinstance(transform, TimeTransform) and any(
+            f.source_id == source.id and isinstance(f.transform, TimeTransform) for f in fields
+        ):
+            raise InvalidInputError(f"expected one unit of time for each column, found `{term}` as a second one")
         transform.result_type(source.type)
+        if source.id not in schema.paths:
+            raise InvalidInputError(f"expected a column outside lists and maps, found `{term}`")
         fields.append(PartitionField(source.id, FIRST_PARTITION_FIELD_ID + number, name, transform))
     return PartitionSpec(spec_id=0, fields=tuple(fields))
 
 
-def render_partition_value(transform: Transform, type_: IcebergType, value: Any) -> str:
-    """A partition value as people read it."""
-    if value is None:
-        return "null"
-    match transform:
-        case TimeTransform("year"):
-            return str(1970 + value)
-        case TimeTransform("month"):
-            return f"{1970 + value // 12:04d}-{value % 12 + 1:02d}"
-        case TimeTransform("hour"):
-            return f"{_render_date(value // 24)}-{value % 24:02d}"
-    if type_ == DATE:
-        return _render_date(value)
-    if type_ in (TIMESTAMP, TIMESTAMPTZ):
-        days, micros = divmod(value, 86_400_000_000)
-        time = (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros)).time().isoformat()
-        return f"{_render_date(days)}T{time}{'+00:00' if type_ == TIMESTAMPTZ else ''}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _render_date(days: int) -> str:
-    year, month, day = civil_date(days)
-    return f"{year:04d}-{month:02d}-{day:02d}"
-
-
-def _parse_term(term: str) -> tuple[Transform, str]:
-    match = _TERM.fullmatch(term)
-    if match is None:
-        raise InvalidInputError(
-            f"expected a partition term like `day(ts)`, `bucket(16, id)` or `region`, found `{term}`"
-        )
-    function, before, column, after, bare = match.groups()
-    if bare:
-        return parse_transform("identity"), bare.strip("`")
-    name = function.lower()
-    if name in {"years", "months", "days", "hours"}:
-        name = name[:-1]
-    number = before or after
-    transform = parse_transform(f"{name}[{number}]" if number else name)
-    if not isinstance(transform, Identity | TimeTransform | Bucket | Truncate):
-        raise InvalidInputError(
-            f"expected year, month, day, hour, bucket(n, …), truncate(n, …) or a column, found `{term}`"
-        )
-    return transform, column.strip("`")
-
-
-def _default_name(column: str, transform: Transform) -> str:
+def creation_name(column: str, transform: Transform) -> str:
+    """The name of a partition field that a new table gets, as Java gives it."""
     match transform:
         case Identity():
             return column

@@ -67,6 +67,8 @@ def decode_value(type_: IcebergType, data: bytes) -> Any:
     """The value of its binary form, also where the type was narrower when it was written."""
     try:
         match type_:
+            case PrimitiveType("unknown"):
+                return None
             case PrimitiveType("boolean") if len(data) == 1:
                 return data != b"\x00"
             case PrimitiveType("string"):

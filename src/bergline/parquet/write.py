@@ -91,7 +91,7 @@ class DataFileWriter:
         return OpenFile(self._io, self._spec, partition, location)
 
     def _split(self, table: pa.Table) -> list[tuple[tuple[Any, ...], pa.Table]]:
-        if self._spec.spec.is_unpartitioned:
+        if not self._spec.spec.fields:
             return [((), table)]
         columns = [
             _partition_column(table, path, self._transform(position))

@@ -2,8 +2,11 @@
 
 import pytest
 
-from bergline.errors import FormatError
-from bergline.format.sorting import UNSORTED, SortOrder
+from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.format.schema import Schema
+from bergline.format.sorting import UNSORTED, SortField, SortOrder, parse_sort_by
+from bergline.format.transforms import IDENTITY, Bucket
+from bergline.format.types import LONG, STRING, GeometryType, ListType, NestedField
 from bergline.format.wire import decode_json, encode_json
 
 
@@ -21,5 +24,60 @@ def test_unknown_direction_names_the_place() -> None:
     data = (
         b'{"order-id":1,"fields":[{"source-id":2,"transform":"identity","direction":"up","null-order":"nulls-last"}]}'
     )
-    with pytest.raises(FormatError, match=r"at \$\.fields\[0\]\.direction in x"):
+    with pytest.raises(FormatError, match=r"expected asc or desc in a sort field, found `up` at \$\.fields\[0\] in x"):
         decode_json(data, SortOrder, "x")
+
+
+SCHEMA = Schema(
+    (
+        NestedField(1, "id", True, LONG),
+        NestedField(2, "region", False, STRING),
+        NestedField(3, "desc", False, STRING),
+        NestedField(4, "tags", False, ListType(5, STRING, False)),
+        NestedField(6, "shape", False, GeometryType("OGC:CRS84")),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("term", "field"),
+    [
+        ("region", SortField(2, IDENTITY, "asc", "nulls-first")),
+        ("region DESC", SortField(2, IDENTITY, "desc", "nulls-last")),
+        ("region desc  nulls  first", SortField(2, IDENTITY, "desc", "nulls-first")),
+        ("region nulls last", SortField(2, IDENTITY, "asc", "nulls-last")),
+        ("bucket(16, id) desc", SortField(1, Bucket(16), "desc", "nulls-last")),
+        ("desc", SortField(3, IDENTITY, "asc", "nulls-first")),
+        ("desc desc", SortField(3, IDENTITY, "desc", "nulls-last")),
+    ],
+)
+def test_term_says_direction_and_nulls(term: str, field: SortField) -> None:
+    assert parse_sort_by([term], SCHEMA) == SortOrder(1, (field,))
+
+
+def test_no_terms_are_the_unsorted_order() -> None:
+    assert parse_sort_by([], SCHEMA) == UNSORTED
+
+
+@pytest.mark.parametrize("term", ["tags", "shape", "day(region)", "region up", "", "nulls last", "bucket(0, id)"])
+def test_term_that_cannot_be_is_refused(term: str) -> None:
+    with pytest.raises((InvalidInputError, NotFoundError)):
+        parse_sort_by([term], SCHEMA)
+
+
+def test_case_of_directions_does_not_count() -> None:
+    data = b'{"source-id":2,"transform":"identity","direction":"DESC","null-order":"Nulls-First"}'
+    assert decode_json(data, SortField, "x") == SortField(2, IDENTITY, "desc", "nulls-first")
+
+
+def test_transform_of_several_columns_survives_its_json() -> None:
+    data = b'{"transform":"zorder","direction":"asc","null-order":"nulls-first","source-ids":[1,2]}'
+    assert encode_json(decode_json(data, SortField, "x")) == data
+
+
+@pytest.mark.parametrize("missing", ["source-id", "transform", "direction", "null-order"])
+def test_field_that_lacks_something_is_a_format_error(missing: str) -> None:
+    field = {"source-id": 2, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+    del field[missing]
+    with pytest.raises(FormatError, match=r"expected .* in x"):
+        decode_json(encode_json(field), SortField, "x")

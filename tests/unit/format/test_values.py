@@ -102,7 +102,6 @@ def test_bound_written_before_widening_is_still_read(type_: IcebergType, narrow:
         (BOOLEAN, b""),
         (DecimalType(9, 2), b""),
         (DecimalType(9, 2), b"\x01" * 1000),
-        (UNKNOWN, b"\x00"),
         (GeometryType("OGC:CRS84"), b"\x00" * 8),
         (STRING, b"\xff\xfe"),
         (UUID, b"\x00" * 15),
@@ -161,6 +160,12 @@ def test_bound_of_shapes_is_a_point(type_: IcebergType, point: tuple[float | Non
 @pytest.mark.parametrize("point", [(1.0, 2.0, None), (1.0, 2.0, None, None)])
 def test_coordinates_that_are_missing_at_the_end_are_left_out(point: tuple[float | None, ...]) -> None:
     assert len(encode_value(GeometryType("OGC:CRS84"), point)) == 16
+
+
+def test_unknown_has_no_values() -> None:
+    assert decode_value(UNKNOWN, b"\x00") is None
+    with pytest.raises(FormatError, match="found `unknown`"):
+        encode_value(UNKNOWN, 1)
 
 
 def test_bounds_of_variants_stay_bytes() -> None:

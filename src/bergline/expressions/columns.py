@@ -1,0 +1,197 @@
+"""Predicates over many files at once: the same answers as for one file, on columns."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_
+from typing import Any, assert_never
+
+import msgspec
+import polars as pl
+
+from bergline.expressions.bounds import ColumnFacts, may_hold
+from bergline.expressions.evaluate import test_value
+from bergline.expressions.predicate import (
+    COMPARE,
+    ColumnTest,
+    Comparison,
+    ComparisonOperator,
+    IsIn,
+    IsNan,
+    IsNull,
+    Predicate,
+    StartsWith,
+    fold,
+)
+from bergline.format.schema import Schema
+from bergline.format.types import DOUBLE, FLOAT
+
+
+class ColumnMetrics(msgspec.Struct, frozen=True):
+    """One column's metrics in many files, null where unknown; bounds as `decode_bounds` gives them."""
+
+    lower: pl.Series
+    upper: pl.Series
+    null_count: pl.Series
+    value_count: pl.Series
+    nan_count: pl.Series
+
+
+def may_match_columns(
+    predicate: Predicate, metrics: Callable[[int], ColumnMetrics], record_count: pl.Series, schema: Schema
+) -> pl.Series:
+    """For each file what `may_match` says of it; `metrics` gives a column's metrics by field id, asked once each."""
+    known: dict[int, _Facts] = {}
+
+    def test(leaf: ColumnTest, negated: bool) -> pl.Series:
+        field = schema.names[leaf.column]
+        if field.id not in known:
+            known[field.id] = _facts(metrics(field.id), is_float=field.type in (FLOAT, DOUBLE))
+        return _may_hold(leaf, negated, known[field.id])
+
+    rows = len(record_count)
+    found: pl.Series = fold(
+        predicate, constant=lambda value: _repeat(value is True, rows), test=test, both=and_, either=or_
+    )
+    return (found & (record_count != 0)) | (record_count < 0)
+
+
+def matches_columns(predicate: Predicate, values: Callable[[int], pl.Series], rows: int, schema: Schema) -> pl.Series:
+    """For each row whether a bound predicate is true, given its columns by field id: partition values, for instance.
+
+    Columns hold plain values, in the types of `decode_bounds` or narrower ones.
+    """
+    found: pl.Series = fold(
+        predicate,
+        constant=lambda value: _repeat(value, rows),
+        test=lambda leaf, negated: _holds(leaf, negated, values(schema.names[leaf.column].id)),
+        both=and_,
+        either=or_,
+    )
+    return found.fill_null(False)
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """`ColumnFacts` as columns."""
+
+    lower: pl.Series
+    upper: pl.Series
+    may_be_null: pl.Series
+    may_be_nan: pl.Series
+    may_be_value: pl.Series
+
+
+def _facts(metrics: ColumnMetrics, *, is_float: bool) -> _Facts:
+    nulls, values, nans = metrics.null_count, metrics.value_count, metrics.nan_count
+    rows = len(nulls)
+    only_null = (nulls == values).fill_null(False)
+    lower, upper = metrics.lower, metrics.upper
+    if is_float:
+        only_nan = ((nans > 0) & (nans == values - nulls.fill_null(0))).fill_null(False)
+        may_be_nan = (nans != 0).fill_null(True) & ~only_null
+        # where one bound is NaN the other says nothing either
+        is_nan = (lower.is_nan().fill_null(False)) | (upper.is_nan().fill_null(False))
+        lower, upper = lower.set(is_nan, None), upper.set(is_nan, None)
+    else:
+        only_nan = may_be_nan = _repeat(False, rows)
+    return _Facts(lower, upper, (nulls != 0).fill_null(True), may_be_nan, ~only_null & ~only_nan)
+
+
+def _may_hold(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
+    match test:
+        case IsNull():
+            return (facts.may_be_nan | facts.may_be_value) if negated else facts.may_be_null
+        case IsNan():
+            return facts.may_be_value if negated else facts.may_be_nan
+    if facts.lower.dtype == pl.Object:
+        return _one_by_one(test, negated, facts)
+    match test:
+        case Comparison(_, op, literal):
+            found = facts.may_be_value & _may_compare(op, literal, facts)
+            return found | facts.may_be_nan if op in {">", ">=", "!="} else found
+        case IsIn(_, literals):
+            if negated:
+                return facts.may_be_nan | (facts.may_be_value & ~_only_in(literals, facts))
+            return facts.may_be_value & _any((_may_equal(v, facts) for v in literals), len(facts.may_be_value))
+        case StartsWith(_, prefix):
+            return facts.may_be_value & ~(_only_starts if negated else _never_starts)(prefix, facts)
+        case _:
+            assert_never(test)
+
+
+def _may_compare(op: ComparisonOperator, literal: Any, facts: _Facts) -> pl.Series:
+    if op == "=":
+        return _may_equal(literal, facts)
+    if op == "!=":
+        return ~_only_in((literal,), facts)
+    return _compare(facts.lower if op in {"<", "<="} else facts.upper, op, literal).fill_null(True)
+
+
+def _may_equal(literal: Any, facts: _Facts) -> pl.Series:
+    above = _compare(facts.lower, "<=", literal).fill_null(True)
+    return above & _compare(facts.upper, ">=", literal).fill_null(True)
+
+
+def _only_in(literals: tuple[Any, ...], facts: _Facts) -> pl.Series:
+    one = (facts.lower == facts.upper).fill_null(False)
+    return one & _any((_compare(facts.lower, "=", v).fill_null(False) for v in literals), len(one))
+
+
+def _never_starts(prefix: str, facts: _Facts) -> pl.Series:
+    above = _compare(facts.lower.str.slice(0, len(prefix)), ">", prefix).fill_null(False)
+    return above | _compare(facts.upper.str.slice(0, len(prefix)), "<", prefix).fill_null(False)
+
+
+def _only_starts(prefix: str, facts: _Facts) -> pl.Series:
+    return (facts.lower.str.starts_with(prefix) & facts.upper.str.starts_with(prefix)).fill_null(False)
+
+
+def _one_by_one(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
+    """Values that polars cannot compare."""
+    columns = (facts.lower, facts.upper, facts.may_be_null, facts.may_be_nan, facts.may_be_value)
+    rows = zip(*(column.to_list() for column in columns), strict=True)
+    return pl.Series([may_hold(test, negated, ColumnFacts(*row)) for row in rows], dtype=pl.Boolean)
+
+
+def _holds(test: ColumnTest, negated: bool, values: pl.Series) -> pl.Series:
+    found = _test(test, values)
+    return ~found if negated else found
+
+
+def _test(test: ColumnTest, values: pl.Series) -> pl.Series:
+    """True, false or null for unknown."""
+    match test:
+        case IsNull():
+            return values.is_null()
+        case _ if values.dtype == pl.Object or values.dtype.is_decimal():
+            return pl.Series([test_value(test, v) for v in values.to_list()], dtype=pl.Boolean)
+        case Comparison(_, op, literal):
+            return _compare(values, op, literal)
+        case IsIn(_, literals):
+            never = values.is_null() & pl.Series([None], dtype=pl.Boolean)
+            return reduce(or_, (_compare(values, "=", v) for v in literals), never)
+        case StartsWith(_, prefix):
+            return values.str.starts_with(prefix)
+        case IsNan():
+            return values.is_nan()
+        case _:
+            assert_never(test)
+
+
+def _compare(values: pl.Series, op: ComparisonOperator, literal: Any) -> pl.Series:
+    """Null where the value is null; polars orders NaN, zeros, text and bytes as we do."""
+    if values.dtype == pl.Null:
+        return _repeat(None, len(values))
+    if values.dtype in {pl.Float32, pl.Float64}:
+        values = values.cast(pl.Float64)
+    elif values.dtype not in {pl.String, pl.Binary, pl.Boolean}:
+        values = values.to_physical().cast(pl.Int64)
+    compared: Any = COMPARE[op](values, pl.Series([literal], dtype=values.dtype))
+    return compared  # type: ignore[no-any-return]
+
+
+def _any(parts: Any, rows: int) -> pl.Series:
+    return reduce(or_, parts, _repeat(False, rows))
+
+
+def _repeat(value: bool | None, rows: int) -> pl.Series:
+    return pl.repeat(value, rows, dtype=pl.Boolean, eager=True)

@@ -1,0 +1,41 @@
+"""Terms such as `day(ts)`, `bucket(16, id)` or `region`: a transform and the column that it takes."""
+
+from bergline.errors import InvalidInputError
+from bergline.format.transforms import IDENTITY, Bucket, Identity, TimeTransform, Transform, Truncate, parse_transform
+
+_PLURALS = {f"{unit}s": unit for unit in ("year", "month", "day", "hour")}
+_ARGUMENTS = 2
+
+
+def parse_term(text: str) -> tuple[Transform, str]:
+    """The transform and the column's name; a number may stand before or after the column."""
+    function, bracket, rest = text.strip().partition("(")
+    if not bracket:
+        return IDENTITY, _column(function, text)
+    if not rest.endswith(")"):
+        raise _unknown(text)
+    arguments = [a.strip() for a in rest[:-1].split(",")]
+    numbers = [a for a in arguments if a.isascii() and a.isdigit()]
+    columns = [a for a in arguments if a not in numbers]
+    name = function.strip().lower()
+    if len(columns) != 1 or len(arguments) > _ARGUMENTS:
+        raise _unknown(text)
+    transform = parse_transform(f"{_PLURALS.get(name, name)}{''.join(f'[{n}]' for n in numbers)}")
+    if not isinstance(transform, Identity | TimeTransform | Bucket | Truncate):
+        raise _unknown(text)
+    return transform, _column(columns[0], text)
+
+
+def _column(name: str, term: str) -> str:
+    name = name.strip()
+    quoted = len(name) > 1 and name[0] == name[-1] == "`"
+    name = name[1:-1] if quoted else name
+    if not name or any(c in "()," for c in name) or "`" in name:
+        raise _unknown(term)
+    return name
+
+
+def _unknown(term: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"expected a term like `day(ts)`, `bucket(16, id)`, `truncate(4, name)` or `region`, found `{term[:80]}`"
+    )

@@ -1,0 +1,101 @@
+"""Predicates over columns give the same answers as over one file or one row."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from predicates import ALL_TYPES, bound_predicates, plain_values
+
+from bergline.expressions.columns import ColumnMetrics, matches_columns, may_match_columns
+from bergline.expressions.decode import decode_bounds
+from bergline.expressions.evaluate import evaluate
+from bergline.expressions.metrics import may_match
+from bergline.format.manifest import DataFile
+from bergline.format.schema import Schema
+from bergline.format.types import DOUBLE, FLOAT, INT, LONG, STRING, UUID, DecimalType, IcebergType, NestedField
+from bergline.format.values import encode_value
+
+COUNTS = st.none() | st.sampled_from([0, 1, 2, 3])
+
+
+def schema_of(*types: IcebergType) -> Schema:
+    return Schema(fields=tuple(NestedField(n + 1, f"c{n + 1}", False, t) for n, t in enumerate(types)))
+
+
+@st.composite
+def files(draw: st.DrawFn, schema: Schema) -> DataFile:
+    """A file with any metrics, also such as no rows could have."""
+    maps: dict[str, dict[int, Any]] = {
+        name: {} for name in ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+    }
+    for field in schema.fields:
+        for name, found in maps.items():
+            values = plain_values(field.type).map(lambda v, t=field.type: encode_value(t, v))
+            value = draw(st.none() | values if name.endswith("bounds") else COUNTS)
+            if value is not None:
+                found[field.id] = value
+    return DataFile("f", "PARQUET", (), draw(st.sampled_from([3, 3, 3, 0, -1])), 1, **maps)
+
+
+def metrics_of(found: list[DataFile], schema: Schema, field_id: int) -> ColumnMetrics:
+    def column(name: str, dtype: Any) -> pl.Series:
+        return pl.Series([getattr(f, name).get(field_id) for f in found], dtype=dtype)
+
+    type_ = schema.ids[field_id].type
+    return ColumnMetrics(
+        decode_bounds(type_, column("lower_bounds", pl.Binary)),
+        decode_bounds(type_, column("upper_bounds", pl.Binary)),
+        column("null_value_counts", pl.Int64),
+        column("value_counts", pl.Int64),
+        column("nan_value_counts", pl.Int64),
+    )
+
+
+@pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
+@settings(max_examples=30)
+@given(st.data())
+def test_files_of_one_column_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) -> None:
+    check_files(schema_of(type_), data)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_files_of_many_columns_are_judged_as_one_by_one(data: st.DataObject) -> None:
+    check_files(schema_of(LONG, STRING, DOUBLE, UUID, DecimalType(4, 1)), data)
+
+
+def check_files(schema: Schema, data: st.DataObject) -> None:
+    found = data.draw(st.lists(files(schema), max_size=6))
+    predicate = data.draw(bound_predicates(schema))
+    record_count = pl.Series([f.record_count for f in found], dtype=pl.Int64)
+    answer = may_match_columns(predicate, lambda i: metrics_of(found, schema, i), record_count, schema)
+    assert answer.to_list() == [may_match(predicate, f, schema) for f in found]
+
+
+@pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
+@settings(max_examples=30)
+@given(st.data())
+def test_rows_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) -> None:
+    schema = schema_of(type_)
+    rows = data.draw(st.lists(st.none() | plain_values(type_), max_size=6))
+    predicate = data.draw(bound_predicates(schema))
+    encoded = pl.Series([None if v is None else encode_value(type_, v) for v in rows], dtype=pl.Binary)
+    values = decode_bounds(type_, encoded)
+    answer = matches_columns(predicate, lambda _: values, len(rows), schema)
+    assert answer.to_list() == [evaluate(predicate, lambda _, v=v: v) is True for v in rows]
+
+
+@pytest.mark.parametrize(
+    ("type_", "dtype"), [(INT, pl.Int32), (FLOAT, pl.Float32), (DecimalType(4, 1), pl.Decimal(4, 1)), (INT, pl.Date)]
+)
+@settings(max_examples=20)
+@given(st.data())
+def test_narrower_columns_do(type_: IcebergType, dtype: Any, data: st.DataObject) -> None:
+    schema = schema_of(type_)
+    rows = data.draw(st.lists(st.none() | plain_values(type_), min_size=1, max_size=4))
+    predicate = data.draw(bound_predicates(schema))
+    values = pl.Series(rows, dtype=pl.Int32).cast(pl.Date) if dtype == pl.Date else pl.Series(rows, dtype=dtype)
+    answer = matches_columns(predicate, lambda _: values, len(rows), schema)
+    assert answer.to_list() == [evaluate(predicate, lambda _, v=v: v) is True for v in rows]
