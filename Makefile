@@ -1,6 +1,8 @@
-# Each target sets up what it needs in .venv. Needed on the machine: Python 3.11+ and Java 17+.
+# Each target sets up what it needs in .venv. Needed on the machine: Python 3.11+ and Java 17+; with Go also the S3 tests run.
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+S3_SERVER := .venv/tools/versitygw
+S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
 .PHONY: help setup java demo test check lint bench clean
 
@@ -20,13 +22,19 @@ $(INSTALLED): requirements-dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . && \
 	touch $@
 
+$(S3_SERVER): | $(INSTALLED)
+	@if ! command -v go > /dev/null; then echo "no Go on this machine: the S3 tests will be skipped" >&2; exit 0; fi; \
+	echo "building the S3 server for tests ..." >&2; \
+	GOBIN=$(CURDIR)/$(dir $@) CGO_ENABLED=0 go install -trimpath -ldflags=-s $(S3_SERVER_MODULE) > .venv/go.txt 2>&1 || \
+	echo "the S3 server could not be built, the S3 tests will be skipped: .venv/go.txt says why" >&2
+
 java:
 	@tools/machine.sh java
 
 demo: java $(INSTALLED)
 	@$(BIN)/python demo/write_audit_publish.py
 
-test: java $(INSTALLED) lint
+test: java $(INSTALLED) $(S3_SERVER) lint
 	@$(BIN)/python -m pytest
 
 check: $(INSTALLED) lint

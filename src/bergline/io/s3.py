@@ -51,7 +51,8 @@ _ENCRYPTION = {
 def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
     """How to open a bucket."""
     if not _BUCKET.fullmatch(bucket):
-        raise InvalidInputError(f"expected the name of an S3 bucket, found `{bucket}`")
+        shown = bucket.rpartition("@")[2]  # before an @ stands a password
+        raise InvalidInputError(f"expected the name of an S3 bucket, found `{shown}`")
     given = PropertyReader(properties)
     given.refuse(S3_REFUSED)
     endpoint = given.endpoint("s3.endpoint")
