@@ -75,6 +75,12 @@ class Schema(
         """Paths by id of all columns that are not inside lists or maps."""
         return dict(_paths(self.fields, ()))
 
+    @cached_property
+    def parents(self) -> dict[int, NestedField | None]:
+        """The field that each field is directly in, by id; None for the top level."""
+        inside = {c.id: f for f in self.names.values() for c in child_fields(f.type)}
+        return {i: inside.get(i) for i in self.ids}
+
     @property
     def highest_id(self) -> int:
         """The largest field id in use, 0 for none."""

@@ -11,10 +11,15 @@ from bergline.format.evolution import (
     make_optional,
     move_column,
     rename_column,
+    require_column,
     set_doc,
+    set_identifier_fields,
+    set_write_default,
     widen_column,
 )
+from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
+from bergline.format.transforms import parse_transform
 from bergline.format.types import (
     DATE,
     DOUBLE,
@@ -23,6 +28,9 @@ from bergline.format.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    UNKNOWN,
     DecimalType,
     IcebergType,
     ListType,
@@ -46,6 +54,17 @@ SCHEMA = Schema(
     identifier_field_ids=(1,),
 )
 LAST = 20
+KEYED = Schema(
+    (
+        NestedField(
+            1,
+            "by",
+            False,
+            MapType(2, StructType((NestedField(4, "a", False, INT), NestedField(5, "b", False, INT))), 3, INT, False),
+        ),
+    )
+)
+DAY = Schema(fields=(NestedField(1, "day", False, DATE, None, "1970-01-02", "1970-01-03"),))
 
 
 def names(schema: Schema) -> dict[int, str]:
@@ -143,7 +162,21 @@ def test_optional_and_doc_change_nothing_else() -> None:
         (lambda: rename_column(SCHEMA, "n", "id"), AlreadyExistsError, "column `id` exists already"),
         (lambda: move_column(SCHEMA, "n", ("after", "nope")), NotFoundError, "no column `nope` beside `n`"),
         (lambda: move_column(SCHEMA, "n", ("after", "name")), NotFoundError, "no column `name` beside `n`"),
-        (lambda: make_optional(SCHEMA, "id"), InvalidInputError, "it identifies rows"),
+        (lambda: make_optional(SCHEMA, "id"), InvalidInputError, "an identifier field that is never null"),
+        (lambda: drop_column(SCHEMA, "points.element"), InvalidInputError, "it is the element of a `list"),
+        (lambda: drop_column(SCHEMA, "m.key"), InvalidInputError, "it is the key of a `map"),
+        (lambda: rename_column(SCHEMA, "m.value", "v"), InvalidInputError, "it is the value of a `map"),
+        (lambda: rename_column(SCHEMA, "n", ""), InvalidInputError, "expected a name"),
+        (lambda: move_column(SCHEMA, "m.key", ("first",)), InvalidInputError, "cannot move `m.key`"),
+        (lambda: set_doc(SCHEMA, "m.key", "x"), InvalidInputError, "cannot describe `m.key`"),
+        (lambda: add_column(KEYED, "by.key.z", INT, LAST), InvalidInputError, "outside the keys of maps"),
+        (lambda: drop_column(KEYED, "by.key.a"), InvalidInputError, "outside the keys of maps"),
+        (lambda: widen_column(KEYED, "by.key.a", LONG), InvalidInputError, "outside the keys of maps"),
+        (lambda: make_optional(KEYED, "by.key"), InvalidInputError, "outside the keys of maps"),
+        (lambda: require_column(SCHEMA, "d"), InvalidInputError, "cannot make column `d` required"),
+        (lambda: set_identifier_fields(SCHEMA, ["d"]), InvalidInputError, "never null, found `d`"),
+        (lambda: set_write_default(SCHEMA, "n", "x"), InvalidInputError, "expected a `int` value"),
+        (lambda: add_column(SCHEMA, "z", INT, 2147483447), InvalidInputError, "found none left"),
         (lambda: widen_column(SCHEMA, "id", INT), InvalidInputError, "from `long` to `int`"),
         (lambda: widen_column(SCHEMA, "n", STRING), InvalidInputError, "values would not fit"),
         (lambda: widen_column(SCHEMA, "d", DecimalType(18, 3)), InvalidInputError, "values would not fit"),
@@ -155,7 +188,73 @@ def test_what_would_break_rows_is_refused(wrong: Callable[[], object], error: ty
         wrong()
 
 
-def test_date_is_not_widened_to_timestamp_in_v2() -> None:
-    schema = Schema(fields=(NestedField(1, "day", False, DATE),))
-    with pytest.raises(InvalidInputError, match="from `date` to `timestamp`"):
-        widen_column(schema, "day", TIMESTAMP)
+def test_required_column_comes_with_a_default() -> None:
+    schema, _ = add_column(SCHEMA, "since", DATE, LAST, required=True, default=1)
+    assert schema.fields[-1] == NestedField(21, "since", True, DATE, None, "1970-01-02", "1970-01-02")
+
+
+def test_caller_may_know_that_no_row_is_there() -> None:
+    schema, _ = add_column(SCHEMA, "z", INT, LAST, required=True, allow_incompatible=True)
+    assert require_column(schema, "d", allow_incompatible=True).find("d").required
+    assert require_column(schema, "z").find("z").required
+
+
+def test_write_default_changes_alone() -> None:
+    schema, _ = add_column(SCHEMA, "z", INT, LAST, default=1)
+    changed = set_write_default(schema, "z", 2).find("z")
+    assert (changed.initial_default, changed.write_default) == (1, 2)
+    assert set_write_default(schema, "z", None).find("z").write_default is None
+
+
+def test_identifier_fields_are_named() -> None:
+    assert set_identifier_fields(SCHEMA, ["n", "id"]).identifier_field_ids == (1, 2)
+    assert set_identifier_fields(SCHEMA, []).identifier_field_ids == ()
+    assert rename_column(SCHEMA, "id", "key").identifier_field_ids == (1,)
+
+
+def test_elements_and_values_become_optional_and_wider() -> None:
+    schema = Schema((NestedField(1, "l", False, ListType(2, INT, True)),))
+    changed = widen_column(make_optional(schema, "l.element"), "l.element", LONG)
+    assert changed.fields[0].type == ListType(2, LONG, False)
+
+
+def test_short_names_reach_into_lists_and_maps() -> None:
+    assert rename_column(SCHEMA, "points.x", "lon").find("points.element.lon").id == 8
+    assert widen_column(SCHEMA, "m.y", LONG).find("m.value.y").type == LONG
+
+
+@pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS])
+def test_date_is_not_widened_to_timestamp_in_v2(type_: IcebergType) -> None:
+    with pytest.raises(InvalidInputError, match="from `date` to `timestamp"):
+        widen_column(DAY, "day", type_, 2)
+
+
+def test_date_widens_to_timestamps_without_zone_in_v3() -> None:
+    widened = widen_column(DAY, "day", TIMESTAMP, 3).find("day")
+    assert (widened.initial_default, widened.write_default) == ("1970-01-02T00:00:00", "1970-01-03T00:00:00")
+    assert widen_column(DAY, "day", TIMESTAMP_NS, 3).find("day").type == TIMESTAMP_NS
+    with pytest.raises(InvalidInputError, match="from `date` to `timestamptz`"):
+        widen_column(DAY, "day", TIMESTAMPTZ, 3)
+
+
+def test_default_of_a_float_stays_the_same_number() -> None:
+    schema = Schema((NestedField(1, "f", False, FLOAT, None, 0.1, None),))
+    assert widen_column(schema, "f", DOUBLE).find("f").initial_default == 0.10000000149011612
+
+
+@pytest.mark.parametrize(("transform", "allowed"), [("identity", False), ("bucket[4]", False), ("month", True)])
+def test_rows_stay_in_their_partitions(transform: str, allowed: bool) -> None:
+    spec = PartitionSpec(0, (PartitionField(1, 1000, "p", parse_transform(transform)),))
+    if allowed:
+        assert widen_column(DAY, "day", TIMESTAMP, 3, [spec]).find("day").type == TIMESTAMP
+    else:
+        with pytest.raises(InvalidInputError, match="the values of partition field `p` would change"):
+            widen_column(DAY, "day", TIMESTAMP, 3, [spec])
+
+
+def test_unknown_widens_to_any_primitive_in_v3() -> None:
+    schema = Schema((NestedField(1, "u", False, UNKNOWN),))
+    assert widen_column(schema, "u", DecimalType(9, 2), 3).find("u").type == DecimalType(9, 2)
+    for type_, version in ((INT, 2), (ListType(2, INT, False), 3)):
+        with pytest.raises(InvalidInputError, match="from `unknown`"):
+            widen_column(schema, "u", type_, version)
