@@ -7,6 +7,8 @@ import pytest
 
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import parse_metadata
+from bergline.format.view import ViewMetadata
+from bergline.format.view_json import parse_view_metadata
 
 
 @pytest.fixture
@@ -70,3 +72,51 @@ def _snapshot(snapshot_id: int, parent: int | None, number: int) -> dict[str, An
         "summary": {"operation": "append"},
         "schema-id": 0,
     }
+
+
+@pytest.fixture
+def view_document() -> dict[str, Any]:
+    """View metadata as Java writes it: two versions, the second current."""
+    return {
+        "view-uuid": "fa6506c3-7681-40c8-86dc-e36561f83385",
+        "format-version": 1,
+        "location": "memory:/lake/view",
+        "properties": {"comment": "numbers"},
+        "schemas": [
+            {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "m", "required": False, "type": "int"}]},
+            {"type": "struct", "schema-id": 1, "fields": [{"id": 1, "name": "n", "required": False, "type": "int"}]},
+        ],
+        "current-version-id": 2,
+        "versions": [
+            {
+                "version-id": 1,
+                "timestamp-ms": 1_700_000_001_000,
+                "schema-id": 0,
+                "summary": {"engine-name": "spark"},
+                "default-namespace": ["db", "raw"],
+                "representations": [{"type": "sql", "sql": "SELECT 1 AS m", "dialect": "spark"}],
+            },
+            {
+                "version-id": 2,
+                "timestamp-ms": 1_700_000_002_000,
+                "schema-id": 1,
+                "summary": {},
+                "default-catalog": "prod",
+                "default-namespace": [],
+                "representations": [
+                    {"type": "sql", "sql": "SELECT 2 AS n", "dialect": "spark"},
+                    {"type": "sql", "sql": "SELECT 2 n", "dialect": "Trino"},
+                ],
+            },
+        ],
+        "version-log": [
+            {"timestamp-ms": 1_700_000_001_000, "version-id": 1},
+            {"timestamp-ms": 1_700_000_002_000, "version-id": 2},
+        ],
+    }
+
+
+@pytest.fixture
+def view(view_document: dict[str, Any]) -> ViewMetadata:
+    """The view of the document."""
+    return parse_view_metadata(json.dumps(view_document).encode(), "memory:/lake/view/metadata/v2.metadata.json")

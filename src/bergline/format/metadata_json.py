@@ -22,7 +22,7 @@ from bergline.format.metadata import (
 from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from bergline.format.partition_wire import WirePartitionField, WirePartitionSpec
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.schema import Schema
+from bergline.format.schema import Schema, with_schema_ids
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.format.sorting import UNSORTED, SortOrder
 from bergline.format.wire import decode_json, encode_json
@@ -168,12 +168,8 @@ def _schemas(wire: _Wire) -> tuple[tuple[Schema, ...], int]:
     """All schemas and the current one's id; old v1 writers gave the current schema only, without an id."""
     if wire.format_version == 1 and wire.schemas is UNSET:
         given: tuple[Schema, ...] = (_required(wire, "schema"),)
-        return _with_ids(given), given[0].schema_id or 0
-    return _with_ids(_required(wire, "schemas")), _required(wire, "current_schema_id")
-
-
-def _with_ids(schemas: tuple[Schema, ...]) -> tuple[Schema, ...]:
-    return tuple(msgspec.structs.replace(s, schema_id=0) if s.schema_id is None else s for s in schemas)
+        return with_schema_ids(given), given[0].schema_id or 0
+    return with_schema_ids(_required(wire, "schemas")), _required(wire, "current_schema_id")
 
 
 def _specs(wire: _Wire) -> tuple[tuple[PartitionSpec, ...], int]:

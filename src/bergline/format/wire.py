@@ -7,10 +7,11 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, InvalidInputError
 from bergline.format.transforms import Transform, parse_transform
 from bergline.format.types import IcebergType
 from bergline.format.types_json import parse_type, render_type
+from bergline.format.view import ViewRepresentation, parse_representation, render_representation
 
 Decoded = TypeVar("Decoded")
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
@@ -26,8 +27,11 @@ def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
 
 
 def encode_json(value: Any) -> bytes:
-    """The JSON of a value of the format."""
-    return _ENCODER.encode(value)
+    """The JSON of a value of the format; InvalidInputError for text that UTF-8 cannot hold."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"expected text without lone surrogates, found {error.object!r:.80}") from error
 
 
 def describe_decode_error(error: Exception) -> str:
@@ -50,6 +54,8 @@ def _decode_hook(as_type: Any, wire: Any) -> Any:
         if not isinstance(wire, str):
             raise TypeError(f"Expected `str`, got `{type(wire).__name__}`")
         return parse_transform(wire)
+    if as_type is ViewRepresentation:
+        return parse_representation(wire)
     raise NotImplementedError(as_type)
 
 
@@ -58,6 +64,8 @@ def _encode_hook(value: Any) -> Any:
         return render_type(value)
     if isinstance(value, Transform):
         return str(value)
+    if isinstance(value, ViewRepresentation):
+        return render_representation(value)
     raise NotImplementedError(type(value))
 
 

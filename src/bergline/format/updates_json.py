@@ -1,0 +1,111 @@
+"""Updates as clients of the REST protocol send them: older keys, and partition fields without ids."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from bergline.errors import InvalidInputError
+from bergline.format.partition_wire import WirePartitionSpec
+from bergline.format.updates import (
+    AddEncryptionKey,
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssignUuid,
+    RemoveEncryptionKey,
+    RemovePartitionSpecs,
+    RemovePartitionStatistics,
+    RemoveProperties,
+    RemoveSchemas,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetPartitionStatistics,
+    SetProperties,
+    SetSnapshotRef,
+    SetStatistics,
+    Update,
+    UpgradeFormatVersion,
+)
+from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
+from bergline.format.wire import decode_json
+
+
+def parse_updates(data: bytes, source: str) -> tuple[Update, ...]:
+    """The table updates in a JSON list; partition fields without ids stay unnumbered until they are applied."""
+    return tuple(_plain(update) for update in decode_json(data, tuple[_WireUpdate, ...], source))
+
+
+def parse_view_updates(data: bytes, source: str) -> tuple[ViewUpdate, ...]:
+    """The view updates in a JSON list."""
+    return tuple(_plain(update) for update in decode_json(data, tuple[_WireViewUpdate, ...], source))
+
+
+class _WireAddPartitionSpec(msgspec.Struct, tag_field="action", tag="add-spec"):
+    spec: WirePartitionSpec
+
+    def plain(self) -> AddPartitionSpec:
+        return AddPartitionSpec(self.spec.plain())
+
+
+class _WireSetProperties(msgspec.Struct, tag_field="action", tag="set-properties"):
+    updates: dict[str, str] | UnsetType = UNSET
+    updated: dict[str, str] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.updates is UNSET and self.updated is UNSET:
+            raise InvalidInputError("object missing required field `updates`")
+
+    def plain(self) -> SetProperties:
+        given = self.updated if self.updates is UNSET else self.updates
+        return SetProperties({} if given is UNSET else given)
+
+
+class _WireRemoveProperties(msgspec.Struct, tag_field="action", tag="remove-properties"):
+    removals: tuple[str, ...] | UnsetType = UNSET
+    removed: tuple[str, ...] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.removals is UNSET and self.removed is UNSET:
+            raise InvalidInputError("object missing required field `removals`")
+
+    def plain(self) -> RemoveProperties:
+        given = self.removed if self.removals is UNSET else self.removals
+        return RemoveProperties(() if given is UNSET else given)
+
+
+def _plain(update: Any) -> Any:
+    """The update itself, whatever shape it came in."""
+    if isinstance(update, _WireAddPartitionSpec | _WireSetProperties | _WireRemoveProperties):
+        return update.plain()
+    return update
+
+
+_Shared = AssignUuid | UpgradeFormatVersion | AddSchema | SetLocation | _WireSetProperties | _WireRemoveProperties
+_WireViewUpdate = _Shared | AddViewVersion | SetCurrentViewVersion
+_WireUpdate = (
+    _Shared
+    | _WireAddPartitionSpec
+    | SetCurrentSchema
+    | SetDefaultSpec
+    | AddSortOrder
+    | SetDefaultSortOrder
+    | AddSnapshot
+    | RemoveSnapshots
+    | SetSnapshotRef
+    | RemoveSnapshotRef
+    | SetStatistics
+    | RemoveStatistics
+    | SetPartitionStatistics
+    | RemovePartitionStatistics
+    | RemovePartitionSpecs
+    | RemoveSchemas
+    | AddEncryptionKey
+    | RemoveEncryptionKey
+)
