@@ -40,6 +40,7 @@ _CONFLICT_CODES = frozenset({"ConditionalRequestConflict", "OperationAborted"})
 _NOT_AUTHORIZED = frozenset({401, 403})
 _TRY_LATER = frozenset({408, 429})
 _RANGE = 416
+_RANGE_WORDS = ("non-partial response", "Invalid range")
 _SERVER = 500
 _LONGEST_REASON = 300
 
@@ -75,7 +76,7 @@ def failure_of(error: Exception) -> Failure:
         return Failure.NO_OBJECT
     if kind == "AlreadyExistsError":
         return Failure.EXISTS
-    if status == _RANGE or "non-partial response" in text or kind == "NotSupportedError":
+    if status == _RANGE or kind == "NotSupportedError" or any(words in text for words in _RANGE_WORDS):
         return Failure.BAD_RANGE
     if status is not None:
         return Failure.TRANSIENT if status >= _SERVER or status in _TRY_LATER else Failure.OTHER

@@ -17,6 +17,16 @@ RETRY_SECONDS = 10
 _CLIENT = {"connect_timeout": "5s", "read_timeout": "15s", "timeout": "10min", "user_agent": "bergline"}
 _BACKOFF = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2), "base": 2}
 _LONGEST_REASON = 200
+_SECRETS = frozenset(
+    {
+        "account_key",
+        "bearer_token",
+        "client_secret",
+        "sas_key",
+        "sse_customer_key_base64",
+        "token",
+    }
+)
 
 
 class OpenStore(NamedTuple):
@@ -56,6 +66,6 @@ def _build(build: Callable[..., Any], settings: StoreSettings, scheme: str, retr
         return build(settings.bucket, config=settings.config, client_options=client, retry_config=retry, **given)
     except Exception as error:  # noqa: BLE001  (obstore raises its own, ValueError and TypeError; none may escape)
         reason = str(error).split("\n", 1)[0]
-        for secret in settings.config.values():
-            reason = reason.replace(str(secret), "…")
+        for name in _SECRETS & settings.config.keys():
+            reason = reason.replace(settings.config[name], "…")
         raise InvalidInputError(f"cannot open {scheme}://{settings.bucket}: {reason[:_LONGEST_REASON]}") from None

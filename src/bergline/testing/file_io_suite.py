@@ -190,10 +190,10 @@ class FileIOSuite(ABC):
     def test_parquet_can_be_written_and_read(self) -> None:
         """The streams are what pyarrow wants."""
         io, location = self.make_io(), f"{self.make_directory()}/f.parquet"
-        table = pa.table({"id": range(100_000), "text": [f"row {i}" for i in range(100_000)]})
+        table = pa.table({"id": range(20_000), "text": [f"row {i}" for i in range(20_000)]})
         output = io.create_output(location)
         with pq.ParquetWriter(output.stream(), table.schema) as writer:
-            writer.write_table(table, row_group_size=10_000)
+            writer.write_table(table, row_group_size=2000)
         output.close()
         with io.open_input(location) as stream, pq.ParquetFile(stream) as file:
             assert file.num_row_groups == 10
