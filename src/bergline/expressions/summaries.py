@@ -1,0 +1,49 @@
+"""Whether a manifest may list files with matching rows, from its partition summaries in the manifest list."""
+
+from collections.abc import Sequence
+
+from bergline.errors import FormatError
+from bergline.expressions.bounds import ColumnFacts, may_hold
+from bergline.expressions.metrics import reliable
+from bergline.expressions.predicate import Predicate, fold
+from bergline.expressions.project import partition_schema
+from bergline.format.manifest import FieldSummary
+from bergline.format.partition import PartitionSpec
+from bergline.format.schema import Schema
+from bergline.format.types import DOUBLE, FLOAT, IcebergType
+from bergline.format.values import decode_value
+
+
+def may_match_manifest(
+    projected: Predicate, summaries: Sequence[FieldSummary] | None, spec: PartitionSpec, schema: Schema
+) -> bool:
+    """False only if an inclusive projection is true for no file of the manifest; summaries may be missing."""
+    if summaries is None:
+        return True
+    if len(summaries) != len(spec.fields):
+        raise FormatError(f"expected {len(spec.fields)} partition summaries, found {len(summaries)}")
+    by_id = {field.field_id: summary for field, summary in zip(spec.fields, summaries, strict=True)}
+    columns = partition_schema(spec, schema).names
+    return fold(
+        projected,
+        constant=lambda value: value is True,
+        test=lambda test, negated: may_hold(
+            test, negated, _facts(by_id[columns[test.column].id], columns[test.column].type)
+        ),
+        both=lambda left, right: left and right,
+        either=lambda left, right: left or right,
+    )
+
+
+def _facts(summary: FieldSummary, type_: IcebergType) -> ColumnFacts:
+    bounds = (summary.lower_bound, summary.upper_bound)
+    lower, upper = reliable(*(None if b is None else decode_value(type_, b) for b in bounds))
+    # spec: bounds are null if all values are null or NaN
+    only_missing = bounds == (None, None) and (summary.contains_null or summary.contains_nan is True)
+    return ColumnFacts(
+        lower,
+        upper,
+        may_be_null=summary.contains_null,
+        may_be_nan=type_ in (FLOAT, DOUBLE) and summary.contains_nan is not False,
+        may_be_value=not only_missing,
+    )
