@@ -7,25 +7,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.errors import InvalidInputError
+from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField, child_fields
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema
+from bergline.parquet.constants import constant_array
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
 
 def fit_to_schema(rows: ArrowRows, schema: Schema) -> pa.Table:
-    """The rows with the table's columns in order and type; columns that may be null may be missing."""
+    """The rows with the table's columns in order and type; a missing one has its default, or null."""
     table = _as_table(rows)
     _check_names(table, schema)
     columns = []
     for field in schema.fields:
         if field.name in table.column_names:
             columns.append(_fit_column(table.column(field.name), field))
-        elif field.required:
-            raise InvalidInputError(f"expected the required column `{field.name}`, found {_names(table)}")
         else:
-            columns.append(pa.nulls(table.num_rows, arrow_field(field).type))
+            value = write_value(field)
+            if value is None and field.required:
+                raise InvalidInputError(f"expected the required column `{field.name}`, found {_names(table)}")
+            columns.append(constant_array(field.type, value, table.num_rows))
     return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
 
 

@@ -44,7 +44,11 @@ class DataFileWriter:
             self.abort()
 
     def write(self, rows: ArrowRows) -> None:
-        """Add rows; they must fit the schema."""
+        """Add rows; they must fit the schema. Of a reader, one batch is held at a time."""
+        if isinstance(rows, pa.RecordBatchReader):
+            for batch in rows:
+                self.write(batch)
+            return
         table = fit_to_schema(rows, self._spec.schema)
         if table.num_rows == 0:
             return

@@ -52,6 +52,22 @@ def test_columns_are_put_in_order_and_missing_ones_are_null() -> None:
     assert fit_to_schema(pa.table({"id": [1, 2]}), TWO).to_pydict() == {"id": [1, 2], "name": [None, None]}
 
 
+def test_missing_columns_have_their_defaults() -> None:
+    point = StructType((NestedField(4, "x", False, INT, write_default=5),))
+    schema = Schema(
+        fields=(
+            NestedField(1, "id", True, LONG),
+            NestedField(2, "n", True, INT, initial_default=1, write_default=7),
+            NestedField(3, "s", False, point, write_default={}),
+            NestedField(5, "d", False, DATE, initial_default="1970-01-02"),
+        )
+    )
+    fitted = fit_to_schema(pa.table({"id": [1, 2]}), schema)
+    assert fitted.to_pylist() == [{"id": i, "n": 7, "s": {"x": 5}, "d": None} for i in (1, 2)]
+    given = pa.table({"id": [1], "n": [2], "s": pa.nulls(1), "d": pa.nulls(1)})
+    assert fit_to_schema(given, schema).to_pylist() == [{"id": 1, "n": 2, "s": None, "d": None}]
+
+
 def test_batches_and_readers_are_rows_too() -> None:
     table = pa.table({"id": [1, 2]})
     expected = fit_to_schema(table, TWO)

@@ -43,6 +43,7 @@ from bergline.format.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO, MemoryOutputFile
+from bergline.parquet.fit import ArrowRows
 from bergline.parquet.metrics_mode import COUNTS, MetricsModes
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import ParquetOptions, WriteSpec, delete_write_spec, write_spec
@@ -99,7 +100,7 @@ def rows(*regions: str | None, first: int = 0) -> pa.Table:
     return pa.table({"id": list(range(first, first + len(regions))), "region": pa.array(regions, pa.string())})
 
 
-def write(io: MemoryFileIO, write_spec: WriteSpec, *tables: pa.Table) -> list[DataFile]:
+def write(io: MemoryFileIO, write_spec: WriteSpec, *tables: ArrowRows) -> list[DataFile]:
     with DataFileWriter(io, write_spec, "w0") as writer:
         for table in tables:
             writer.write(table)
@@ -271,6 +272,13 @@ def test_uuids_are_partitioned_and_bounded() -> None:
     }
     (file,) = write(MemoryFileIO(), spec(schema=schema), table)
     assert (file.lower_bounds, file.upper_bounds) == ({1: first.bytes}, {1: last.bytes})
+
+
+def test_reader_is_taken_batch_by_batch() -> None:
+    table = rows("eu", "us", "eu")
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=1))
+    (file,) = write(MemoryFileIO(), spec(), reader)
+    assert file.record_count == 3
 
 
 def test_rows_without_any_make_no_file() -> None:
