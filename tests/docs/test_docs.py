@@ -11,6 +11,7 @@ from support_path import ROOT
 
 import bergline.errors
 from bergline.cli.main import app
+from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.sql.procedures import PROCEDURES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -81,6 +82,11 @@ def test_every_property_that_the_code_reads_is_documented() -> None:
         .replace("`.max-wait-ms`", "`commit.status-check.max-wait-ms`")
     )
     assert {name for name in used if f"`{name}`" not in documented} == set()
+
+
+@pytest.mark.parametrize("name", STORE_PROPERTIES)
+def test_every_storage_property_is_documented(name: str) -> None:
+    assert f"`{name}`" in page("guides/object-stores.md")
 
 
 def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:
