@@ -5,7 +5,9 @@ words before polars sees it: canonical names for the ids that we know, plain num
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -14,13 +16,14 @@ import polars as pl
 from bergline.errors import FormatError
 from bergline.format.avro_container import Container, container_header, encode_bytes, encode_long
 
+Finish = Callable[[pl.DataFrame], pl.DataFrame]
 _SYNC = b"bergline's block"
 _END = "the record after the last one"
 _MAX_DEPTH = 16
 _SIZES = {"boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
 
 
-class Layout(msgspec.Struct, frozen=True):
+class Layout(msgspec.Struct, frozen=True, eq=False):
     """The names that we give to a record's fields by their ids; `nested` holds the layouts of records inside."""
 
     names: Mapping[int, str]
@@ -35,43 +38,74 @@ class _Plain(msgspec.Struct, frozen=True):
     schema: Any
     least: int
     empty: bytes
+    header: bytes = b""
 
 
-def decode_columns(container: Container, layout: Layout, source: str) -> pl.DataFrame:
-    """The records of a file; nested records stay structs. Fields without a known id have names that begin with `-`."""
+def decode_columns(
+    containers: Sequence[Container], layout: Layout, sources: Sequence[str], finish: Finish
+) -> list[pl.DataFrame]:
+    """The records of some files that share one schema, decoded together: polars takes longer to begin than to decode.
+
+    Nested records stay structs, fields without a known id have names that begin with `-`. `finish` gets that frame and
+    gives the one that is wanted, with as many rows.
+    """
     try:
-        plain = _Renamer().record(container.schema, layout, 0)
-    except _NoRecord as error:
-        raise FormatError(f"expected an Avro record, found {error} in {source}") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"expected an Avro schema, found {_short(container.schema)} in {source}") from error
+        plain = _plain_schema(containers[0].metadata["avro.schema"], layout)
+        return _decode_together(containers, plain, finish)
     except FormatError as error:
-        raise FormatError(f"{error} in {source}") from error
-    # polars allocates for as many records as a block says it has
-    if container.records * plain.least > len(container.data):
-        raise FormatError(f"expected {container.records:,} records, found {len(container.data):,} bytes in {source}")
-    frame = _decode(plain, container, source)
-    # polars neither knows nor tells where it stopped: a record of ours behind the others shows that it was there
-    if frame.height != container.records + 1 or not _is_end(frame.row(-1)):
-        raise FormatError(f"expected {container.records:,} records, found others in {source}")
-    return frame.head(container.records)
+        if len(containers) == 1:
+            raise FormatError(f"{error} in {sources[0]}") from error
+        # decoded one by one, the file that is wrong names itself
+        return [f for c, s in zip(containers, sources, strict=True) for f in decode_columns([c], layout, [s], finish)]
 
 
-def _decode(plain: _Plain, container: Container, source: str) -> pl.DataFrame:
-    header = container_header({"avro.schema": msgspec.json.encode(plain.schema), "avro.codec": b"null"}, _SYNC)
-    block = container.data + plain.empty
+def _decode_together(containers: Sequence[Container], plain: "_Plain", finish: Finish) -> list[pl.DataFrame]:
+    blocks = []
+    for container in containers:
+        # polars allocates for as many records as a block says it has
+        if container.records * plain.least > len(container.data):
+            raise FormatError(f"expected {container.records:,} records, found {len(container.data):,} bytes")
+        # nor does it tell where it stopped: a record of ours behind each file's own shows that it was there
+        blocks += [container.data, plain.empty]
+    ends = [n - 1 for n in accumulate(c.records + 1 for c in containers)]
+    frame = _decode(plain, ends[-1] + 1, b"".join(blocks))
+    if frame.height != ends[-1] + 1 or not all(_is_end(row) for row in frame[ends].rows()):
+        raise FormatError(f"expected {containers[0].records:,} records, found others")
+    if len(containers) == 1:
+        return [finish(frame.head(ends[0]))]
+    whole = finish(frame)
+    return [whole.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
+
+
+def _decode(plain: "_Plain", records: int, block: bytes) -> pl.DataFrame:
+    data = b"".join((plain.header, encode_long(records), encode_long(len(block)), block, _SYNC))
     try:
-        return pl.read_avro(
-            io.BytesIO(b"".join((header, encode_long(container.records + 1), encode_bytes(block), _SYNC)))
-        )
+        return pl.read_avro(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         # a panic is how polars says that a length in the bytes points past their end
-        raise FormatError(f"expected Avro records, found {str(error).splitlines()[0][:120]} in {source}") from error
+        raise FormatError(f"expected Avro records, found {str(error).splitlines()[0][:120]}") from error
 
 
 def _is_end(row: tuple[Any, ...]) -> bool:
     texts = [v for value in row for v in (value.values() if isinstance(value, dict) else [value]) if isinstance(v, str)]
     return bool(texts) and all(t == _END for t in texts)
+
+
+@lru_cache(maxsize=64)
+def _plain_schema(schema: bytes, layout: Layout) -> "_Plain":
+    """A writer's schema in polars' words; thousands of manifests share a few schemas."""
+    try:
+        parsed = msgspec.json.decode(schema)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
+    try:
+        plain = _Renamer().record(parsed, layout, 0)
+    except _NoRecord as error:
+        raise FormatError(f"expected an Avro record, found {error}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"expected an Avro schema, found {_short(parsed)}") from error
+    header = container_header({"avro.schema": msgspec.json.encode(plain.schema), "avro.codec": b"null"}, _SYNC)
+    return msgspec.structs.replace(plain, header=header)
 
 
 class _NoRecord(Exception):  # noqa: N818  (never leaves this module)

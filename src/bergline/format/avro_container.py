@@ -4,7 +4,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 import pyarrow as pa
@@ -22,7 +22,6 @@ class Container(msgspec.Struct, frozen=True):
     """What a file holds: its header, and the binary records of all its blocks, one after the other."""
 
     metadata: dict[str, bytes]
-    schema: Any
     records: int
     data: bytes
 
@@ -85,7 +84,9 @@ class _Walker:
             self._left -= len(block)
             records += count
             blocks.append(block)
-        return Container(metadata, _schema(metadata), records, blocks[0] if len(blocks) == 1 else b"".join(blocks))
+        if "avro.schema" not in metadata:
+            raise _Broken("no schema in its header")
+        return Container(metadata, records, blocks[0] if len(blocks) == 1 else b"".join(blocks))
 
     def _header(self) -> dict[str, bytes]:
         pairs: dict[str, bytes] = {}
@@ -123,15 +124,6 @@ class _Walker:
         if not -(2**63) <= value < 2**63:
             raise _Broken(f"a number beyond 64 bits at byte {self._place}")
         return value
-
-
-def _schema(metadata: dict[str, bytes]) -> Any:
-    try:
-        return msgspec.json.decode(metadata["avro.schema"])
-    except KeyError as error:
-        raise _Broken("no schema in its header") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _Broken(f"a schema that is no JSON ({error})") from error
 
 
 class _Decompressor(Protocol):

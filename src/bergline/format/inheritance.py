@@ -9,6 +9,7 @@ What is said here for single entries is said again for columns; a test holds the
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 import polars as pl
@@ -84,12 +85,9 @@ def inherit(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> Iterato
 
 def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[ManifestFile]) -> pl.DataFrame:
     """The entries of many manifests as readers see them, in one frame; MANIFEST says where each came from."""
-    heights = [frame.height for frame in frames]
-    where = pl.Series(MANIFEST, range(len(frames)), pl.UInt32).repeat_by(pl.Series(heights)).explode()
-    same = all(frame.schema == frames[0].schema for frame in frames)
-    batch = pl.concat(frames, how="vertical" if same else "diagonal_relaxed", rechunk=False)
-    if not batch.height:
-        return batch.with_columns(pl.lit(None, pl.UInt32).alias(MANIFEST))
+    ends = pl.Series(accumulate(frame.height for frame in frames), dtype=pl.Int64)
+    where = ends.search_sorted(pl.int_range(0, ends[-1], eager=True), side="right").cast(pl.UInt32).alias(MANIFEST)
+    batch = _concat(frames)
     number = pl.Series("number", [_number(m) for m in manifests], pl.Int64).gather(where)
     snapshot_id = pl.Series("added", [m.added_snapshot_id for m in manifests], pl.Int64).gather(where)
     batch = batch.with_columns(where, number, snapshot_id)
@@ -100,6 +98,13 @@ def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[Manifest
         pl.col("file_sequence_number").fill_null(pl.col("number")),
         _row_ids(manifests, where),
     ).drop("number", "added")
+
+
+def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    try:
+        return pl.concat(frames, rechunk=False)
+    except pl.exceptions.PolarsError:  # other partition fields, or a partition type that was widened since
+        return pl.concat(frames, how="diagonal_relaxed", rechunk=False)
 
 
 def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:

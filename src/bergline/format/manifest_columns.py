@@ -1,6 +1,7 @@
 """Manifests and manifest lists as columns, exactly as they stand in their files: nothing is inherited yet."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -97,23 +98,42 @@ _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
 
 def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
     """The entries of a manifest: ENTRY_COLUMNS, and a column for each partition field, named by its id."""
-    frame = decode_columns(read_container(data, source), _ENTRY_LAYOUT, source)
+    (frame,) = read_manifests_columns([(data, source)])
+    return frame
+
+
+def read_manifests_columns(files: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame]:
+    """The entries of some manifests, each with its source; those with one schema are decoded together."""
+    containers = [(read_container(data, source), source) for data, source in files]
+    by_schema: dict[bytes, list[int]] = defaultdict(list)
+    for place, (container, _) in enumerate(containers):
+        by_schema[container.metadata["avro.schema"]].append(place)
+    frames: dict[int, pl.DataFrame] = {}
+    for places in by_schema.values():
+        group = [containers[place] for place in places]
+        decoded = decode_columns([c for c, _ in group], _ENTRY_LAYOUT, [s for _, s in group], _entry_columns)
+        frames.update(zip(places, decoded, strict=True))
+    return [frames[place] for place in range(len(files))]
+
+
+def _entry_columns(frame: pl.DataFrame) -> pl.DataFrame:
     if not isinstance(frame.schema.get("data_file"), pl.Struct):
-        raise FormatError(f"expected a column with field id 2, found none in {source}")
+        raise FormatError("expected a column with field id 2, found none")
     frame = frame.unnest("data_file")
     partition = []
     if isinstance(struct := frame.schema.get("partition"), pl.Struct):
         partition = [f.name for f in struct.fields if not f.name.startswith("-")]
         frame = frame.unnest("partition")
-    frame = _as(frame, ENTRY_COLUMNS, partition, source)
-    _check(frame, _REQUIRED, {"status": EntryStatus, "content": FileContent}, source)
-    return frame
+    return _check(_as(frame, ENTRY_COLUMNS, partition), _REQUIRED, {"status": EntryStatus, "content": FileContent})
+
+
+def _list_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    return _check(_as(frame, _LIST_COLUMNS, []), _REQUIRED_OF_LIST, {"content": ManifestContent})
 
 
 def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
     """The manifests of a snapshot."""
-    frame = _as(decode_columns(read_container(data, source), _LIST_LAYOUT, source), _LIST_COLUMNS, [], source)
-    _check(frame, _REQUIRED_OF_LIST, {"content": ManifestContent}, source)
+    (frame,) = decode_columns([read_container(data, source)], _LIST_LAYOUT, [source], _list_columns)
     columns = {name: frame[name].to_list() for name in frame.columns}
     columns["content"] = [ManifestContent(c or 0) for c in columns["content"]]
     columns["partitions"] = [_summaries(p) for p in columns["partitions"]]
@@ -165,7 +185,7 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
 _MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
 
 
-def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str], source: str) -> pl.DataFrame:
+def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str]) -> pl.DataFrame:
     """The frame with exactly these columns: missing ones null, narrower ones widened."""
     found = frame.schema
     wanted = []
@@ -179,16 +199,17 @@ def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str], sour
     try:
         return frame.select(*wanted, *others)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise FormatError(f"expected columns of other types, found {str(error).splitlines()[0]} in {source}") from error
+        raise FormatError(f"expected columns of other types, found {str(error).splitlines()[0]}") from error
 
 
-def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, Any], source: str) -> None:
+def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, Any]) -> pl.DataFrame:
     for name in required:
         if frame[name].null_count():
-            raise FormatError(f"expected a value in every `{name}`, found null in {source}")
+            raise FormatError(f"expected a value in every `{name}`, found null")
     for name, kinds in codes.items():
         if not frame[name].fill_null(0).is_between(0, len(kinds) - 1).all():
-            raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others in {source}")
+            raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others")
+    return frame
 
 
 def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:

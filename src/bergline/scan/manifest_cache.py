@@ -3,7 +3,6 @@
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
 from itertools import count
 
 import polars as pl
@@ -24,18 +23,27 @@ class ManifestCache:
         self._lock = threading.Lock()
         self.size = 0
 
-    def get(self, io: FileIO, path: str, load: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """The manifest at a path, loaded if it is not here; two threads may load the same one at once."""
+    def find(self, io: FileIO, path: str) -> pl.DataFrame | None:
+        """The manifest at a path, if it is here."""
         with self._lock:
-            key = self._storages.setdefault(io, next(self._ids)), path
-            if key in self._frames:
-                self._frames.move_to_end(key)
-                return self._frames[key][0]
-        frame = load()
+            key = self._key(io, path)
+            if key not in self._frames:
+                return None
+            self._frames.move_to_end(key)
+            return self._frames[key][0]
+
+    def keep(self, io: FileIO, path: str, frame: pl.DataFrame) -> None:
+        """Remember a manifest, in place of those that nobody has asked for in a long time."""
         size = int(frame.estimated_size())
-        if size <= self._limit:
-            self._keep(key, frame, size)
-        return frame
+        with self._lock:
+            key = self._key(io, path)
+            if size > self._limit or key in self._frames:
+                return
+            self._frames[key] = (frame, size)
+            self.size += size
+            while self.size > self._limit:
+                _, (_, dropped) = self._frames.popitem(last=False)
+                self.size -= dropped
 
     def clear(self) -> None:
         """Forget everything."""
@@ -43,15 +51,10 @@ class ManifestCache:
             self._frames.clear()
             self.size = 0
 
-    def _keep(self, key: tuple[int, str], frame: pl.DataFrame, size: int) -> None:
-        with self._lock:
-            if key in self._frames:
-                return
-            self._frames[key] = (frame, size)
-            self.size += size
-            while self.size > self._limit:
-                _, (_, dropped) = self._frames.popitem(last=False)
-                self.size -= dropped
+    def _key(self, io: FileIO, path: str) -> tuple[int, str]:
+        if io not in self._storages:
+            self._storages[io] = next(self._ids)
+        return self._storages[io], path
 
 
 MANIFESTS = ManifestCache()

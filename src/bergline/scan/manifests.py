@@ -11,16 +11,15 @@ from bergline.errors import FormatError
 from bergline.format.inheritance import inherit
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
-from bergline.format.manifest_columns import entries_of, read_manifest_columns
+from bergline.format.manifest_columns import entries_of, read_manifests_columns
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import MANIFESTS
 
-# reading waits for storage, decoding runs on all cores
-_THREADS = min(32, (os.cpu_count() or 1) * 4)
-_FEW = 2
+_READERS = 32
+_CORES = os.cpu_count() or 1
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
@@ -32,10 +31,11 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
 
 def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataFrame]:
     """The entries of each manifest as they stand in its file."""
-    if len(manifests) <= _FEW:
-        return [_columns(io, manifest) for manifest in manifests]
-    with ThreadPoolExecutor(min(_THREADS, len(manifests))) as threads:
-        return list(threads.map(lambda manifest: _columns(io, manifest), manifests))
+    paths = [m.manifest_path for m in manifests]
+    known = {path: MANIFESTS.find(io, path) for path in paths}
+    frames = {path: frame for path, frame in known.items() if frame is not None}
+    frames |= _load(io, [path for path in known if path not in frames])
+    return [_checked(frames[m.manifest_path], m) for m in manifests]
 
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
@@ -84,12 +84,33 @@ def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:
 
 
 def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
-    path = manifest.manifest_path
-    frame = MANIFESTS.get(io, path, lambda: read_manifest_columns(io.read(path), path))
+    (frame,) = load_columns(io, [manifest])
+    return frame
+
+
+def _load(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Manifests that are not in the cache: read by many threads, then decoded in as many parts as there are cores."""
+    if not paths:
+        return {}
+    if len(paths) == 1:
+        files = [(io.read(paths[0]), paths[0])]
+        frames = read_manifests_columns(files)
+    else:
+        with ThreadPoolExecutor(_READERS) as threads:
+            files = list(zip(threads.map(io.read, paths), paths, strict=True))
+            each = max(1, -(-len(files) // _CORES))
+            parts = [files[start : start + each] for start in range(0, len(files), each)]
+            frames = [frame for part in threads.map(read_manifests_columns, parts) for frame in part]
+    for path, frame in zip(paths, frames, strict=True):
+        MANIFESTS.keep(io, path, frame)
+    return dict(zip(paths, frames, strict=True))
+
+
+def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
     counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
     # a manifest cut off between two blocks still parses; the manifest list knows how many entries it had
     if None not in counts and frame.height != (expected := sum(c or 0 for c in counts)):
-        raise FormatError(f"expected {expected} entries, found {frame.height} in {path}")
+        raise FormatError(f"expected {expected} entries, found {frame.height} in {manifest.manifest_path}")
     return frame
 
 
