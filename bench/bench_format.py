@@ -1,7 +1,7 @@
 """The format beside its peers, both sides in one run: metadata, manifests, planning 20,000 files in 200 manifests.
 
-PyIceberg runs in this process, Java Iceberg in a Spark session of its own (the official runtime, warm). Each figure is the
-best of some rounds. Planning is cold: what bergline and PyIceberg keep decoded is dropped before every round.
+PyIceberg runs in this process, Java Iceberg in a Spark session of its own (the official runtime, warm). Each figure is
+the best of some rounds. Planning is cold: what either side keeps decoded is dropped before every round.
 """
 
 import sys
@@ -21,7 +21,7 @@ from bergline import Table
 from bergline.format.inheritance import added_entry
 from bergline.format.manifest import ManifestFile
 from bergline.format.manifest_avro import render_manifest
-from bergline.format.manifest_columns import read_manifest_columns
+from bergline.format.manifest_columns import read_manifests_columns
 from bergline.format.metadata import SnapshotLogEntry, TableMetadata
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.format.snapshot import Operation, Snapshot
@@ -100,7 +100,7 @@ def write_theirs(theirs: Any, entries: Sequence[Any], path: str) -> PyManifestFi
 def bench_decode(table: Table, theirs: Any, writer: str) -> None:
     manifests = load_manifest_list(table.io, table.current_snapshot)
     files = [table.io.read(m.manifest_path) for m in manifests]
-    mine = best(5, lambda: [read_manifest_columns(data, "bench") for data in files])
+    mine = best(5, lambda: read_manifests_columns([(data, "bench") for data in files]))
     records = theirs.current_snapshot().manifests(theirs.io)
     other = best(2, lambda: [m.fetch_manifest_entry(theirs.io) for m in records])
     report(f"decode {len(files)} manifests of {writer}, {FILES:,} entries", mine, other)

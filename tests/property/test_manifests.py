@@ -23,8 +23,8 @@ from bergline.format.manifest_avro import (
     parse_manifest_list,
     render_manifest,
     render_manifest_list,
-    summarize_partitions,
 )
+from bergline.format.manifest_summary import summarize_partitions
 from bergline.format.partition import parse_partition_by
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField

@@ -1,6 +1,5 @@
 """Manifests and manifest lists as Avro: written as the specification names the columns, read by field id."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -12,8 +11,6 @@ from bergline.format.manifest import FieldSummary, ManifestContent, ManifestEntr
 from bergline.format.manifest_columns import entries_of, read_manifest_columns, read_manifest_list
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
-from bergline.format.types import StructType
-from bergline.format.values import encode_value
 from bergline.format.wire import encode_json
 
 # v1 readers want a block size; nothing has used it for years, and Java writes this one
@@ -89,23 +86,6 @@ def render_manifest_list(
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
     """The manifests of a snapshot."""
     return read_manifest_list(data, source)
-
-
-def summarize_partitions(entries: Iterable[ManifestEntry], partition: StructType) -> tuple[FieldSummary, ...]:
-    """The range of each partition field over all entries."""
-    columns = list(zip(*(e.data_file.partition for e in entries), strict=True)) or [()] * len(partition.fields)
-    return tuple(_summary(values, f.type) for values, f in zip(columns, partition.fields, strict=True))
-
-
-def _summary(values: Sequence[Any], type_: Any) -> FieldSummary:
-    nans = [v for v in values if isinstance(v, float) and math.isnan(v)]
-    present = [v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v))]
-    return FieldSummary(
-        contains_null=any(v is None for v in values),
-        contains_nan=bool(nans),
-        lower_bound=encode_value(type_, min(present)) if present else None,
-        upper_bound=encode_value(type_, max(present)) if present else None,
-    )
 
 
 def _encoded(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import msgspec
 import polars as pl
@@ -96,14 +97,19 @@ def _load(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
         files = [(io.read(paths[0]), paths[0])]
         frames = read_manifests_columns(files)
     else:
-        with ThreadPoolExecutor(_READERS) as threads:
-            files = list(zip(threads.map(io.read, paths), paths, strict=True))
-            each = max(1, -(-len(files) // _CORES))
-            parts = [files[start : start + each] for start in range(0, len(files), each)]
-            frames = [frame for part in threads.map(read_manifests_columns, parts) for frame in part]
+        threads = _threads(os.getpid())
+        files = list(zip(threads.map(io.read, paths), paths, strict=True))
+        each = max(1, -(-len(files) // _CORES))
+        parts = [files[start : start + each] for start in range(0, len(files), each)]
+        frames = [frame for part in threads.map(read_manifests_columns, parts) for frame in part]
     for path, frame in zip(paths, frames, strict=True):
         MANIFESTS.keep(io, path, frame)
     return dict(zip(paths, frames, strict=True))
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  (a forked process has none of its parent's threads)
+    return ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-manifests")
 
 
 def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:

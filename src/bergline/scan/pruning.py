@@ -2,14 +2,13 @@
 
 import polars as pl
 
-from bergline.expressions.metrics import may_match
+from bergline.expressions.columns import ColumnMetrics, may_match_columns
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.manifest import ManifestFile
-from bergline.format.manifest_avro import partition_types
-from bergline.format.manifest_columns import files_of
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
+from bergline.scan.file_metrics import column_metrics
 
 
 class Pruning:
@@ -28,6 +27,8 @@ class Pruning:
         """The files that may hold matching rows."""
         if self._filter == ALWAYS_TRUE or not files.height:
             return files
-        types = partition_types(spec, self._metadata.schema_for(spec))
-        keep = [may_match(self._filter, f, self._schema) for f in files_of(files, types, spec.spec_id)]
-        return files.filter(pl.Series(keep, dtype=pl.Boolean))
+
+        def metrics(field_id: int) -> ColumnMetrics:
+            return column_metrics(files, field_id, self._schema.ids[field_id].type)
+
+        return files.filter(may_match_columns(self._filter, metrics, files["record_count"], self._schema))

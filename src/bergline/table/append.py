@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from bergline.format.inheritance import added_entry
 from bergline.format.manifest import DataFile, ManifestFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
@@ -28,7 +27,7 @@ class Append(SnapshotProducer):
 
 
 class AddedFiles:
-    """New files and their manifests: one per partition spec, written on the first attempt, the same ever after."""
+    """New files and their manifests: for each partition spec, written on the first attempt, the same ever after."""
 
     def __init__(self, producer: SnapshotProducer, files: Sequence[DataFile]) -> None:
         self.files = files
@@ -40,9 +39,10 @@ class AddedFiles:
         if self._written is None:
             spec_ids = sorted({f.spec_id for f in self.files})
             self._written = tuple(
-                self._producer.write_manifest(
-                    base, spec_id, [added_entry(f) for f in self.files if f.spec_id == spec_id]
-                )
+                manifest
                 for spec_id in spec_ids
+                for manifest in self._producer.write_manifests(
+                    base, spec_id, [self._producer.added_entry(base, f) for f in self.files if f.spec_id == spec_id]
+                )
             )
         return self._written

@@ -13,6 +13,8 @@ from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.append import AddedFiles
 from bergline.table.produce import Draft, SnapshotProducer
 
+_Filtered = tuple[tuple[ManifestFile, ...], tuple[DataFile, ...]]
+
 
 class Overwrite(SnapshotProducer):
     """Removes the files that `removes` picks; manifests that hold none of them are kept as they are."""
@@ -31,7 +33,7 @@ class Overwrite(SnapshotProducer):
         super().__init__(io, branch, summary or {})
         self._added = AddedFiles(self, files)
         self._removes = removes
-        self._filtered: dict[str, tuple[ManifestFile | None, tuple[DataFile, ...]]] = {}
+        self._filtered: dict[str, _Filtered] = {}
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The added files, and the parent's manifests without the removed ones."""
@@ -45,9 +47,9 @@ class Overwrite(SnapshotProducer):
             if manifest.content is ManifestContent.DELETES:
                 raise UnsupportedError(f"branch `{self._branch}` has delete files, and bergline cannot remove them yet")
             filtered, gone = self._filter(base, manifest)
-            kept.append(filtered or manifest)
+            kept += filtered if gone else [manifest]
             removed += gone
-            replaced += filtered is not None
+            replaced += bool(gone)
         return Draft(
             Operation.OVERWRITE if self._added.files else Operation.DELETE,
             (*added, *kept),
@@ -56,8 +58,10 @@ class Overwrite(SnapshotProducer):
             summary={"manifests-replaced": str(replaced)},
         )
 
-    def _filter(self, base: TableMetadata, manifest: ManifestFile) -> tuple[ManifestFile | None, tuple[DataFile, ...]]:
-        """The manifest without the removed files, written once for each source; None if nothing is removed from it."""
+    def _filter(
+        self, base: TableMetadata, manifest: ManifestFile
+    ) -> tuple[tuple[ManifestFile, ...], tuple[DataFile, ...]]:
+        """The manifest without the removed files, written once for each source, and those files."""
         known = self._filtered.get(manifest.manifest_path)
         if known is None:
             live = [e for e in load_entries(self._io, manifest, base) if e.is_live]
@@ -65,6 +69,6 @@ class Overwrite(SnapshotProducer):
             entries = [
                 deleted_entry(e, self.snapshot_id) if self._removes(e.data_file) else existing_entry(e) for e in live
             ]
-            rewritten = self.write_manifest(base, manifest.partition_spec_id, entries) if gone else None
+            rewritten = self.write_manifests(base, manifest.partition_spec_id, entries) if gone else ()
             known = self._filtered[manifest.manifest_path] = (rewritten, gone)
         return known

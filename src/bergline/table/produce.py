@@ -8,24 +8,26 @@ import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
 from bergline.errors import RefusedError
-from bergline.format.inheritance import assign_numbers
+from bergline.format.inheritance import added_entry, assign_numbers, assign_row_ids
 from bergline.format.manifest import (
     DataFile,
-    EntryStatus,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest_avro import render_manifest, render_manifest_list, summarize_partitions
-from bergline.format.metadata import TableMetadata
+from bergline.format.manifest_avro import render_manifest_list, render_manifests
+from bergline.format.manifest_summary import describe_manifest
+from bergline.format.metadata import ROW_LINEAGE_VERSION, TableMetadata, positive_property
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId, same_table
 from bergline.format.snapshot import Operation, Snapshot, summarize
 from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
-from bergline.scan.manifests import load_manifest_list
+from bergline.scan.manifests import load_manifest_list, with_counts
 from bergline.table.operation import Change, CommitStamp
+
+_DEFAULT_MANIFEST_SIZE = 8 * 1024 * 1024
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -93,41 +95,70 @@ class SnapshotProducer:
         """Delete every list and manifest."""
         self._io.delete([*self._lists, *self._manifests])
 
-    def write_manifest(self, base: TableMetadata, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
-        """Write a data manifest; its own number stays open until a manifest list gives it one."""
+    def write_manifests(
+        self,
+        base: TableMetadata,
+        spec_id: int,
+        entries: Sequence[ManifestEntry],
+        content: ManifestContent = ManifestContent.DATA,
+    ) -> tuple[ManifestFile, ...]:
+        """Write entries to one manifest, or to several if it would grow too large."""
         spec = base.specs_by_id[spec_id]
-        location = join(metadata_directory(base), f"{self._commit_uuid}-m{len(self._manifests)}.avro")
         schema = base.schema_for(spec)
-        data = render_manifest(entries, schema, spec)
-        self._manifests.append(location)
-        self._io.create(location, data)
-        by_status = {s: [e.data_file.record_count for e in entries if e.status is s] for s in EntryStatus}
-        numbers = [e.sequence_number for e in entries if e.is_live and e.sequence_number is not None]
-        return ManifestFile(
-            manifest_path=location,
-            manifest_length=len(data),
-            partition_spec_id=spec_id,
-            content=ManifestContent.DATA,
-            added_snapshot_id=self.snapshot_id,
-            min_sequence_number=min(numbers, default=None),
-            added_files_count=len(by_status[EntryStatus.ADDED]),
-            existing_files_count=len(by_status[EntryStatus.EXISTING]),
-            deleted_files_count=len(by_status[EntryStatus.DELETED]),
-            added_rows_count=sum(by_status[EntryStatus.ADDED]),
-            existing_rows_count=sum(by_status[EntryStatus.EXISTING]),
-            deleted_rows_count=sum(by_status[EntryStatus.DELETED]),
-            partitions=summarize_partitions(entries, spec.partition_type(schema)),
+        rendered = render_manifests(
+            entries,
+            schema,
+            spec,
+            format_version=base.format_version,
+            content=content,
+            target_size=positive_property(base, "commit.manifest.target-size-bytes", _DEFAULT_MANIFEST_SIZE),
         )
+        manifests = []
+        for data, inside in rendered:
+            location = join(metadata_directory(base), f"{self._commit_uuid}-m{len(self._manifests)}.avro")
+            self._manifests.append(location)
+            self._io.create(location, data)
+            manifests.append(
+                describe_manifest(
+                    location,
+                    len(data),
+                    inside,
+                    spec=spec,
+                    schema=schema,
+                    content=content,
+                    snapshot_id=self.snapshot_id,
+                )
+            )
+        return tuple(manifests)
+
+    def added_entry(self, base: TableMetadata, file: DataFile) -> ManifestEntry:
+        """The entry of a file that this snapshot adds."""
+        return added_entry(file, self.snapshot_id if base.format_version == 1 else None)
 
     def _write_snapshot(
         self, base: TableMetadata, parent: Snapshot | None, draft: Draft, stamp: CommitStamp
     ) -> Snapshot:
+        version = base.format_version
         sequence_number = base.next_sequence_number
         manifests = assign_numbers(draft.manifests, self.snapshot_id, sequence_number)
+        if version > 1:
+            manifests = [with_counts(self._io, m) for m in manifests]
+        first_row_id = added_rows = None
+        if version >= ROW_LINEAGE_VERSION:
+            first_row_id = base.next_row_id
+            manifests, added_rows = assign_row_ids(manifests, first_row_id)
         location = join(metadata_directory(base), f"snap-{self.snapshot_id}-{stamp.attempt}-{self._commit_uuid}.avro")
         parent_id = parent.snapshot_id if parent else None
+        data = render_manifest_list(
+            manifests,
+            self.snapshot_id,
+            parent_id,
+            sequence_number,
+            format_version=version,
+            first_row_id=first_row_id,
+        )
         self._lists.append(location)
-        self._io.create(location, render_manifest_list(manifests, self.snapshot_id, parent_id, sequence_number))
+        self._io.create(location, data)
         created = sum(m.added_snapshot_id == self.snapshot_id for m in manifests)
         counts = {"manifests-created": str(created), "manifests-kept": str(len(manifests) - created)}
         return Snapshot(
@@ -144,6 +175,8 @@ class SnapshotProducer:
                 {**self._summary, **counts, **draft.summary},
             ),
             schema_id=base.current_schema_id,
+            first_row_id=first_row_id,
+            added_rows=added_rows,
         )
 
 
