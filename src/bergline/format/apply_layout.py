@@ -8,9 +8,9 @@ import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.compatibility import check_for_version, check_order_fits, check_spec_fits
+from bergline.format.layout_json import is_unnumbered
 from bergline.format.metadata import TableMetadata
-from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
-from bergline.format.partition_wire import UNNUMBERED
+from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED, SortOrder
 from bergline.format.updates import (
@@ -111,22 +111,26 @@ def schema_content(schema: Schema) -> Any:
 
 
 def _spec_content(spec: PartitionSpec) -> Any:
-    return [(f.source_id, f.transform, f.name) for f in spec.fields]
+    return [(*_source(f), f.name) for f in spec.fields]
+
+
+def _source(field: PartitionField) -> tuple[Any, ...]:
+    return field.source_id, field.source_ids, field.transform
 
 
 def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
     """The spec with ids for its fields: from v2 on an equivalent field keeps its id, and others get new ones."""
-    if all(f.field_id != UNNUMBERED for f in spec.fields):
+    if not is_unnumbered(spec):
         return spec
     first = FIRST_PARTITION_FIELD_ID if metadata.format_version == 1 else metadata.last_partition_id + 1
     free = count(first)
     known: dict[Any, int] = {}
     if metadata.format_version > 1:
-        known = {(f.source_id, f.transform): f.field_id for s in metadata.partition_specs for f in s.fields}
+        known = {_source(f): f.field_id for s in metadata.partition_specs for f in s.fields}
     fields = []
     for field in spec.fields:
         # once in a spec: a second field of the same source and transform is another field
-        field_id = known.pop((field.source_id, field.transform), None)
+        field_id = known.pop(_source(field), None)
         fields.append(msgspec.structs.replace(field, field_id=next(free) if field_id is None else field_id))
     return PartitionSpec(spec.spec_id, tuple(fields))
 

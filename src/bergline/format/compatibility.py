@@ -47,10 +47,11 @@ def check_spec_fits(spec: PartitionSpec, schema: Schema) -> None:
     for field in spec.fields:
         if not isinstance(field.transform, Void):
             _check_source(f"partition field `{field.name}`", field, schema)
-            if field.source_id not in schema.paths:
+            inside = [i for i in field.source_ids or (field.source_id,) if i not in schema.paths]
+            if inside:
                 raise InvalidInputError(
                     f"expected a column outside lists and maps for partition field `{field.name}`, "
-                    f"found `{schema.names_by_id[field.source_id]}`"
+                    f"found `{schema.names_by_id[inside[0]]}`"
                 )
 
 
@@ -77,9 +78,11 @@ def check_order_fits(order: SortOrder, schema: Schema) -> None:
 
 
 def _check_source(what: str, field: PartitionField | SortField, schema: Schema) -> None:
-    source = schema.ids.get(field.source_id)
-    if source is None:
-        raise InvalidInputError(f"expected a column with id {field.source_id} for {what}, found none")
-    if isinstance(source.type, StructType | ListType | MapType):
-        raise InvalidInputError(f"expected a primitive column for {what}, found `{source.type}`")
-    field.transform.result_type(source.type)
+    for source_id in field.source_ids or (field.source_id,):
+        source = schema.ids.get(source_id)
+        if source is None:
+            raise InvalidInputError(f"expected a column with id {source_id} for {what}, found none")
+        if isinstance(source.type, StructType | ListType | MapType):
+            raise InvalidInputError(f"expected a primitive column for {what}, found `{source.type}`")
+        if not field.source_ids:
+            field.transform.result_type(source.type)

@@ -5,9 +5,17 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from bergline.errors import FormatError, UnsupportedError
+from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.format.integers import Int, Long
 from bergline.format.invariants import check_invariants
+from bergline.format.layout_json import (
+    render_order,
+    render_schema,
+    render_spec,
+    render_spec_fields,
+    with_field_ids,
+    with_schema_ids,
+)
 from bergline.format.metadata import (
     FORMAT_VERSIONS,
     ROW_LINEAGE_VERSION,
@@ -19,10 +27,9 @@ from bergline.format.metadata import (
     TableMetadata,
     strip_trailing_slash,
 )
-from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
-from bergline.format.partition_wire import WirePartitionField, WirePartitionSpec
+from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.schema import Schema, with_schema_ids
+from bergline.format.schema import Schema
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.format.sorting import UNSORTED, SortOrder
 from bergline.format.wire import decode_json, encode_json
@@ -46,9 +53,9 @@ class _Wire(msgspec.Struct, rename="kebab"):
     schema: Schema | None = None
     current_schema_id: Int | None = None
     schemas: tuple[Schema, ...] | UnsetType = UNSET
-    partition_spec: tuple[WirePartitionField, ...] | None = None
+    partition_spec: tuple[PartitionField, ...] | None = None
     default_spec_id: Int | None = None
-    partition_specs: tuple[WirePartitionSpec, ...] | UnsetType = UNSET
+    partition_specs: tuple[PartitionSpec, ...] | UnsetType = UNSET
     last_partition_id: Int | None = None
     default_sort_order_id: Int | None = None
     sort_orders: tuple[SortOrder, ...] | UnsetType = UNSET
@@ -75,7 +82,7 @@ def parse_metadata(data: bytes, source: str) -> TableMetadata:
     _check_version(wire.format_version, source)
     try:
         return check_invariants(_metadata(wire))
-    except FormatError as error:
+    except (FormatError, InvalidInputError) as error:
         raise FormatError(f"{error} in {source}") from error
 
 
@@ -93,16 +100,19 @@ def render_metadata(metadata: TableMetadata) -> bytes:
         wire["last-sequence-number"] = metadata.last_sequence_number
     wire |= {"last-updated-ms": metadata.last_updated_ms, "last-column-id": metadata.last_column_id}
     if version == 1:
-        wire["schema"] = metadata.schema
-    wire |= {"current-schema-id": metadata.current_schema_id, "schemas": metadata.schemas}
+        wire["schema"] = render_schema(metadata.schema)
+    wire |= {
+        "current-schema-id": metadata.current_schema_id,
+        "schemas": [render_schema(s) for s in metadata.schemas],
+    }
     if version == 1:
-        wire["partition-spec"] = metadata.spec.fields
+        wire["partition-spec"] = render_spec_fields(metadata.spec)
     wire |= {
         "default-spec-id": metadata.default_spec_id,
-        "partition-specs": metadata.partition_specs,
+        "partition-specs": [render_spec(s) for s in metadata.partition_specs],
         "last-partition-id": metadata.last_partition_id,
         "default-sort-order-id": metadata.default_sort_order_id,
-        "sort-orders": metadata.sort_orders,
+        "sort-orders": [render_order(o) for o in metadata.sort_orders],
         "properties": metadata.properties,
         "current-snapshot-id": NO_SNAPSHOT if current is None and version < ROW_LINEAGE_VERSION else current,
     }
@@ -175,9 +185,9 @@ def _schemas(wire: _Wire) -> tuple[tuple[Schema, ...], int]:
 def _specs(wire: _Wire) -> tuple[tuple[PartitionSpec, ...], int]:
     """All partition specs and the default one's id; old v1 writers gave the fields of the one they had."""
     if wire.format_version == 1 and wire.partition_specs is UNSET:
-        return (WirePartitionSpec(0, _required(wire, "partition_spec")).numbered(),), 0
-    specs: tuple[WirePartitionSpec, ...] = _required(wire, "partition_specs")
-    return tuple(s.numbered() for s in specs), _required(wire, "default_spec_id")
+        return (with_field_ids(PartitionSpec(0, _required(wire, "partition_spec"))),), 0
+    specs: tuple[PartitionSpec, ...] = _required(wire, "partition_specs")
+    return tuple(map(with_field_ids, specs)), _required(wire, "default_spec_id")
 
 
 def _last_partition_id(wire: _Wire, specs: tuple[PartitionSpec, ...]) -> int:

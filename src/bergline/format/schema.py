@@ -138,11 +138,6 @@ def check_unique_names(fields: tuple[NestedField, ...]) -> None:
         check_unique_names(child_fields(field.type))
 
 
-def with_schema_ids(schemas: tuple[Schema, ...]) -> tuple[Schema, ...]:
-    """The schemas of a file; one without an id of its own is number 0."""
-    return tuple(msgspec.structs.replace(s, schema_id=0) if s.schema_id is None else s for s in schemas)
-
-
 def assign_fresh_ids(schema: Schema, first_id: int = 1) -> Schema:
     """The same columns with new ids, top level first, as a new table has them; identifier fields stay."""
     fields = _fresh(schema.fields, count(first_id))

@@ -1,4 +1,4 @@
-"""Updates as clients of the REST protocol send them: older keys, and partition fields without ids."""
+"""Updates as clients of the REST protocol send them, older keys included."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bergline.errors import InvalidInputError
-from bergline.format.partition_wire import WirePartitionSpec
 from bergline.format.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
@@ -47,13 +46,6 @@ def parse_view_updates(data: bytes, source: str) -> tuple[ViewUpdate, ...]:
     return tuple(_plain(update) for update in decode_json(data, tuple[_WireViewUpdate, ...], source))
 
 
-class _WireAddPartitionSpec(msgspec.Struct, tag_field="action", tag="add-spec"):
-    spec: WirePartitionSpec
-
-    def plain(self) -> AddPartitionSpec:
-        return AddPartitionSpec(self.spec.plain())
-
-
 class _WireSetProperties(msgspec.Struct, tag_field="action", tag="set-properties"):
     updates: dict[str, str] | UnsetType = UNSET
     updated: dict[str, str] | UnsetType = UNSET
@@ -82,7 +74,7 @@ class _WireRemoveProperties(msgspec.Struct, tag_field="action", tag="remove-prop
 
 def _plain(update: Any) -> Any:
     """The update itself, whatever shape it came in."""
-    if isinstance(update, _WireAddPartitionSpec | _WireSetProperties | _WireRemoveProperties):
+    if isinstance(update, _WireSetProperties | _WireRemoveProperties):
         return update.plain()
     return update
 
@@ -91,7 +83,7 @@ _Shared = AssignUuid | UpgradeFormatVersion | AddSchema | SetLocation | _WireSet
 _WireViewUpdate = _Shared | AddViewVersion | SetCurrentViewVersion
 _WireUpdate = (
     _Shared
-    | _WireAddPartitionSpec
+    | AddPartitionSpec
     | SetCurrentSchema
     | SetDefaultSpec
     | AddSortOrder

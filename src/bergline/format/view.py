@@ -64,8 +64,8 @@ class ViewLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
     version_id: Int
 
 
-class ViewMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True, rename="kebab", omit_defaults=True):
-    """A view at one moment; fields stand in the order of Java's JSON."""
+class ViewMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True, rename="kebab"):
+    """A view at one moment; a commit makes a new one (see `view_updates`)."""
 
     view_uuid: str
     format_version: Int

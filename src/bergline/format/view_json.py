@@ -4,7 +4,7 @@ import msgspec
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.integers import Int
-from bergline.format.schema import with_schema_ids
+from bergline.format.layout_json import render_schema, with_schema_ids
 from bergline.format.view import VIEW_FORMAT_VERSION, ViewMetadata, check_view_invariants
 from bergline.format.wire import decode_json, encode_json
 
@@ -29,7 +29,20 @@ def parse_view_metadata(data: bytes, source: str) -> ViewMetadata:
 
 def render_view_metadata(view: ViewMetadata) -> bytes:
     """The bytes of a view metadata file, keys in Java's order."""
-    return encode_json(check_view_invariants(view))
+    check_view_invariants(view)
+    properties = {"properties": view.properties} if view.properties else {}
+    return encode_json(
+        {
+            "view-uuid": view.view_uuid,
+            "format-version": view.format_version,
+            "location": view.location,
+            **properties,
+            "schemas": [render_schema(s) for s in view.schemas],
+            "current-version-id": view.current_version_id,
+            "versions": view.versions,
+            "version-log": view.version_log,
+        }
+    )
 
 
 def _check_version(version: int, source: str) -> None:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, InvalidInputError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import EncryptedKey, TableMetadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.partition_wire import UNNUMBERED
+from bergline.format.partition import UNNUMBERED, PartitionField, PartitionSpec
 from bergline.format.transforms import IDENTITY, Bucket
 from bergline.format.updates import (
     AddEncryptionKey,
@@ -90,9 +89,10 @@ def test_partition_fields_with_ids_keep_them() -> None:
     assert update.spec.fields == (PartitionField(2, 1005, "region", IDENTITY),)
 
 
-def test_partition_fields_have_ids_all_or_none() -> None:
-    with pytest.raises(FormatError, match=r"for all .* or for none, found 1 of 2 without one at \$\[0\]\.spec"):
-        parse(spec(REGION | {"field-id": 1005}, ID_BUCKET))
+def test_partition_fields_have_ids_all_or_none(metadata: TableMetadata) -> None:
+    updates = parse(spec(REGION | {"field-id": 1005}, ID_BUCKET))
+    with pytest.raises(InvalidInputError, match="for all fields of partition spec 9 or for none, found 1 of 2 without"):
+        apply_updates(metadata, updates, base_location=None, now_ms=0)
 
 
 def test_view_updates_are_understood() -> None:
