@@ -30,7 +30,8 @@ class RowSource:
         self._sequence_number = None if file.first_row_id is None else sequence_number
         self._spec_id = file.spec_id
         fields = spec.fields if spec else ()
-        self._partition = dict(zip((f.field_id for f in fields), file.partition, strict=True))
+        values = file.partition if spec else ()
+        self._partition = dict(zip((f.field_id for f in fields), values, strict=True))
         self.identity_values: dict[int, Any] = {
             f.source_id: self._partition[f.field_id] for f in fields if isinstance(f.transform, Identity)
         }

@@ -106,6 +106,13 @@ def test_positions_of_this_file_are_deleted_and_others_stay() -> None:
     assert left(io, data, delete) == [1, 2, 3, 4]
 
 
+def test_delete_files_may_be_in_a_partition() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    deletes = [by_position(io, {data.file_path: [5]}), by_key(io, pa.table({"id": [2]}), 1)]
+    assert left(io, data, *(msgspec.structs.replace(d, partition=("a",)) for d in deletes)) == [0, 1, 3, 4]
+
+
 def test_positions_are_those_of_the_file_across_row_groups() -> None:
     io = MemoryFileIO()
     data = stored(io, options=ParquetOptions(row_group_bytes=1))
