@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.reserved import RESERVED_IDS
 from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
-from bergline.io.schemes import SchemeFileIO
+from bergline.io.fileio import FileIO
+from bergline.io.locations import scheme_of
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.read import read_file
@@ -38,14 +39,14 @@ _TASKS_PER_CORE = 4
 
 def read(scan: TableScan, spark: SparkSession) -> DataFrame:
     """A planned scan as a DataFrame."""
-    return read_plan(scan.plan(), spark)
+    return read_plan(scan.plan(), spark, scan.io)
 
 
-def read_plan(plan: ScanPlan, spark: SparkSession) -> DataFrame:
-    """The rows of a plan."""
+def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+    """The rows of a plan; the executors get the storage."""
     if not plan.files:
         return spark.createDataFrame(arrow_schema(plan.schema).empty_table(), spark_schema(plan.schema))
-    return _read_native(plan, spark) if native_refusal(plan) is None else _read_arrow(plan, spark)
+    return _read_native(plan, spark) if native_refusal(plan) is None else _read_arrow(plan, spark, io)
 
 
 def native_refusal(plan: ScanPlan) -> str | None:
@@ -58,6 +59,8 @@ def native_refusal(plan: ScanPlan) -> str | None:
         file = planned.file
         if file.file_format != "PARQUET":
             return f"{file.file_path} is a {file.file_format} file"
+        if scheme_of(file.file_path) != "file":
+            return f"Spark may have no access to {file.file_path}"
         if file.file_path.rsplit("/", 1)[-1].startswith(_HIDDEN):
             return f"Spark passes over {file.file_path} because of its name"
         if planned.deletes:
@@ -92,14 +95,13 @@ def _column(field: NestedField) -> Column:
     return F.col(f"`{field.name.replace('`', '``')}`")
 
 
-def _read_arrow(plan: ScanPlan, spark: SparkSession) -> DataFrame:
+def _read_arrow(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
     shared = msgspec.structs.replace(plan, files=())
     files = [(pickle.dumps(planned),) for planned in plan.files]
     tasks = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     target = _without_fixed(pa.struct(list(arrow_schema(plan.schema))))
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io = SchemeFileIO()
         deletes = DeleteFiles(io)
         for batch in batches:
             for blob in batch.column(0).to_pylist():

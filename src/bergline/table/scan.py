@@ -28,7 +28,7 @@ class TableScan:
         row_filter: str | Predicate | None,
         columns: Sequence[str] | None,
     ) -> None:
-        self._io = io
+        self.io = io
         self._metadata = metadata
         self.version = version
         self._filter = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter or ALWAYS_TRUE
@@ -41,7 +41,7 @@ class TableScan:
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
         return plan_scan(
-            self._io,
+            self.io,
             self._metadata,
             self.version.snapshot_id,
             table_schema=self.version.schema,
@@ -51,11 +51,11 @@ class TableScan:
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
-        return read_plan(self._io, self.plan())
+        return read_plan(self.io, self.plan())
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in pieces; files are planned now and opened one after the other."""
-        return read_batches(self._io, self.plan())
+        return read_batches(self.io, self.plan())
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""
