@@ -20,6 +20,7 @@ Finish = Callable[[pl.DataFrame], pl.DataFrame]
 _SYNC = b"bergline's block"
 _END = "the record after the last one"
 _MAX_DEPTH = 16
+_MAX_TYPES = 10_000
 _SIZES = {"boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
 
 
@@ -118,12 +119,11 @@ class _Renamer:
     def __init__(self) -> None:
         self._named: dict[str, Any] = {}
         self._count = 0
+        self._types = 0
 
     def record(self, schema: Any, layout: Layout | None, depth: int) -> _Plain:
         if not isinstance(schema, dict) or schema.get("type") != "record":
             raise _NoRecord(_short(schema))
-        if depth > _MAX_DEPTH:
-            raise FormatError(f"expected at most {_MAX_DEPTH} levels of Avro records, found more")
         self._remember(schema)
         fields: list[dict[str, Any]] = []
         least, empty = 0, b""
@@ -139,11 +139,14 @@ class _Renamer:
         return _Plain({"type": "record", "name": self._fresh(), "fields": fields}, least, empty)
 
     def _type(self, schema: Any, layout: Layout | None, depth: int) -> _Plain:
+        self._types += 1
+        if depth > _MAX_DEPTH or self._types > _MAX_TYPES:  # named types may contain each other without end
+            raise FormatError(f"expected an Avro schema of at most {_MAX_DEPTH} levels, found more")
         if isinstance(schema, list):
             return self._union(schema, layout, depth)
         kind = schema["type"] if isinstance(schema, dict) else schema
         if isinstance(kind, dict | list):
-            return self._type(kind, layout, depth + 1) if depth < _MAX_DEPTH else self.record(None, None, depth)
+            return self._type(kind, layout, depth + 1)
         match kind:
             case "null":
                 return _Plain("null", 0, b"")
@@ -165,7 +168,7 @@ class _Renamer:
                 return _Plain("int", 1, b"\x00")
             case str() if kind in _SIZES:
                 return _Plain(kind, _SIZES[kind], b"\x00" * _SIZES[kind])
-            case str() if kind in self._named and depth < _MAX_DEPTH:
+            case str() if kind in self._named:
                 return self._type(self._named[kind], layout, depth + 1)
         raise FormatError(f"expected an Avro type, found {_short(schema)}")
 

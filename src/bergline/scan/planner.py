@@ -43,7 +43,7 @@ def plan_scan(
         entries = list(live_entries(io, deletes, metadata))
         keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
-        pruning = Pruning(bound, table_schema, metadata)
+        pruning = Pruning(bound, table_schema)
         files = PlannedFiles(_groups(io, data, metadata, pruning, DeleteIndex(entries, metadata)))
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(

@@ -1,34 +1,70 @@
-"""Which manifests and files a filter leaves over."""
+"""Which manifests and files a filter leaves over: by partition first, then by metrics."""
+
+from functools import cache
+from typing import Any
 
 import polars as pl
 
-from bergline.expressions.columns import ColumnMetrics, may_match_columns
+from bergline.errors import FormatError
+from bergline.expressions.columns import ColumnMetrics, matches_columns, may_match_columns
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.expressions.project import partition_schema, project_inclusive
+from bergline.expressions.summaries import may_match_manifest
 from bergline.format.manifest import ManifestFile
-from bergline.format.metadata import TableMetadata
+from bergline.format.manifest_columns import partition_values
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
+from bergline.format.types import UUID, DecimalType, IcebergType
 from bergline.scan.file_metrics import column_metrics
 
 
 class Pruning:
-    """A bound filter on one state of a table."""
+    """A bound filter on the columns of a schema."""
 
-    def __init__(self, row_filter: Predicate, schema: Schema, metadata: TableMetadata) -> None:
+    def __init__(self, row_filter: Predicate, schema: Schema) -> None:
         self._filter = row_filter
         self._schema = schema
-        self._metadata = metadata
+        self._projected = cache(lambda spec: project_inclusive(row_filter, spec, schema))
 
     def may_match_manifest(self, manifest: ManifestFile, spec: PartitionSpec) -> bool:
         """False only if no file of the manifest can hold matching rows."""
-        return True
+        if self._filter == ALWAYS_TRUE or manifest.partitions is None:
+            return True
+        try:
+            return may_match_manifest(self._projected(spec), manifest.partitions, spec, self._schema)
+        except FormatError as error:
+            raise FormatError(f"{error} for {manifest.manifest_path}") from error
 
     def matching(self, files: pl.DataFrame, spec: PartitionSpec) -> pl.DataFrame:
         """The files that may hold matching rows."""
-        if self._filter == ALWAYS_TRUE or not files.height:
+        if self._filter == ALWAYS_TRUE:
+            return files
+        return self._by_metrics(self._by_partition(files, spec))
+
+    def _by_partition(self, files: pl.DataFrame, spec: PartitionSpec) -> pl.DataFrame:
+        projected = self._projected(spec)
+        if projected == ALWAYS_TRUE or not files.height:
+            return files
+        fields = partition_schema(spec, self._schema)
+
+        def values(field_id: int) -> pl.Series:
+            return _partition_column(files, field_id, fields.ids[field_id].type)
+
+        return files.filter(matches_columns(projected, values, files.height, fields))
+
+    def _by_metrics(self, files: pl.DataFrame) -> pl.DataFrame:
+        if not files.height:
             return files
 
         def metrics(field_id: int) -> ColumnMetrics:
             return column_metrics(files, field_id, self._schema.ids[field_id].type)
 
         return files.filter(may_match_columns(self._filter, metrics, files["record_count"], self._schema))
+
+
+def _partition_column(files: pl.DataFrame, field_id: int, type_: IcebergType) -> pl.Series:
+    if type_ == UUID or isinstance(type_, DecimalType):  # polars has no such values: they are compared one by one
+        values: list[Any] = partition_values(files, field_id, type_)
+        return pl.Series(values, dtype=pl.Object)
+    name = str(field_id)
+    return files[name] if name in files.columns else pl.repeat(None, files.height, eager=True)
