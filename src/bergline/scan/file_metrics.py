@@ -25,8 +25,8 @@ def values_of(maps: pl.Series, key: int) -> pl.Series:
     if place is not None:
         # files of one writer have their columns in one order: looking at one place of each list is enough
         pairs = maps.list.get(place, null_on_oob=True).struct
-        found = pairs.field("key") == key
-        if (found | (maps.list.len() == 0)).all():  # nulls pass
+        found = (pairs.field("key") == key).fill_null(False)
+        if (found | (maps.list.len() == 0).fill_null(True)).all():
             return pairs.field("value")
     rows = pl.DataFrame({"row": pl.int_range(0, len(maps), dtype=pl.UInt32, eager=True), "pair": maps})
     pairs_of_key = rows.explode("pair").unnest("pair").filter(pl.col("key") == key).unique("row", keep="first")

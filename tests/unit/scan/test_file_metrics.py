@@ -23,6 +23,7 @@ def maps(*values: dict[int, int] | None) -> pl.Series:
         (maps({2: 20, 1: 10}, {1: 11, 2: 21}), [20, 21]),
         (maps(None, {}, {1: 11, 2: 21}, {1: 5}), [None, None, 21, None]),
         (maps({1: 1}, {2: 2, 1: 1}), [None, 2]),
+        (maps({1: 1, 2: 2}, {2: 3}), [2, 3]),
         (maps(None, None), [None, None]),
         (maps({}, {}), [None, None]),
         (maps(), []),
