@@ -1,23 +1,28 @@
-"""Predicates from SQL text such as `amount > 5 AND region IN ('eu', 'us')`."""
+"""Predicates from SQL text such as `amount > 5 AND region IN ('eu', 'us')`, as Spark reads it."""
 
-import datetime as dt
-from decimal import Decimal
+import math
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
-from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
+from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.expressions.parse_like import parse_like
+from bergline.expressions.parse_literal import is_literal, parse_literal, render_sql
 from bergline.expressions.predicate import (
+    UNKNOWN,
     Always,
     And,
     Comparison,
     ComparisonOperator,
     IsIn,
+    IsNan,
     IsNull,
     Not,
-    Or,
     Predicate,
+    StartsWith,
+    all_of,
+    any_of,
 )
 
 _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
@@ -36,6 +41,10 @@ _MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     ">": "<",
     ">=": "<=",
 }
+_UNDERSTOOD = (
+    "=, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', startswith, isnan, IS [NOT] NULL, IS [NOT] TRUE, "
+    "boolean columns, AND, OR and NOT are understood"
+)
 
 
 def parse_predicate(text: str) -> Predicate:
@@ -52,7 +61,7 @@ def parse_predicate(text: str) -> Predicate:
     except sqlglot.errors.SqlglotError as error:
         raise SqlSyntaxError(f"cannot read the filter `{text}`", line=1, column=1) from error
     except RecursionError as error:
-        raise UnsupportedError(f"expected a filter of fewer terms, found {len(text)} characters of them") from error
+        raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
 
 
 def _predicate(tree: Any, text: str) -> Predicate:
@@ -62,64 +71,111 @@ def _predicate(tree: Any, text: str) -> Predicate:
         case exp.Not():
             return Not(_predicate(tree.this, text))
         case exp.And():
-            return And(_predicate(tree.left, text), _predicate(tree.right, text))
+            return all_of([_predicate(part, text) for part in _chain(tree, exp.And)])
         case exp.Or():
-            return Or(_predicate(tree.left, text), _predicate(tree.right, text))
+            return any_of([_predicate(part, text) for part in _chain(tree, exp.Or)])
         case exp.Boolean():
             return Always(bool(tree.this))
-        case exp.Is() if isinstance(tree.expression, exp.Null):
-            return IsNull(_column(tree.this, text))
+        case exp.Null():
+            return UNKNOWN
+        case exp.Column():
+            return Comparison(_column(tree, text), "=", True)
+        case exp.Is():
+            return _is(tree, text)
         case exp.In() if tree.expressions:
-            return IsIn(_column(tree.this, text), tuple(_literal(e, text) for e in tree.expressions))
+            return IsIn(_column(tree.this, text), tuple(parse_literal(e, text) for e in tree.expressions))
         case exp.Between():
             column = _column(tree.this, text)
-            low, high = _literal(tree.args["low"], text), _literal(tree.args["high"], text)
+            low, high = parse_literal(tree.args["low"], text), parse_literal(tree.args["high"], text)
             return And(Comparison(column, ">=", low), Comparison(column, "<=", high))
+        case exp.Like():
+            return _like(tree, "\\", text)
+        case exp.Escape() if isinstance(tree.this, exp.Like):
+            return _like(tree.this, parse_literal(tree.expression, text), text)
+        case exp.StartsWith():
+            prefix = parse_literal(tree.expression, text)
+            if isinstance(prefix, str):
+                return StartsWith(_column(tree.this, text), prefix)
+        case exp.IsNan():
+            column = _column(tree.this, text)
+            return And(Not(IsNull(column)), IsNan(column))
+        case exp.NullSafeEQ():
+            return _null_safe(tree, text)
+        case exp.NullSafeNEQ():
+            return Not(_null_safe(tree, text))
     if op := _COMPARISONS.get(type(tree)):
-        if isinstance(tree.left, exp.Column):
-            return Comparison(_column(tree.left, text), op, _literal(tree.right, text))
-        if isinstance(tree.right, exp.Column):
-            return Comparison(_column(tree.right, text), _MIRRORED[op], _literal(tree.left, text))
-    raise UnsupportedError(
-        f"expected comparisons of columns with literals, found `{_sql(tree)}` in the filter `{text}`",
-        hints=["=, !=, <, <=, >, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR and NOT are understood"],
-    )
+        column, literal, swapped = _operands(tree, text)
+        return Comparison(column, _MIRRORED[op] if swapped else op, literal)
+    raise _unsupported(tree, text)
+
+
+def _chain(tree: Any, kind: type[exp.Expression]) -> list[Any]:
+    """The parts of `a AND b AND c`, which the tree has nested to the left."""
+    parts = []
+    while type(tree) is kind:
+        parts.append(tree.expression)
+        tree = tree.this
+    return [tree, *reversed(parts)]
+
+
+def _is(tree: exp.Is, text: str) -> Predicate:
+    match tree.expression:
+        case exp.Null():
+            return IsNull(_column(tree.this, text))
+        case exp.Boolean() as truth:
+            column = _column(tree.this, text)
+            return And(Not(IsNull(column)), Comparison(column, "=", bool(truth.this)))
+    raise _unsupported(tree, text)
+
+
+def _like(tree: exp.Like, escape: Any, text: str) -> Predicate:
+    pattern = parse_literal(tree.expression, text)
+    if not isinstance(pattern, str) or not isinstance(escape, str) or len(escape) != 1:
+        raise _unsupported(tree, text)
+    found = parse_like(_column(tree.this, text), pattern, escape, text)
+    return Not(found) if tree.args.get("negate") else found
+
+
+def _null_safe(tree: Any, text: str) -> Predicate:
+    """Equality that is false where one side is null and true where both are."""
+    column, literal, _ = _operands(tree, text)
+    if literal is None:
+        return IsNull(column)
+    equal: Predicate = Comparison(column, "=", literal)
+    if isinstance(literal, float) and math.isnan(literal):
+        equal = IsNan(column)
+    return And(Not(IsNull(column)), equal)
+
+
+def _operands(tree: Any, text: str) -> tuple[str, Any, bool]:
+    """The column and the literal of a comparison, and whether they stand the other way round."""
+    left, right = _unwrapped(tree.this), _unwrapped(tree.expression)
+    if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+        raise UnsupportedError(
+            f"expected a column and a literal, found the two columns of `{render_sql(tree)}` in the filter `{text}`"
+        )
+    if isinstance(left, exp.Column):
+        return _column(left, text), parse_literal(right, text), False
+    if isinstance(right, exp.Column) and is_literal(left):
+        return _column(right, text), parse_literal(left, text), True
+    raise _unsupported(tree, text)
+
+
+def _unwrapped(tree: Any) -> Any:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
 
 
 def _column(tree: Any, text: str) -> str:
-    if not isinstance(tree, exp.Column):
-        raise UnsupportedError(f"expected a column, found `{_sql(tree)}` in the filter `{text}`")
+    tree = _unwrapped(tree)
+    if not isinstance(tree, exp.Column) or not all(isinstance(part, exp.Identifier) for part in tree.parts):
+        raise UnsupportedError(f"expected a column, found `{render_sql(tree)}` in the filter `{text}`")
     return ".".join(part.name for part in tree.parts)
 
 
-def _literal(tree: Any, text: str) -> Any:
-    match tree:
-        case exp.Literal():
-            return str(tree.this) if tree.is_string else _number(str(tree.this))
-        case exp.Boolean():
-            return bool(tree.this)
-        case exp.Neg() if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
-            return -_number(str(tree.this.this))
-        case exp.Cast() if isinstance(tree.this, exp.Literal) and tree.this.is_string:
-            return _typed_literal(tree, text)
-    raise UnsupportedError(f"expected a literal, found `{_sql(tree)}` in the filter `{text}`")
-
-
-def _typed_literal(tree: exp.Cast, text: str) -> Any:
-    value = str(tree.this.this)
-    try:
-        if tree.is_type("date"):
-            return dt.date.fromisoformat(value)
-        if tree.is_type("timestamp", "timestamptz", "timestampntz"):
-            return dt.datetime.fromisoformat(value)
-    except ValueError as error:
-        raise InvalidInputError(f"expected a date or time, found `{value}` in the filter `{text}`") from error
-    raise UnsupportedError(f"expected a literal, found `{_sql(tree)}` in the filter `{text}`")
-
-
-def _number(text: str) -> int | Decimal:
-    return int(text) if text.isdigit() else Decimal(text)
-
-
-def _sql(tree: Any) -> str:
-    return str(tree.sql(dialect="spark"))
+def _unsupported(tree: Any, text: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"expected comparisons of columns with literals, found `{render_sql(tree)}` in the filter `{text}`",
+        hints=[_UNDERSTOOD],
+    )
