@@ -26,6 +26,10 @@ Values = dict[int, Any]
 
 FILE_PATH = {"id": 2147483546, "name": "file_path", "required": True, "type": "string"}
 POS = {"id": 2147483545, "name": "pos", "required": True, "type": "long"}
+LINEAGE = [
+    {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
+    {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
+]
 EXISTING, ADDED, DELETED = 0, 1, 2
 _ARROW = {
     "int": pa.int32(),
@@ -33,6 +37,7 @@ _ARROW = {
     "double": pa.float64(),
     "string": pa.string(),
     "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
 }
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -57,6 +62,7 @@ class HandMadeTable:
     location: str
     schemas: list[list[Field]]
     specs: list[list[Field]]
+    properties: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
     snapshots: list[dict[str, Any]] = field(default_factory=list, repr=False)
     log: list[str] = field(default_factory=list)
@@ -74,9 +80,11 @@ class HandMadeTable:
         sequence_number: int = 1,
         metrics: bool = True,
         ids: bool = True,
+        omits: Sequence[int] = (),
+        lineage: bool = False,
     ) -> Entry:
-        """A data file; all rows must be in one partition."""
-        fields = self.schemas[schema]
+        """A data file without some columns; all rows must be in one partition."""
+        fields = [f for f in self.schemas[schema] if f["id"] not in omits] + (LINEAGE if lineage else [])
         path, size = self._write_parquet(rows, fields, ids=ids)
         record = {"file_path": path, "file_format": "PARQUET", "record_count": len(rows), "file_size_in_bytes": size}
         record["block_size_in_bytes"] = 67108864
@@ -218,11 +226,12 @@ class HandMadeTable:
         self.files[path] = _avro_file(
             _manifest_list_schema(self.version), manifests, {"format-version": str(self.version)}
         )
-        lineage = {"first-row-id": 0, "added-rows": 0} if self.version >= 3 else {}
+        lineage = {"first-row-id": 0, "added-rows": 1_000_000} if self.version >= 3 else {}
+        numbered = {"sequence-number": sequence_number} if self.version > 1 else {}
         self.snapshots.append(
             {
                 "snapshot-id": snapshot_id,
-                "sequence-number": sequence_number,
+                **numbered,
                 "timestamp-ms": 1_700_000_000_000 + sequence_number,
                 "manifest-list": path,
                 "summary": {"operation": "overwrite"},
@@ -232,14 +241,14 @@ class HandMadeTable:
         )
         return snapshot_id
 
-    def finish(self, properties: dict[str, str] | None = None) -> str:
+    def finish(self) -> str:
         """Write the metadata file with the last snapshot as current; its location."""
         current = self.snapshots[-1]["snapshot-id"] if self.snapshots else -1
-        metadata = {
+        metadata: dict[str, Any] = {
             "format-version": self.version,
             "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
             "location": self.location,
-            "last-sequence-number": max((s["sequence-number"] for s in self.snapshots), default=0),
+            "last-sequence-number": max((s.get("sequence-number", 0) for s in self.snapshots), default=0),
             "last-updated-ms": 1_700_000_100_000,
             "last-column-id": 100,
             "current-schema-id": len(self.schemas) - 1,
@@ -249,7 +258,7 @@ class HandMadeTable:
             "last-partition-id": 1100,
             "default-sort-order-id": 0,
             "sort-orders": [{"order-id": 0, "fields": []}],
-            "properties": properties or {},
+            "properties": self.properties,
             "current-snapshot-id": current,
             "refs": {"main": {"snapshot-id": current, "type": "branch"}} if self.snapshots else {},
             "snapshots": self.snapshots,
@@ -257,8 +266,12 @@ class HandMadeTable:
             "partition-statistics": [],
             "snapshot-log": [],
             "metadata-log": [],
-            **({"next-row-id": 1_000_000} if self.version >= 3 else {}),
         }
+        if self.version == 1:
+            metadata |= {"schema": metadata["schemas"][-1], "partition-spec": self.specs[-1]}
+            del metadata["last-sequence-number"]
+        if self.version >= 3:
+            metadata["next-row-id"] = 1_000_000
         path = f"{self.location}/metadata/00000-hand.metadata.json"
         self.files[path] = json.dumps(metadata).encode()
         return path
@@ -383,6 +396,8 @@ def _metrics(rows: Sequence[Values], fields: Sequence[Field]) -> dict[str, Any]:
 def _bound(value: Any, type_: str) -> bytes:
     if type_ == "string":
         return str(value).encode()
+    if type_ == "timestamp":
+        return struct.pack("<q", (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1))  # noqa: DTZ001
     if type_ == "date":
         return struct.pack("<i", (value - _EPOCH).days)
     return struct.pack({"int": "<i", "long": "<q", "double": "<d"}[type_], value)

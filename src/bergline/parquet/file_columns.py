@@ -27,7 +27,7 @@ class RowSource:
     def __init__(self, file: DataFile, sequence_number: int | None = None, spec: PartitionSpec | None = None) -> None:
         self.path = file.file_path
         self._first_row_id = file.first_row_id
-        self._sequence_number = None if file.first_row_id is None else sequence_number
+        self._sequence_number = sequence_number
         self._spec_id = file.spec_id
         fields = spec.fields if spec else ()
         values = file.partition if spec else ()
@@ -47,15 +47,19 @@ class RowSource:
                 return constant_array(field.type, False, rows)
             case SPEC_ID.id:
                 return constant_array(field.type, self._spec_id, rows)
-            case ROW_ID.id:
-                start = self._first_row_id
-                inherited = constant_array(LONG, None, rows) if start is None else row_positions(start + first, rows)
-                return _stored_or(stored, inherited)
-            case LAST_UPDATED_SEQUENCE_NUMBER.id:
-                return _stored_or(stored, constant_array(LONG, self._sequence_number, rows))
+            case ROW_ID.id | LAST_UPDATED_SEQUENCE_NUMBER.id:
+                return self._lineage(field, stored, first, rows)
         if field.id == PARTITION_ID:
             return self._partition_column(field, rows)
         return None
+
+    def _lineage(self, field: NestedField, stored: pa.Array | None, first: int, rows: int) -> pa.Array:
+        if self._first_row_id is None:
+            # spec: such a file has no row ids, whatever it stores
+            return constant_array(LONG, None, rows)
+        if field.id == ROW_ID.id:
+            return _stored_or(stored, row_positions(self._first_row_id + first, rows))
+        return _stored_or(stored, constant_array(LONG, self._sequence_number, rows))
 
     def _partition_column(self, field: NestedField, rows: int) -> pa.Array:
         fields = getattr(field.type, "fields", ())

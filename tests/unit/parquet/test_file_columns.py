@@ -161,11 +161,11 @@ def test_row_ids_are_inherited_by_position() -> None:
     assert found.column("_last_updated_sequence_number").to_pylist() == [9, 9]
 
 
-def test_stored_row_ids_win_where_they_are_not_null() -> None:
+def test_stored_row_ids_win_where_they_are_not_null_and_count_only_with_a_first_row_id() -> None:
     fields = [with_id("a", pa.int64(), 1), with_id("r", pa.int64(), ROW_ID.id)]
     fields.append(with_id("n", pa.int64(), LAST_UPDATED_SEQUENCE_NUMBER.id))
     table = pa.table([[1, 2], [7, None], [None, 3]], schema=pa.schema(fields))
-    for first, ids, updated in ((100, [7, 101], [9, 3]), (None, [7, None], [None, 3])):
+    for first, ids, updated in ((100, [7, 101], [9, 3]), (None, [None, None], [None, None])):
         file = DataFile(PATH, "PARQUET", (), 2, 1, first_row_id=first)
         found = read_plan(stored(table), plan(SCHEMA, *LINEAGE, file=file))
         assert found.column("_row_id").to_pylist() == ids
