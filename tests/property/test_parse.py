@@ -13,13 +13,70 @@ from bergline.format.types import BOOLEAN, DATE, DOUBLE, LONG, STRING, TIMESTAMP
 
 TYPES = {"a": LONG, "b": BOOLEAN, "s": STRING, "d": DOUBLE, "t": TIMESTAMP, "e": DATE, "m": DecimalType(9, 2)}
 SCHEMA = Schema(fields=tuple(NestedField(n + 1, name, False, TYPES[name]) for n, name in enumerate(TYPES)))
-WORDS = r"""
-a b s d t e m x.y `a` `x "a" 1 -1 0 1.5 1e5 1e-400 9e999 5L 5Y 1.5D 1.5F 2BD .5 5. 0x1F X'1F' X'G' 'x' 'x%' '_'
-'2020-01-01' 'NaN' NULL TRUE FALSE = == != <> < <= > >= <=> + - * / % || & | ^ ~ ! ( ) [ ] { } , ; : :: . ? @ # $ \
-AND OR NOT IN IS LIKE ILIKE RLIKE ESCAPE ANY ALL BETWEEN EXISTS DISTINCT FROM SELECT CASE WHEN THEN ELSE END CAST( AS
-DATE TIMESTAMP TIMESTAMP_NTZ TIME INTERVAL DECIMAL(2,1) DECIMAL(a) INT DOUBLE STRING ARRAY MAP STRUCT isnan(
-startswith( upper( count(*) over( -- /* */ /*+ ' " ` r'x' DAY LATERAL
-""".split()
+NAMES = ["a", "b", "s", "d", "t", "e", "m", "x.y", "`a`", "`x", '"a"']
+NUMBERS = ["1", "-1", "0", "1.5", "1e5", "1e-400", "9e999", "5L", "5Y", "1.5D", "1.5F", "2BD", ".5", "5.", "0x1F"]
+LITERALS = ["X'1F'", "X'G'", "'x'", "'x%'", "'_'", "'2020-01-01'", "'NaN'", "NULL", "TRUE", "FALSE", "r'x'"]
+SIGNS = [
+    *"+-*/%&|^~!()[]{},;:.?@#$\\'\"`",
+    "=",
+    "==",
+    "!=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "<=>",
+    "||",
+    "::",
+    "--",
+    "/*",
+    "*/",
+]
+KEYWORDS = [
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "IS",
+    "LIKE",
+    "ILIKE",
+    "RLIKE",
+    "ESCAPE",
+    "ANY",
+    "ALL",
+    "BETWEEN",
+    "EXISTS",
+    "DISTINCT",
+]
+PHRASES = [
+    "FROM",
+    "SELECT",
+    "CASE",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "END",
+    "CAST(",
+    "AS",
+    "isnan(",
+    "startswith(",
+    "count(*)",
+    "over(",
+]
+TYPE_NAMES = [
+    "DATE",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "TIME",
+    "INTERVAL",
+    "DECIMAL(2,1)",
+    "DECIMAL(a)",
+    "INT",
+    "DOUBLE",
+    "ARRAY",
+]
+WORDS = [*NAMES, *NUMBERS, *LITERALS, *SIGNS, *KEYWORDS, *PHRASES, *TYPE_NAMES]
 texts = st.one_of(
     st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join),
     st.lists(st.sampled_from(WORDS), max_size=6).map("".join),
@@ -40,6 +97,7 @@ texts = st.one_of(
 @example("a = 1e99999999999999999999")
 @example("m = 1e999999999999999999")
 @example("s = '\ud800'")
+@example("{ { 2BD")
 @example("s LIKE '\\")
 @given(texts)
 def test_only_our_errors_come_out(text: str) -> None:

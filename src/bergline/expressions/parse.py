@@ -50,7 +50,16 @@ _UNDERSTOOD = (
 def parse_predicate(text: str) -> Predicate:
     """The predicate that the text says; SqlSyntaxError or UnsupportedError where it cannot be one."""
     try:
-        return _predicate(sqlglot.parse_one(text, dialect="spark", into=exp.Condition), text)
+        return _predicate(_tree(text), text)
+    except RecursionError as error:
+        raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
+
+
+def _tree(text: str) -> Any:
+    try:
+        return sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+    except RecursionError:
+        raise
     except sqlglot.errors.ParseError as error:
         place = error.errors[0] if error.errors else {}
         raise SqlSyntaxError(
@@ -58,10 +67,8 @@ def parse_predicate(text: str) -> Predicate:
             line=place.get("line") or 1,
             column=place.get("col") or 1,
         ) from error
-    except sqlglot.errors.SqlglotError as error:
+    except Exception as error:  # the parser trips over some broken texts, in ways of its own
         raise SqlSyntaxError(f"cannot read the filter `{text}`", line=1, column=1) from error
-    except RecursionError as error:
-        raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
 
 
 def _predicate(tree: Any, text: str) -> Predicate:
