@@ -12,11 +12,14 @@ class OutputFile(Protocol):
         ...
 
     def close(self) -> int:
-        """Make the file durable and return its length."""
+        """Make the file durable and visible, and return its length.
+
+        AlreadyExistsError if the location was taken meanwhile; StorageError if it could not be written.
+        """
         ...
 
     def abort(self) -> None:
-        """Remove what was written; safe to call twice and after close."""
+        """Remove what was written, and the file if it was closed; safe to call twice. Never another writer's file."""
         ...
 
 
@@ -48,11 +51,11 @@ class FileIO(Protocol):
         ...
 
     def create_output(self, location: str) -> OutputFile:
-        """A new object written in pieces; AlreadyExistsError if the location is taken."""
+        """A new object written in pieces; AlreadyExistsError, now or when it is closed, if the location is taken."""
         ...
 
     def exists(self, location: str) -> bool:
-        """Whether there is an object at this location."""
+        """Whether there is an object at this location; StorageError if that cannot be found out."""
         ...
 
     def delete(self, locations: Iterable[str]) -> list[str]:
@@ -60,5 +63,8 @@ class FileIO(Protocol):
         ...
 
     def list(self, prefix: str) -> list[str]:
-        """The locations of all objects below a directory, at any depth."""
+        """The locations of all objects below a directory, at any depth, sorted; none if there is no such directory.
+
+        Locations are spelt with their scheme. StorageError if they cannot all be found.
+        """
         ...

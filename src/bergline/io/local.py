@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
@@ -63,7 +64,13 @@ class LocalFileIO:
 
     def exists(self, location: str) -> bool:
         """Whether there is a file."""
-        return os.path.isfile(local_path(location))
+        path = local_path(location)
+        try:
+            return stat.S_ISREG(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise StorageError(f"cannot read {location}: {error.strerror or error}") from error
 
     def delete(self, locations: Iterable[str]) -> list[str]:
         """Delete files one by one; what fails is returned."""
@@ -78,11 +85,12 @@ class LocalFileIO:
         return failed
 
     def list(self, prefix: str) -> list[str]:
-        """Every file below a directory."""
-        root = local_path(prefix)
-        return sorted(
-            f"file://{os.path.join(directory, name)}" for directory, _, names in os.walk(root) for name in names
-        )
+        """Every file below a directory; StorageError if a part of it cannot be read."""
+        found: list[str] = []
+        with _storage_errors("list", prefix):
+            for directory, _, names in os.walk(local_path(prefix), onerror=_unless_missing):
+                found += (f"file://{os.path.join(directory, name)}" for name in names)
+        return sorted(found)
 
 
 class LocalOutputFile:
@@ -136,11 +144,24 @@ def _storage_errors(verb: str, location: str) -> Iterator[None]:
         raise StorageError(f"cannot {verb} {location}: {error.strerror or error}") from error
 
 
+def _unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
 def _make_directory(directory: str, location: str) -> None:
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except FileExistsError as error:
-        raise StorageError(f"cannot write {location}: {directory} is not a directory") from error
+    """Make a directory and those above it, each durable before what comes into it."""
+    missing = []
+    while not os.path.isdir(directory) and directory != os.path.dirname(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for new in reversed(missing):
+        try:
+            os.mkdir(new)
+        except FileExistsError as error:
+            if not os.path.isdir(new):  # else another writer made it meanwhile
+                raise StorageError(f"cannot write {location}: {new} is not a directory") from error
+        _sync_directory(os.path.dirname(new))
 
 
 def _sync(stream: BinaryIO) -> None:

@@ -22,6 +22,12 @@ def scheme_of(location: str) -> str:
 
 def local_path(location: str) -> str:
     """The path of a `file:` location or bare path; InvalidInputError for other schemes."""
+    try:
+        os.fsencode(location)
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"expected a location that can be encoded, found {location!a}") from None
+    if "\0" in location:
+        raise InvalidInputError(f"expected a location without null characters, found {location!a}")
     match = _SCHEME.match(location)
     if match is None:
         return os.path.abspath(location)

@@ -11,7 +11,7 @@ from bergline.io.object_create import create_object
 from bergline.io.object_errors import Failure, failure_of, object_errors
 from bergline.io.object_input import ObjectInput
 from bergline.io.object_output import PART_BYTES, ObjectOutput
-from bergline.io.open_store import OpenStore, open_store
+from bergline.io.open_store import OpenStore, check_process, open_store
 from bergline.io.ranges import check_range
 
 _TAIL_BYTES = 256 * 1024
@@ -109,6 +109,7 @@ class ObjectStoreFileIO:
         return self._store(scheme, authority), key
 
     def _store(self, scheme: str, authority: str) -> OpenStore:
+        check_process()
         found = self._stores.get((scheme, authority))
         return found or self._stores.setdefault((scheme, authority), open_store(scheme, authority, self._properties))
 

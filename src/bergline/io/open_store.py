@@ -1,6 +1,7 @@
 """Opens buckets and containers with obstore, which is loaded only when one is used."""
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -29,6 +30,9 @@ _SECRETS = frozenset(
 )
 
 
+_used_in: set[int] = set()  # the processes that obstore was started in
+
+
 class OpenStore(NamedTuple):
     """A bucket or container: `store` tries again by itself, `once` never does. `api` is the obstore module."""
 
@@ -51,6 +55,16 @@ def open_store(scheme: str, authority: str, properties: Mapping[str, str]) -> Op
     retry = {"max_retries": 10, "retry_timeout": timedelta(seconds=RETRY_SECONDS), "backoff": _BACKOFF}
     build = getattr(stores, settings.store)
     return OpenStore(api, _build(build, settings, scheme, retry), _build(build, settings, scheme, {"max_retries": 0}))
+
+
+def check_process() -> None:
+    """UnsupportedError in a fork of a process that used obstore: its threads did not come along, so it would hang."""
+    if _used_in and os.getpid() not in _used_in:
+        raise UnsupportedError(
+            "an object store cannot be used in a process that was forked after the first use",
+            hints=['start processes with multiprocessing.get_context("spawn")'],
+        )
+    _used_in.add(os.getpid())
 
 
 def _kind(scheme: str) -> tuple[str, Callable[[str, Mapping[str, str]], StoreSettings]]:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,53 @@ def test_list_gives_every_depth(tmp_path: Path) -> None:
         IO.create(f"{tmp_path}/{name}", b"")
     assert IO.list(str(tmp_path)) == [f"file://{tmp_path}/{n}" for n in ("a/c", "a/d/e", "b")]
     assert IO.list(f"{tmp_path}/none") == []
+
+
+def test_directory_that_cannot_be_read_is_an_error_and_no_empty_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "locked").mkdir()
+
+    def scandir(path: str) -> Any:
+        if path.endswith("locked"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(StorageError, match=r"cannot list .*: Permission denied"):
+        IO.list(str(tmp_path))
+
+
+def test_file_is_no_directory_and_has_nothing_below(tmp_path: Path) -> None:
+    IO.create(f"{tmp_path}/f", b"")
+    assert IO.list(f"{tmp_path}/f") == []
+    assert not IO.exists(f"{tmp_path}/f/x")
+
+
+@pytest.mark.parametrize("location", ["/a\0b", "file:///a\0b", "/a\ud800b"])
+def test_text_that_is_no_path_is_refused(location: str) -> None:
+    for use in (IO.read, IO.open_input, IO.exists, IO.list, IO.create_output, lambda place: IO.delete([place])):
+        with pytest.raises(InvalidInputError, match="expected a location"):
+            use(location)
+
+
+def test_new_directories_are_durable_before_what_comes_into_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    IO.create(f"{tmp_path}/a/b/f", b"x")
+    places = [tmp_path, tmp_path / "a", tmp_path / "a/b/f", tmp_path / "a/b"]
+    assert synced == [place.stat().st_ino for place in places]
+
+
+def test_endless_path_is_a_storage_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot write"):
+        IO.create(f"{tmp_path}{'/a' * 5000}", b"")
