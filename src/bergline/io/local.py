@@ -151,6 +151,8 @@ def _unless_missing(error: OSError) -> None:
 
 def _make_directory(directory: str, location: str) -> None:
     """Make a directory and those above it, each durable before what comes into it."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.stat(directory)  # refuses a path that is too long before a part of it is made
     missing = []
     while not os.path.isdir(directory) and directory != os.path.dirname(directory):
         missing.append(directory)

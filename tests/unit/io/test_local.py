@@ -171,6 +171,7 @@ def test_new_directories_are_durable_before_what_comes_into_them(
     assert synced == [place.stat().st_ino for place in places]
 
 
-def test_endless_path_is_a_storage_error(tmp_path: Path) -> None:
+def test_endless_path_is_a_storage_error_and_nothing_of_it_is_made(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot write"):
         IO.create(f"{tmp_path}{'/a' * 5000}", b"")
+    assert list(tmp_path.iterdir()) == []
