@@ -160,9 +160,11 @@ def _decode(type_: IcebergType, wire: Any) -> Any:
 
 def _encode(type_: IcebergType, value: Any) -> Any:
     match type_, value:
-        case PrimitiveType("float"), float():
+        case PrimitiveType("float"), float() | int() if not isinstance(value, bool):
             return _shortest_float(value)
-        case PrimitiveType("boolean" | "int" | "long" | "double" | "string"), _:
+        case PrimitiveType("double"), float() | int() if not isinstance(value, bool):
+            return float(value)
+        case PrimitiveType("boolean" | "int" | "long" | "string"), _:
             return value
         case PrimitiveType("uuid"), uuid.UUID():
             return str(value)

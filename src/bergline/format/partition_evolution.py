@@ -145,10 +145,9 @@ class _Work:
         self._added.append(field)
 
     def remove(self, name_or_term: str) -> None:
+        self._check_not_new("remove", name_or_term)
         field = self._by_name.get(name_or_term)
         if field is None:
-            if any(f.name == name_or_term for f in self._added):
-                raise InvalidInputError(f"cannot remove partition field `{name_or_term}`: it was only just added")
             transform, source_id = self._resolve(name_or_term)
             field = self._by_term.get((source_id, transform))
         if field is None:
@@ -161,6 +160,7 @@ class _Work:
         taken = self._by_name.get(new_name)
         if taken is not None and isinstance(taken.transform, Void):
             self.rename(taken.name, f"{taken.name}_{taken.field_id}")
+        self._check_not_new("rename", name)
         field = self._by_name.get(name)
         if field is None:
             raise self._not_found(name)
@@ -217,6 +217,10 @@ class _Work:
                 kind="partition field",
                 name=name,
             )
+
+    def _check_not_new(self, what: str, name: str) -> None:
+        if any(f.name == name for f in self._added):
+            raise InvalidInputError(f"cannot {what} partition field `{name}`: it was only just added")
 
     def _not_found(self, name: str) -> NotFoundError:
         return NotFoundError(

@@ -85,7 +85,8 @@ def _shortest(value: float, *, narrow: bool) -> tuple[str, int]:
     """The fewest digits that are this number and no other, and the exponent of the first."""
     pattern = "<f" if narrow else "<d"
     packed = struct.pack(pattern, value)
-    texts = (f"{abs(value):.{n}e}" for n in range(17))
+    # Java never takes fewer than two digits
+    texts = (f"{abs(value):.{n}e}" for n in range(1, 17))
     text = next(t for t in texts if struct.pack(pattern, math.copysign(float(t), value)) == packed)
     mantissa, _, exponent = text.partition("e")
     return mantissa.replace(".", "").rstrip("0") or "0", int(exponent)

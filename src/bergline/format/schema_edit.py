@@ -11,9 +11,10 @@ Change = Callable[[NestedField], NestedField]
 
 
 def change_field(field: NestedField, target_id: int, change: Change) -> NestedField:
-    """The field with the one of an id in it changed; itself where that one is elsewhere."""
+    """The field with the one of an id in it changed; itself where that one is elsewhere, or stays as it is."""
     if field.id == target_id:
-        return change(field)
+        changed = change(field)
+        return field if changed == field else changed
     type_ = _change_type(field.type, target_id, change)
     return field if type_ is field.type else msgspec.structs.replace(field, type=type_)
 

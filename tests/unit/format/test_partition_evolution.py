@@ -123,6 +123,7 @@ def test_finer_time_may_be_added_to_coarser() -> None:
         ([AddField("nope")], NotFoundError, "no column `nope`"),
         ([RemoveField("id")], NotFoundError, "no partition field `id`"),
         ([AddField("id"), RemoveField("id")], InvalidInputError, "only just added"),
+        ([AddField("id"), RenameField("id", "key")], InvalidInputError, "cannot rename partition field `id`"),
         ([RenameField("region", "r"), RemoveField("region")], InvalidInputError, "both rename and remove"),
         ([RemoveField("region"), RenameField("region", "r")], InvalidInputError, "both remove and rename"),
         ([RenameField("nope", "r")], NotFoundError, "no partition field `nope`"),

@@ -48,6 +48,7 @@ from bergline.format.types import (
         (DOUBLE, IDENTITY, 0.001, "0.001"),
         (DOUBLE, IDENTITY, 0.00012, "1.2E-4"),
         (DOUBLE, IDENTITY, 123.456, "123.456"),
+        (DOUBLE, IDENTITY, 5e-324, "4.9E-324"),
         (DOUBLE, IDENTITY, -0.0, "-0.0"),
         (DOUBLE, IDENTITY, float("nan"), "NaN"),
         (FLOAT, IDENTITY, float("-inf"), "-Infinity"),
