@@ -78,8 +78,9 @@ class _Walker:
         while self._place < len(self._data):
             count = self._long()
             payload = self._take(self._long())
-            if count < 0 or self._take(_SYNC_LENGTH) != sync:
+            if count < 0 or not self._data.startswith(sync, self._place):
                 raise _Broken(f"a damaged block at byte {self._place}")
+            self._place += _SYNC_LENGTH
             block = inflate(payload, self._left)
             self._left -= len(block)
             records += count
@@ -111,19 +112,22 @@ class _Walker:
         return taken
 
     def _long(self) -> int:
+        data, place = self._data, self._place
         value = shift = 0
-        while True:
-            (byte,) = self._take(1)
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:  # noqa: PLR2004  (the last byte of a number has no high bit)
-                break
-            shift += 7
-            if shift > 63:  # noqa: PLR2004
-                raise _Broken(f"a number without end at byte {self._place}")
-        value = (value >> 1) ^ -(value & 1)
-        if not -(2**63) <= value < 2**63:
-            raise _Broken(f"a number beyond 64 bits at byte {self._place}")
-        return value
+        try:
+            while (byte := data[place]) > 0x7F:  # noqa: PLR2004  (the last byte of a number has no high bit)
+                value |= (byte & 0x7F) << shift
+                shift += 7
+                place += 1
+                if shift > 63:  # noqa: PLR2004
+                    raise _Broken(f"a number beyond 64 bits at byte {place}")
+        except IndexError as error:
+            raise _Broken(f"an end inside a number at byte {self._place}") from error
+        value |= byte << shift
+        self._place = place + 1
+        if value >> 64:
+            raise _Broken(f"a number beyond 64 bits at byte {place}")
+        return (value >> 1) ^ -(value & 1)
 
 
 class _Decompressor(Protocol):

@@ -55,7 +55,8 @@ def test_header_may_come_in_blocks_with_their_size() -> None:
     [
         (b"", "an end or a wrong length at byte 0"),
         (b"PAR1", "other bytes at its start"),
-        (b"Obj\x01" + b"\xff" * 20, "a number without end"),
+        (b"Obj\x01" + b"\xff" * 5, "an end inside a number at byte 4"),
+        (b"Obj\x01" + b"\xff" * 10_000_000, "a number beyond 64 bits"),
         (b"Obj\x01\x02" + encode_long(2**40) + b"x", "an end or a wrong length"),
         (b"Obj\x01\x02" + encode_bytes(b"\xff") + encode_bytes(b""), "a damaged header"),
         (b"Obj\x01\x00" + SYNC, "no schema in its header"),
