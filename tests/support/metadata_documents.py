@@ -60,7 +60,7 @@ def table_document(version: int) -> dict[str, Any]:
                         "fields": [1, 2],
                         "properties": {"ndv": "3"},
                     },
-                    {"type": "other", "snapshot-id": 103, "sequence-number": 3, "fields": []},
+                    {"type": "deletion-vector-v1", "snapshot-id": 103, "sequence-number": 3, "fields": []},
                 ],
             }
         ],
