@@ -22,7 +22,6 @@ class DeletedRows:
     def __init__(
         self,
         path: str,
-        rows: int,
         deletes: Sequence[DataFile],
         *,
         files: DeleteFiles,
@@ -31,7 +30,7 @@ class DeletedRows:
     ) -> None:
         by_position = [d for d in deletes if d.content is FileContent.POSITION_DELETES]
         self._positions = _sorted([files.positions(d, path) for d in by_position])
-        _check_positions(self._positions, path, rows)
+        self._path = path
         self._keys: list[tuple[list[KeyColumn], KeySet]] = []
         for ids, together in _by_key([d for d in deletes if d.content is FileContent.EQUALITY_DELETES]).items():
             columns = [c for c in key_columns if c.field_id in ids]
@@ -44,6 +43,13 @@ class DeletedRows:
     def key_columns(self) -> list[KeyColumn]:
         """The columns that `deleted` must be given."""
         return list({c.field_id: c for columns, _ in self._keys for c in columns}.values())
+
+    def check_positions(self, rows: int) -> None:
+        """Refuse positions beyond the rows that the file has."""
+        ends = (self._positions[0].as_py(), self._positions[-1].as_py()) if len(self._positions) else ()
+        for position in ends:
+            if not 0 <= position < rows:
+                raise FormatError(f"expected deletes at positions below {rows}, found {position} for {self._path}")
 
     def deleted(self, rows: pa.Table, first: int) -> pa.Array | None:
         """A mask over rows from position `first` on, true for the deleted ones; None if none can be."""
@@ -66,12 +72,6 @@ def _sorted(parts: list[pa.ChunkedArray]) -> pa.Array:
     chunks = [chunk for part in parts for chunk in part.chunks]
     positions = pa.concat_arrays(chunks) if chunks else pa.array([], pa.int64())
     return positions.sort()
-
-
-def _check_positions(positions: pa.Array, path: str, rows: int) -> None:
-    for position in (positions[0].as_py(), positions[-1].as_py()) if len(positions) else ():
-        if not 0 <= position < rows:
-            raise FormatError(f"expected deletes at positions below {rows}, found {position} for {path}")
 
 
 def _by_key(deletes: list[DataFile]) -> dict[tuple[int, ...], list[DataFile]]:

@@ -31,6 +31,8 @@ class RowSource:
         self._spec_id = file.spec_id
         fields = spec.fields if spec else ()
         values = file.partition if spec else ()
+        if len(fields) != len(values):
+            raise FormatError(f"expected {len(fields)} partition values, found {len(values)} for {self.path}")
         self._partition = dict(zip((f.field_id for f in fields), values, strict=True))
         self.identity_values: dict[int, Any] = {
             f.source_id: self._partition[f.field_id] for f in fields if isinstance(f.transform, Identity)

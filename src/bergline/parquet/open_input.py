@@ -15,7 +15,7 @@ _BATCH_ROWS = 64 * 1024
 _BATCH_BYTES = 64 * 1024 * 1024
 _MAX_SCHEMA_TEXT = 64 * 1024 * 1024
 # what Arrow raises on bytes that it did not expect
-_DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
+_DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError)
 
 
 @contextlib.contextmanager

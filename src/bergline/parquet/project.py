@@ -139,7 +139,11 @@ def _convert(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_string(target):
         # a file may say that any bytes are text: this is what looks at them
         array = array.cast(pa.binary())
-    return array if array.type == target else array.cast(target)
+    converted = array if array.type == target else array.cast(target)
+    if pa.types.is_decimal(target) or pa.types.is_time(target):
+        # numbers that are stored may be beyond what their type can say
+        converted.validate(full=True)
+    return converted
 
 
 def _may_have_been(found: pa.DataType, type_: IcebergType) -> bool:

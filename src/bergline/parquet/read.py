@@ -37,16 +37,16 @@ def read_file(
     path = planned.file.file_path
     wanted = named(columns_to_read(plan))
     source = RowSource(planned.file, planned.sequence_number, plan.specs.get(planned.file.spec_id))
+    gone = DeletedRows(
+        path,
+        planned.deletes,
+        files=delete_files or DeleteFiles(io),
+        key_columns=plan.key_columns,
+        mapping=plan.name_mapping,
+    )
+    columns = wanted | {c.name: c.column for c in gone.key_columns}
     with open_parquet(io, path) as file:
-        gone = DeletedRows(
-            path,
-            file.metadata.num_rows,
-            planned.deletes,
-            files=delete_files or DeleteFiles(io),
-            key_columns=plan.key_columns,
-            mapping=plan.name_mapping,
-        )
-        columns = wanted | {c.name: c.column for c in gone.key_columns}
+        gone.check_positions(file.metadata.num_rows)
         stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
         for first, batch in row_group_batches(file, stored.names):
             rows = stored.convert(batch, first)

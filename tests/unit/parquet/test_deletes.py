@@ -208,6 +208,22 @@ def test_equality_deletes_without_known_columns_are_an_error() -> None:
         left(io, data, msgspec.structs.replace(delete, equality_ids=None))
 
 
+def test_deletes_of_a_partition_are_read() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = msgspec.structs.replace(by_position(io, {data.file_path: [0]}), partition=("eu",), spec_id=1)
+    assert left(io, data, delete) == [1, 2, 3, 4, 5]
+
+
+def test_damaged_delete_file_is_named_alone() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = by_position(io, {data.file_path: [0]})
+    io.create("memory:/bad", io.read(delete.file_path)[:-9])
+    with pytest.raises(FormatError, match=r"expected a Parquet file, found .* in memory:/bad$"):
+        left(io, data, msgspec.structs.replace(delete, file_path="memory:/bad"))
+
+
 def test_delete_file_of_another_format_is_not_supported() -> None:
     io = MemoryFileIO()
     data = stored(io)
