@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bergline.format.manifest import DataFile, FileContent
+from bergline.format.manifest import DataFile
 from bergline.format.reserved import DELETE_FILE_PATH, DELETE_POS
 from bergline.format.schema import Schema
 from bergline.format.types import STRING
@@ -11,11 +11,6 @@ from bergline.format.values import decode_value
 FILE_PATH_ID = DELETE_FILE_PATH.id
 POS_ID = DELETE_POS.id
 POSITION_DELETE_SCHEMA = Schema(fields=(DELETE_FILE_PATH, DELETE_POS))
-
-
-def is_deletion_vector(delete: DataFile) -> bool:
-    """Whether a delete file is a blob in a Puffin file."""
-    return delete.file_format == "PUFFIN" and delete.content is FileContent.POSITION_DELETES
 
 
 def only_data_file(delete: DataFile) -> str | None:

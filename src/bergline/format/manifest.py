@@ -57,6 +57,11 @@ class DataFile(msgspec.Struct, frozen=True):
     content_size_in_bytes: int | None = None
 
 
+def is_deletion_vector(file: DataFile) -> bool:
+    """Whether a delete file is a blob in a Puffin file."""
+    return file.file_format == "PUFFIN" and file.content is FileContent.POSITION_DELETES
+
+
 def partition_key(file: DataFile) -> tuple[Any, ...]:
     """A file's partition so that it equals itself, which NaN does not."""
     return partition_key_of(file.spec_id, file.partition)

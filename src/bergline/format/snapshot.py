@@ -1,12 +1,13 @@
 """Snapshots: one committed state of a table, and the summary of how it came about."""
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 
 import msgspec
 
 from bergline.format.integers import Int, Long
-from bergline.format.manifest import DataFile, FileContent
+from bergline.format.manifest import DataFile, FileContent, is_deletion_vector, partition_key
 
 
 class Operation(StrEnum):
@@ -48,14 +49,22 @@ def summarize(
     removed: Collection[DataFile],
     parent: Mapping[str, str] | None,
     extra: Mapping[str, str],
+    *,
+    partition_limit: int = 0,
+    partition_path: Callable[[DataFile], str] = lambda _: "",
 ) -> dict[str, str]:
-    """The summary of a snapshot, with totals carried on from its parent's."""
-    counts = _counts(added, "added", "added-files-size") | _counts(removed, "deleted", "removed-files-size")
-    partitions = {(f.spec_id, f.partition) for f in (*added, *removed)}
+    """The summary of a snapshot, with totals carried on from its parent's.
+
+    Up to `partition_limit` changed partitions are summed up one by one, under the path that `partition_path` gives.
+    """
+    counts = _changes(added, removed)
     named = {"operation": str(operation)}  # first, as Java writes it
     summary = named | dict(extra) | named
     summary |= {key: str(value) for key, value in counts.items() if value}
-    summary["changed-partition-count"] = str(len(partitions))
+    changed = {partition_key(f) for f in (*added, *removed)}
+    summary["changed-partition-count"] = str(len(changed))
+    if 0 < len(changed) <= partition_limit:
+        summary |= {"partition-summaries-included": "true"} | _partition_summaries(added, removed, partition_path)
     for total, plus, minus in _TOTALS:
         before = 0 if parent is None else _number(parent.get(total))
         if before is not None and (value := before + counts.get(plus, 0) - counts.get(minus, 0)) >= 0:
@@ -73,13 +82,46 @@ _TOTALS = (
 )
 
 
-def _counts(files: Collection[DataFile], verb: str, size_key: str) -> dict[str, int]:
-    data = [f for f in files if f.content is FileContent.DATA]
+def _partition_summaries(
+    added: Collection[DataFile], removed: Collection[DataFile], path: Callable[[DataFile], str]
+) -> dict[str, str]:
+    by_path: dict[str, tuple[list[DataFile], list[DataFile]]] = defaultdict(lambda: ([], []))
+    for place, files in enumerate((added, removed)):
+        for file in files:
+            by_path[path(file)][place].append(file)
     return {
-        f"{verb}-data-files": len(data),
-        f"{verb}-records": sum(f.record_count for f in data),
-        size_key: sum(f.file_size_in_bytes for f in data),
+        f"partitions.{name}": ",".join(f"{key}={value}" for key, value in _changes(*files).items() if value)
+        for name, files in by_path.items()
     }
+
+
+def _changes(added: Collection[DataFile], removed: Collection[DataFile]) -> dict[str, int]:
+    plus, minus = _counts(added, "added", "added"), _counts(removed, "deleted", "removed")
+    return dict(pair for pairs in zip(plus.items(), minus.items(), strict=True) for pair in pairs)  # in Java's order
+
+
+def _counts(files: Collection[DataFile], of_data: str, of_others: str) -> dict[str, int]:
+    """Java speaks of deleted data, and of removed delete files and bytes."""
+    data = [f for f in files if f.content is FileContent.DATA]
+    equality = [f for f in files if f.content is FileContent.EQUALITY_DELETES]
+    position = [f for f in files if f.content is FileContent.POSITION_DELETES]
+    vectors = sum(is_deletion_vector(f) for f in position)
+    return {
+        f"{of_others}-files-size": sum(_size(f) for f in files),
+        f"{of_data}-data-files": len(data),
+        f"{of_others}-equality-delete-files": len(equality),
+        f"{of_others}-position-delete-files": len(position) - vectors,
+        f"{of_others}-dvs": vectors,
+        f"{of_others}-delete-files": len(equality) + len(position),
+        f"{of_data}-records": sum(f.record_count for f in data),
+        f"{of_others}-position-deletes": sum(f.record_count for f in position),
+        f"{of_others}-equality-deletes": sum(f.record_count for f in equality),
+    }
+
+
+def _size(file: DataFile) -> int:
+    """A deletion vector is a part of its file."""
+    return (file.content_size_in_bytes or 0) if is_deletion_vector(file) else file.file_size_in_bytes
 
 
 def _number(text: str | None) -> int | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.deletes import is_deletion_vector, only_data_file
-from bergline.format.manifest import DataFile, FileContent, ManifestEntry, partition_key
+from bergline.format.deletes import only_data_file
+from bergline.format.manifest import DataFile, FileContent, ManifestEntry, is_deletion_vector, partition_key
 from bergline.format.metadata import TableMetadata
 
 

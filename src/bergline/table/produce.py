@@ -173,11 +173,18 @@ class SnapshotProducer:
                 draft.removed,
                 parent.summary if parent else None,
                 {**self._summary, **counts, **draft.summary},
+                partition_limit=positive_property(base, "write.summary.partition-limit", 0),
+                partition_path=lambda f: _partition_path(base, f),
             ),
             schema_id=base.current_schema_id,
             first_row_id=first_row_id,
             added_rows=added_rows,
         )
+
+
+def _partition_path(base: TableMetadata, file: DataFile) -> str:
+    spec = base.specs_by_id[file.spec_id]
+    return spec.partition_path(base.schema_for(spec), file.partition)
 
 
 def check_writable(ref: SnapshotRef | None, name: str) -> None:

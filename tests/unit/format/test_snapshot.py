@@ -51,9 +51,49 @@ def test_caller_cannot_replace_computed_keys() -> None:
     assert (summary["operation"], summary["added-records"]) == ("append", "10")
 
 
-def test_delete_files_are_not_data_files() -> None:
-    deletes = DataFile("d", "PARQUET", (), 3, 30, content=FileContent.POSITION_DELETES)
-    assert "added-data-files" not in summarize(Operation.DELETE, [deletes], [], None, {})
+POSITIONS = DataFile("p", "PARQUET", ("eu",), 3, 30, content=FileContent.POSITION_DELETES)
+EQUALITY = DataFile("e", "PARQUET", ("eu",), 4, 40, content=FileContent.EQUALITY_DELETES)
+VECTOR = DataFile(
+    "v", "PUFFIN", ("eu",), 5, 5000, content=FileContent.POSITION_DELETES, content_offset=4, content_size_in_bytes=50
+)
+
+
+def test_deletes_are_counted_by_kind_and_vectors_by_their_own_size() -> None:
+    summary = summarize(Operation.DELETE, [POSITIONS, EQUALITY, VECTOR], [], None, {})
+    assert {k: v for k, v in summary.items() if k.startswith("added")} == {
+        "added-files-size": "120",
+        "added-equality-delete-files": "1",
+        "added-position-delete-files": "1",
+        "added-dvs": "1",
+        "added-delete-files": "3",
+        "added-position-deletes": "8",
+        "added-equality-deletes": "4",
+    }
+    gone = summarize(Operation.OVERWRITE, [], [POSITIONS, VECTOR], summary, {})
+    assert (gone["removed-dvs"], gone["removed-delete-files"], gone["removed-files-size"]) == ("1", "2", "80")
+    assert (gone["total-delete-files"], gone["total-position-deletes"]) == ("1", "0")
+    assert (gone["total-equality-deletes"], gone["total-files-size"]) == ("4", "40")
+
+
+def test_few_changed_partitions_are_summed_up_one_by_one() -> None:
+    files = [file(), file(5, 50, "us")]
+
+    def details(limit: int) -> dict[str, str]:
+        summary = summarize(
+            Operation.OVERWRITE, files, [file(1, 7)], None, {}, partition_limit=limit, partition_path=path
+        )
+        return {k: v for k, v in summary.items() if k.startswith("partition")}
+
+    def path(of: DataFile) -> str:
+        return f"region={of.partition[0]}"
+
+    assert details(1) == {}
+    eu = "added-files-size=100,removed-files-size=7,added-data-files=1,deleted-data-files=1,"
+    assert details(2) == {
+        "partition-summaries-included": "true",
+        "partitions.region=eu": f"{eu}added-records=10,deleted-records=1",
+        "partitions.region=us": "added-files-size=50,added-data-files=1,added-records=5",
+    }
 
 
 def test_root_snapshot_is_written_without_a_parent() -> None:
