@@ -275,3 +275,43 @@ def test_properties_come_before_the_environment(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "another")
     assert ObjectStoreFileIO(s3_server.properties).read(f"{bucket}/x") == b"1"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_output_that_could_not_be_closed_does_not_take_away_what_was_there(
+    files: FileIO, proxy: Proxy, far_files: FileIO, bucket: str
+) -> None:
+    files.create(f"{bucket}/x", b"theirs")
+    output = far_files.create_output(f"{bucket}/x")
+    output.stream().write(b"ours")
+    proxy.lose_answers = 1000
+    with pytest.raises((StorageError, AlreadyExistsError)):
+        output.close()
+    proxy.lose_answers = 0
+    output.abort()
+    assert files.read(f"{bucket}/x") == b"theirs"
+
+
+def test_batch_with_an_object_that_cannot_be_deleted_names_only_that_one(
+    s3_server: S3Server, files: FileIO, bucket: str
+) -> None:
+    files.create(f"{bucket}/a", b"")
+    files.create(f"{bucket}/dir/b", b"")
+    assert files.delete([f"{bucket}/a", f"{bucket}/{'x' * 2000}", f"{bucket}/dir/b"]) == [f"{bucket}/{'x' * 2000}"]
+    assert files.list(bucket) == []
+
+
+@pytest.mark.usefixtures("impatient")
+def test_nothing_follows_a_write_that_failed(s3_server: S3Server, proxy: Proxy, far_files: FileIO, bucket: str) -> None:
+    output = far_files.create_output(f"{bucket}/x")
+    output.stream().write(bytes(20 * MIB))
+    proxy.lose_answers = 1000
+    with pytest.raises(StorageError, match="cannot write"):
+        output.stream().write(bytes(80 * MIB))
+    proxy.lose_answers = 0
+    with pytest.raises(InvalidInputError, match="closed or failed"):
+        output.stream().write(bytes(20 * MIB))
+    with pytest.raises(InvalidInputError, match="closed or failed"):
+        output.close()
+    output.abort()
+    assert far_files.list(bucket) == []

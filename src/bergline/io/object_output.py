@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
-from bergline.errors import AlreadyExistsError, InvalidInputError
+from bergline.errors import InvalidInputError
 from bergline.io.object_errors import exists_error, object_errors
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Destination(Protocol):
 
 class _State(Enum):
     OPEN = "open"
-    MAY_EXIST = "closed, or failed to: the object may be there"
-    GONE = "nothing of ours is there"
+    MAY_EXIST = "closed, or an upload whose completion failed: the object may be there, and is ours"
+    GONE = "there is nothing to remove"
 
 
 class ObjectOutput:
@@ -64,33 +64,35 @@ class ObjectOutput:
 
     def close(self) -> int:
         """Complete the object and return its length."""
-        if self._state is not _State.OPEN:
-            raise InvalidInputError(f"expected an open output, found a closed one at {self._location}")
+        self._check_open()
         rest = self._stream.take_rest()
         try:
             if self._upload is None:
-                self._state = _State.MAY_EXIST
                 self._store.create(self._location, rest)
             else:
                 self._complete(rest)
-        except AlreadyExistsError:
-            self.abort_upload()
+        except BaseException:
+            if self._state is _State.OPEN:
+                self._abort_upload()
             raise
+        self._state = _State.MAY_EXIST
         return self._stream.tell()
 
     def abort(self) -> None:
-        """Give the upload up, or delete the object if it was closed."""
+        """Give the upload up, or delete the object if it was closed.
+
+        If it is not known whether a small object was created, whatever is there stays: it may be another writer's.
+        """
         match self._state:
             case _State.OPEN:
-                self.abort_upload()
+                self._abort_upload()
             case _State.MAY_EXIST:
                 self._store.delete([self._location])
             case _State.GONE:
                 pass
         self._state = _State.GONE
 
-    def abort_upload(self) -> None:
-        """Leave nothing of an upload that was not completed."""
+    def _abort_upload(self) -> None:
         self._state = _State.GONE
         if self._upload is None:
             return
@@ -100,10 +102,20 @@ class ObjectOutput:
             self._upload.__exit__(InterruptedError, InterruptedError(), None)  # obstore's way to abort
 
     def _send(self, batch: bytes) -> None:
-        with object_errors("write", self._location, changes=True):
-            if self._upload is None:
-                self._upload = self._store.open_upload(self._location)
-            self._upload.write(batch)
+        """Send a batch; after one that failed nothing may follow, or the object would have a hole."""
+        self._check_open()
+        try:
+            with object_errors("write", self._location, changes=True):
+                if self._upload is None:
+                    self._upload = self._store.open_upload(self._location)
+                self._upload.write(batch)
+        except BaseException:
+            self._abort_upload()
+            raise
+
+    def _check_open(self) -> None:
+        if self._state is not _State.OPEN:
+            raise InvalidInputError(f"expected an open output, found one that was closed or failed at {self._location}")
 
     def _complete(self, rest: bytes) -> None:
         if rest:

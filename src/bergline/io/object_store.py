@@ -1,5 +1,6 @@
 """Objects on S3, Google Cloud Storage and Azure as files."""
 
+import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +20,8 @@ _LONGEST_RANGE = 2**62
 _LIST_CHUNK = 1000
 _DELETE_BATCH = 1000
 _DELETE_THREADS = 16
-_HOPELESS = frozenset({Failure.NO_BUCKET, Failure.NO_IDENTITY, Failure.NOT_REACHED, Failure.TRANSIENT})
+_UNREACHABLE = frozenset({Failure.NOT_REACHED, Failure.TRANSIENT})
+_HOPELESS = _UNREACHABLE | {Failure.NO_BUCKET, Failure.NO_IDENTITY}
 
 
 class ObjectStoreFileIO:
@@ -140,10 +142,26 @@ def _delete_all(store: OpenStore, keys: dict[str, str]) -> list[str]:
         if failure in _HOPELESS:
             return failed + locations[start:]
         if failure is not None:
-            with ThreadPoolExecutor(_DELETE_THREADS) as pool:
-                outcomes = pool.map(lambda location: _delete(store, keys[location]), batch)
-                failed += [location for location, outcome in zip(batch, outcomes, strict=True) if outcome is not None]
+            failed += _delete_each(store, {location: keys[location] for location in batch})
     return failed
+
+
+def _delete_each(store: OpenStore, keys: dict[str, str]) -> list[str]:
+    """Delete one by one, and stop when the store is gone."""
+    gone = threading.Event()
+
+    def is_deleted(key: str) -> bool:
+        if gone.is_set():
+            return False
+        failure = _delete(store, key)
+        if failure in _UNREACHABLE:
+            gone.set()
+        return failure is None
+
+    with ThreadPoolExecutor(_DELETE_THREADS) as pool:
+        return [
+            location for location, deleted in zip(keys, pool.map(is_deleted, keys.values()), strict=True) if not deleted
+        ]
 
 
 def _delete(store: OpenStore, keys: str | list[str]) -> Failure | None:
