@@ -12,6 +12,7 @@ from bergline.expressions.columns import ColumnMetrics, matches_columns, may_mat
 from bergline.expressions.decode import decode_bounds
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.metrics import may_match
+from bergline.expressions.predicate import Comparison, IsIn, IsNull, Not, StartsWith
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, INT, LONG, STRING, UUID, DecimalType, IcebergType, NestedField
@@ -87,8 +88,17 @@ def test_rows_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) 
     assert answer.to_list() == [evaluate(predicate, lambda _, v=v: v) is True for v in rows]
 
 
+def test_column_of_nulls_without_a_type_is_unknown() -> None:
+    nulls = pl.Series([None, None])
+    schema = schema_of(STRING)
+    for test in (Comparison("c1", "=", "x"), IsIn("c1", ("x",)), StartsWith("c1", "x")):
+        assert matches_columns(Not(test), lambda _: nulls, 2, schema).to_list() == [False, False]
+    assert matches_columns(IsNull("c1"), lambda _: nulls, 2, schema).to_list() == [True, True]
+
+
 @pytest.mark.parametrize(
-    ("type_", "dtype"), [(INT, pl.Int32), (FLOAT, pl.Float32), (DecimalType(4, 1), pl.Decimal(4, 1)), (INT, pl.Date)]
+    ("type_", "dtype"),
+    [(INT, pl.Int32), (FLOAT, pl.Float32), (DecimalType(4, 1), pl.Decimal(4, 1)), (INT, pl.Date), (UUID, pl.Binary)],
 )
 @settings(max_examples=20)
 @given(st.data())
@@ -96,6 +106,11 @@ def test_narrower_columns_do(type_: IcebergType, dtype: Any, data: st.DataObject
     schema = schema_of(type_)
     rows = data.draw(st.lists(st.none() | plain_values(type_), min_size=1, max_size=4))
     predicate = data.draw(bound_predicates(schema))
-    values = pl.Series(rows, dtype=pl.Int32).cast(pl.Date) if dtype == pl.Date else pl.Series(rows, dtype=dtype)
+    if dtype == pl.Date:
+        values = pl.Series(rows, dtype=pl.Int32).cast(pl.Date)
+    elif dtype == pl.Binary:
+        values = pl.Series([None if v is None else v.bytes for v in rows], dtype=pl.Binary)
+    else:
+        values = pl.Series(rows, dtype=dtype)
     answer = matches_columns(predicate, lambda _: values, len(rows), schema)
     assert answer.to_list() == [evaluate(predicate, lambda _, v=v: v) is True for v in rows]

@@ -1,7 +1,7 @@
 """Predicates over many files at once: the same answers as for one file, on columns."""
 
+import uuid
 from collections.abc import Callable
-from functools import reduce
 from operator import and_, or_
 from typing import Any, assert_never
 
@@ -111,7 +111,8 @@ def _may_hold(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
         case IsIn(_, literals):
             if negated:
                 return facts.may_be_nan | (facts.may_be_value & ~_only_in(literals, facts))
-            return facts.may_be_value & _any((_may_equal(v, facts) for v in literals), len(facts.may_be_value))
+            least = _least_not_below(facts.lower, literals)
+            return facts.may_be_value & least.is_not_null() & (least <= facts.upper).fill_null(True)
         case StartsWith(_, prefix):
             return facts.may_be_value & ~(_only_starts if negated else _never_starts)(prefix, facts)
         case _:
@@ -120,20 +121,16 @@ def _may_hold(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
 
 def _may_compare(op: ComparisonOperator, literal: Any, facts: _Facts) -> pl.Series:
     if op == "=":
-        return _may_equal(literal, facts)
+        above = _compare(facts.lower, "<=", literal).fill_null(True)
+        return above & _compare(facts.upper, ">=", literal).fill_null(True)
     if op == "!=":
         return ~_only_in((literal,), facts)
     return _compare(facts.lower if op in {"<", "<="} else facts.upper, op, literal).fill_null(True)
 
 
-def _may_equal(literal: Any, facts: _Facts) -> pl.Series:
-    above = _compare(facts.lower, "<=", literal).fill_null(True)
-    return above & _compare(facts.upper, ">=", literal).fill_null(True)
-
-
 def _only_in(literals: tuple[Any, ...], facts: _Facts) -> pl.Series:
-    one = (facts.lower == facts.upper).fill_null(False)
-    return one & _any((_compare(facts.lower, "=", v).fill_null(False) for v in literals), len(one))
+    found = _least_not_below(facts.lower, literals) == facts.lower
+    return (found & (facts.lower == facts.upper)).fill_null(False)
 
 
 def _never_starts(prefix: str, facts: _Facts) -> pl.Series:
@@ -162,13 +159,15 @@ def _test(test: ColumnTest, values: pl.Series) -> pl.Series:
     match test:
         case IsNull():
             return values.is_null()
+        case _ if values.dtype == pl.Null:
+            return _repeat(None, len(values))
         case _ if values.dtype == pl.Object or values.dtype.is_decimal():
             return pl.Series([test_value(test, v) for v in values.to_list()], dtype=pl.Boolean)
         case Comparison(_, op, literal):
             return _compare(values, op, literal)
         case IsIn(_, literals):
-            never = values.is_null() & pl.Series([None], dtype=pl.Boolean)
-            return reduce(or_, (_compare(values, "=", v) for v in literals), never)
+            found = (_least_not_below(values, literals) == _comparable(values)).fill_null(False)
+            return found | (values.is_null() & pl.Series([None], dtype=pl.Boolean))
         case StartsWith(_, prefix):
             return values.str.starts_with(prefix)
         case IsNan():
@@ -179,18 +178,29 @@ def _test(test: ColumnTest, values: pl.Series) -> pl.Series:
 
 def _compare(values: pl.Series, op: ComparisonOperator, literal: Any) -> pl.Series:
     """Null where the value is null; polars orders NaN, zeros, text and bytes as we do."""
-    if values.dtype == pl.Null:
-        return _repeat(None, len(values))
-    if values.dtype in {pl.Float32, pl.Float64}:
-        values = values.cast(pl.Float64)
-    elif values.dtype not in {pl.String, pl.Binary, pl.Boolean}:
-        values = values.to_physical().cast(pl.Int64)
-    compared: Any = COMPARE[op](values, pl.Series([literal], dtype=values.dtype))
+    values = _comparable(values)
+    compared: Any = COMPARE[op](values, _literals((literal,), values.dtype))
     return compared  # type: ignore[no-any-return]
 
 
-def _any(parts: Any, rows: int) -> pl.Series:
-    return reduce(or_, parts, _repeat(False, rows))
+def _least_not_below(values: pl.Series, literals: tuple[Any, ...]) -> pl.Series:
+    """For each value the least literal that is not less, null if all are; for null the least of all."""
+    values = _comparable(values)
+    ordered = _literals(tuple(sorted(literals)), values.dtype)
+    if values.dtype == pl.Float64:
+        ordered, values = ordered + 0.0, values + 0.0  # searching tells the zeros apart
+    return ordered.extend_constant(None, 1).gather(ordered.search_sorted(values, side="left"))
+
+
+def _comparable(values: pl.Series) -> pl.Series:
+    """Plain values in a type that holds literals too."""
+    if values.dtype in {pl.Float32, pl.Float64}:
+        return values.cast(pl.Float64)
+    return values if values.dtype in {pl.String, pl.Binary, pl.Boolean} else values.to_physical().cast(pl.Int64)
+
+
+def _literals(literals: tuple[Any, ...], dtype: pl.DataType) -> pl.Series:
+    return pl.Series([v.bytes if isinstance(v, uuid.UUID) else v for v in literals], dtype=dtype)
 
 
 def _repeat(value: bool | None, rows: int) -> pl.Series:
