@@ -30,6 +30,8 @@ def check_parquet(file: DataFile) -> None:
     """UnsupportedError for files of another format."""
     if file.file_format.upper() != "PARQUET":
         raise UnsupportedError(f"expected a Parquet file, found {file.file_format} at {file.file_path}")
+    if file.key_metadata is not None:
+        raise UnsupportedError(f"cannot read the encrypted file {file.file_path}")
 
 
 def row_group_batches(

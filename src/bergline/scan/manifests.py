@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 import polars as pl
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, UnsupportedError
 from bergline.format.inheritance import inherit
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
@@ -25,6 +25,8 @@ _CORES = os.cpu_count() or 1
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
     """The manifests of a snapshot; an old v1 snapshot names them itself."""
+    if snapshot.key_id is not None:
+        raise UnsupportedError(f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id}")
     if snapshot.manifest_list is None:
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     return parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list)
@@ -32,6 +34,9 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
 
 def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataFrame]:
     """The entries of each manifest as they stand in its file."""
+    for manifest in manifests:
+        if manifest.key_metadata is not None:
+            raise UnsupportedError(f"cannot read the encrypted manifest {manifest.manifest_path}")
     paths = [m.manifest_path for m in manifests]
     known = {path: MANIFESTS.find(io, path) for path in paths}
     frames = {path: frame for path, frame in known.items() if frame is not None}

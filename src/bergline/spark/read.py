@@ -59,6 +59,8 @@ def native_refusal(plan: ScanPlan) -> str | None:
         file = planned.file
         if file.file_format != "PARQUET":
             return f"{file.file_path} is a {file.file_format} file"
+        if file.key_metadata is not None:
+            return f"{file.file_path} is encrypted"
         if scheme_of(file.file_path) != "file":
             return f"Spark may have no access to {file.file_path}"
         if file.file_path.rsplit("/", 1)[-1].startswith(_HIDDEN):

@@ -500,6 +500,12 @@ def test_file_of_another_format_is_not_supported() -> None:
         read(MemoryFileIO(), DataFile(LOCATION, "ORC", (), 1, 1), Schema(fields=(optional(1, "c", LONG),)))
 
 
+def test_encrypted_files_are_refused_by_name() -> None:
+    file = DataFile(LOCATION, "PARQUET", (), 1, 1, key_metadata=b"k")
+    with pytest.raises(UnsupportedError, match=f"encrypted file {LOCATION}"):
+        read(MemoryFileIO(), file, Schema(fields=(optional(1, "c", LONG),)))
+
+
 def test_missing_file_is_not_found() -> None:
     with pytest.raises(NotFoundError, match=LOCATION):
         read(MemoryFileIO(), None, Schema(fields=(optional(1, "c", LONG),)))

@@ -5,12 +5,12 @@ import pytest
 from rows import order_rows
 
 from bergline import Table
-from bergline.errors import FormatError, NotFoundError
+from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import render_manifest, render_manifest_list
 from bergline.format.metadata import TableMetadata
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
+from bergline.scan.manifests import live_entries, load_entries, load_manifest_list, with_counts
 
 ENTRIES = [
     ManifestEntry(EntryStatus.ADDED, DataFile("memory:/new", "PARQUET", ("eu",), 1, 1)),
@@ -89,3 +89,15 @@ def test_manifest_with_fewer_entries_than_its_list_says_is_refused(orders: Table
     cut = msgspec.structs.replace(manifest, added_files_count=2)
     with pytest.raises(FormatError, match="expected 2 entries, found 1 in "):
         load_entries(orders.io, cut, orders.metadata)
+
+
+def test_what_is_encrypted_is_refused_by_name(io: MemoryFileIO, metadata: TableMetadata) -> None:
+    with pytest.raises(UnsupportedError, match="encrypted manifest memory:/m.avro"):
+        load_entries(io, msgspec.structs.replace(MANIFEST, key_metadata=b"k"), metadata)
+    with pytest.raises(UnsupportedError, match="encrypted manifest list of snapshot 103"):
+        load_manifest_list(io, msgspec.structs.replace(metadata.snapshot(103), key_id="k"))
+
+
+def test_missing_counts_are_taken_from_the_manifest(io: MemoryFileIO) -> None:
+    bare = ManifestFile("memory:/m.avro", 1, 0, ManifestContent.DATA, 103, 3, 1)
+    assert with_counts(io, bare) == MANIFEST
