@@ -92,7 +92,7 @@ def test_manifest_with_fewer_entries_than_its_list_says_is_refused(orders: Table
 
 
 def test_what_is_encrypted_is_refused_by_name(io: MemoryFileIO, metadata: TableMetadata) -> None:
-    with pytest.raises(UnsupportedError, match="encrypted manifest memory:/m.avro"):
+    with pytest.raises(UnsupportedError, match=r"encrypted manifest memory:/m\.avro"):
         load_entries(io, msgspec.structs.replace(MANIFEST, key_metadata=b"k"), metadata)
     with pytest.raises(UnsupportedError, match="encrypted manifest list of snapshot 103"):
         load_manifest_list(io, msgspec.structs.replace(metadata.snapshot(103), key_id="k"))
