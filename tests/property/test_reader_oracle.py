@@ -15,7 +15,7 @@ import bergline
 from bergline.catalog.identifiers import TableName
 from bergline.table.table import Table
 
-slowly = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], report_multiple_bugs=False)
+slowly = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], report_multiple_bugs=False)
 
 
 def opened(hand_made: HandMadeTable) -> tuple[Table, str]:
@@ -68,7 +68,7 @@ def check_snapshot(hand_made: HandMadeTable, data: st.DataObject) -> None:
 
 
 @given(tables(1), st.data())
-@settings(slowly, max_examples=15)
+@settings(slowly, max_examples=10)
 def test_a_v1_table_reads_as_the_brute_force_reader_says(hand_made: HandMadeTable, data: st.DataObject) -> None:
     check_scan(hand_made, data)
 

@@ -234,7 +234,7 @@ class HandMadeTable:
                 **numbered,
                 "timestamp-ms": 1_700_000_000_000 + sequence_number,
                 "manifest-list": path,
-                "summary": {"operation": "overwrite"},
+                "summary": {"operation": "overwrite", "total-records": "0", "total-data-files": "0"},
                 "schema-id": schema,
                 **lineage,
             }

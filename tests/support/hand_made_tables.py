@@ -111,10 +111,10 @@ def _lacks_added(fields: list[Field]) -> bool:
 
 
 @st.composite
-def tables(draw: st.DrawFn, version: int) -> HandMadeTable:
+def tables(draw: st.DrawFn, version: int, location: str = "memory://warehouse/db/hand") -> HandMadeTable:
     """A table with a history: each commit adds data and deletes, a later one rewrites manifests and removes files."""
     specs = _specs(draw)
-    table = HandMadeTable(version, "memory://warehouse/db/hand", _schemas(draw, version, specs), specs)
+    table = HandMadeTable(version, location, _schemas(draw, version, specs), specs)
     table.properties["schema.name-mapping.default"] = json.dumps(NAME_MAPPING)
     current = sorted(draw(_index(table.schemas)) for _ in range(draw(st.integers(1, 3))))
     entries: list[Entry] = []
