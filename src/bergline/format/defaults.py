@@ -72,8 +72,7 @@ def encode_default(type_: IcebergType, value: Any, place: str = "$") -> Any:
             return {str(f.id): encode_default(f.type, value[f.name], f"{place}.{f.name}") for f in present}
         case ListType(_, element, _) if isinstance(value, list | tuple):
             return [encode_default(element, item, f"{place}[{n}]") for n, item in enumerate(value)]
-        case MapType(_, key, _, item, _) if isinstance(value, list | tuple | dict):
-            pairs = list(value.items()) if isinstance(value, dict) else value
+        case MapType(_, key, _, item, _) if (pairs := _pairs(value)) is not None:
             return {
                 "keys": [encode_default(key, k, f"{place}.keys[{n}]") for n, (k, _) in enumerate(pairs)],
                 "values": [encode_default(item, v, f"{place}.values[{n}]") for n, (_, v) in enumerate(pairs)],
@@ -180,6 +179,14 @@ def _encode(type_: IcebergType, value: Any) -> Any:
             per_second, zone = _TIMESTAMPS[name]
             return iso.render_timestamp(value, per_second=per_second, zone=zone)
     raise InvalidInputError("no JSON single value")
+
+
+def _pairs(value: Any) -> list[Any] | None:
+    """The keys and values of a map, given as a dict or as pairs; None if it is neither."""
+    pairs = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(pairs, list | tuple) or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pairs):  # noqa: PLR2004
+        return None
+    return list(pairs)
 
 
 def _fitting(number: int, bits: int) -> int:
