@@ -20,6 +20,7 @@ Finish = Callable[[pl.DataFrame], pl.DataFrame]
 _SYNC = b"bergline's block"
 _END = "the record after the last one"
 _MAX_DEPTH = 16
+_MAX_FIXED = 1 << 20
 _MAX_TYPES = 10_000
 _SIZES = {"boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
 
@@ -40,6 +41,10 @@ class _Plain(msgspec.Struct, frozen=True):
     least: int
     empty: bytes
     header: bytes = b""
+    size: int | None = None
+    """The length of a fixed type."""
+    fixed: Mapping[str, int] = {}
+    """The fields of fixed types in a whole schema, with their lengths."""
 
 
 def decode_columns(
@@ -52,12 +57,31 @@ def decode_columns(
     """
     try:
         plain = _plain_schema(containers[0].metadata["avro.schema"], layout)
+        if plain.fixed:
+            return [_decode_fixed(container, layout, finish) for container in containers]
         return _decode_together(containers, plain, finish)
     except FormatError as error:
         if len(containers) == 1:
             raise FormatError(f"{error} in {sources[0]}") from error
         # decoded one by one, the file that is wrong names itself
         return [f for c, s in zip(containers, sources, strict=True) for f in decode_columns([c], layout, [s], finish)]
+
+
+def _decode_fixed(container: Container, layout: Layout, finish: Finish) -> pl.DataFrame:
+    """The records of a file with fixed values, which Java 1.8 to 1.12 write like bytes, against its own schema.
+
+    See apache/iceberg#17501. A file in which every such value begins with its length is one of those.
+    """
+    schema = container.metadata["avro.schema"]
+    plain = _plain_schema(schema, layout, lengths=True)
+    try:
+        (frame,) = _decode_together([container], plain, finish)
+        if all((frame[name].bin.size() == size).all() for name, size in plain.fixed.items() if name in frame.columns):
+            return frame
+    except FormatError:
+        pass  # written as the schema says
+    (frame,) = _decode_together([container], _plain_schema(schema, layout), finish)
+    return frame
 
 
 def _decode_together(containers: Sequence[Container], plain: "_Plain", finish: Finish) -> list[pl.DataFrame]:
@@ -93,20 +117,24 @@ def _is_end(row: tuple[Any, ...]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _plain_schema(schema: bytes, layout: Layout) -> "_Plain":
-    """A writer's schema in polars' words; thousands of manifests share a few schemas."""
+def _plain_schema(schema: bytes, layout: Layout, *, lengths: bool = False) -> "_Plain":
+    """A writer's schema in polars' words, with or without a length before fixed values.
+
+    Thousands of manifests share a few schemas.
+    """
     try:
         parsed = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
     try:
-        plain = _Renamer().record(parsed, layout, 0)
+        renamer = _Renamer(lengths=lengths)
+        plain = renamer.record(parsed, layout, 0)
     except _NoRecord as error:
         raise FormatError(f"expected an Avro record, found {error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"expected an Avro schema, found {_short(parsed)}") from error
     header = container_header({"avro.schema": msgspec.json.encode(plain.schema), "avro.codec": b"null"}, _SYNC)
-    return msgspec.structs.replace(plain, header=header)
+    return msgspec.structs.replace(plain, header=header, fixed=renamer.fixed)
 
 
 class _NoRecord(Exception):  # noqa: N818  (never leaves this module)
@@ -116,27 +144,39 @@ class _NoRecord(Exception):  # noqa: N818  (never leaves this module)
 class _Renamer:
     """Puts a writer's schema in polars' words; named types are looked up and written out."""
 
-    def __init__(self) -> None:
-        self._named: dict[str, Any] = {}
+    def __init__(self, *, lengths: bool) -> None:
+        self._lengths = lengths
+        self._named: dict[str, tuple[Any, str]] = {}
+        self._namespace = ""
         self._count = 0
         self._types = 0
+        self.fixed: dict[str, int] = {}
 
     def record(self, schema: Any, layout: Layout | None, depth: int) -> _Plain:
         if not isinstance(schema, dict) or schema.get("type") != "record":
             raise _NoRecord(_short(schema))
-        self._remember(schema)
-        fields: list[dict[str, Any]] = []
+        around = self._namespace
+        self._namespace = self._remember(schema)
+        fields: dict[str, Any] = {}
         least, empty = 0, b""
         for field in schema["fields"]:
             name = self._name(field, layout)
-            if any(f["name"] == name for f in fields):
+            if name in fields:
                 raise FormatError(f"expected each field id once, found `{field.get('field-id')}` twice")
             nested = layout.nested.get(name) if layout else None
             plain = self._type(field["type"], nested, depth + 1)
+            if plain.size is not None:
+                self.fixed[name] = plain.size
             if plain.least or plain.empty:  # what takes no bytes can be left out
-                fields.append({"name": name, "type": plain.schema})
+                fields[name] = plain.schema
                 least, empty = least + plain.least, empty + plain.empty
-        return _Plain({"type": "record", "name": self._fresh(), "fields": fields}, least, empty)
+        if not depth and not least:
+            raise _NoRecord("one without fields")
+        if len(empty) > _MAX_FIXED:
+            raise FormatError(f"expected at most {_MAX_FIXED:,} bytes of fixed types in an Avro record, found more")
+        self._namespace = around
+        columns = [{"name": name, "type": type_} for name, type_ in fields.items()]
+        return _Plain({"type": "record", "name": self._fresh(), "fields": columns}, least, empty)
 
     def _type(self, schema: Any, layout: Layout | None, depth: int) -> _Plain:
         self._types += 1
@@ -162,14 +202,23 @@ class _Renamer:
                 return self._array(self._type(pair, layout, depth + 1))
             case "fixed":
                 self._remember(schema)
-                return _fixed(schema["size"], self._fresh())
+                plain = _fixed(schema["size"], self._fresh())
+                if "logicalType" in schema:
+                    return plain
+                if self._lengths:
+                    plain = _Plain("bytes", 1, b"\x00")
+                return msgspec.structs.replace(plain, size=schema["size"])
             case "enum":
                 self._remember(schema)
                 return _Plain("int", 1, b"\x00")
             case str() if kind in _SIZES:
                 return _Plain(kind, _SIZES[kind], b"\x00" * _SIZES[kind])
-            case str() if kind in self._named:
-                return self._type(self._named[kind], layout, depth + 1)
+            case str() if named := self._find(kind):
+                around = self._namespace
+                definition, self._namespace = named
+                plain = self._type(definition, layout, depth + 1)
+                self._namespace = around
+                return plain
         raise FormatError(f"expected an Avro type, found {_short(schema)}")
 
     def _union(self, options: list[Any], layout: Layout | None, depth: int) -> _Plain:
@@ -180,7 +229,7 @@ class _Renamer:
         if not plain.least:
             return _Plain({"type": "fixed", "name": self._fresh(), "size": 1}, 1, encode_long(place))
         both = ["null", plain.schema] if place == 0 else [plain.schema, "null"]
-        return _Plain(both, 1, encode_long(place))
+        return _Plain(both, 1, encode_long(place), size=plain.size)
 
     def _array(self, items: _Plain) -> _Plain:
         if not items.least:
@@ -196,11 +245,16 @@ class _Renamer:
                 return str(field_id)
         return f"-{self._fresh()}"
 
-    def _remember(self, schema: Mapping[str, Any]) -> None:
-        name = schema["name"]
-        self._named[name] = self._named[name.rpartition(".")[2]] = schema
-        if namespace := schema.get("namespace"):
-            self._named[f"{namespace}.{name}"] = schema
+    def _remember(self, schema: Mapping[str, Any]) -> str:
+        """Keep a named type; its namespace, which is also that of the names inside it."""
+        namespace, _, name = schema["name"].rpartition(".")
+        namespace = namespace or schema.get("namespace", self._namespace)
+        self._named[f"{namespace}.{name}"] = (schema, self._namespace)
+        return str(namespace)
+
+    def _find(self, name: str) -> tuple[Any, str] | None:
+        """A named type, and the namespace around its definition."""
+        return self._named.get(name if "." in name else f"{self._namespace}.{name}")
 
     def _fresh(self) -> str:
         self._count += 1
@@ -208,8 +262,8 @@ class _Renamer:
 
 
 def _fixed(size: int, name: str) -> _Plain:
-    if not 0 < size < 2**31:
-        raise FormatError(f"expected a size of an Avro fixed type, found {size}")
+    if not 0 < size <= _MAX_FIXED:
+        raise FormatError(f"expected a size of an Avro fixed type of 1 to {_MAX_FIXED:,}, found {size}")
     return _Plain({"type": "fixed", "name": name, "size": size}, size, b"\x00" * size)
 
 

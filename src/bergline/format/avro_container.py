@@ -16,6 +16,7 @@ _SYNC_LENGTH = 16
 _MAX_INFLATED = 1 << 30
 _SNAPPY_CHECKSUM = 4
 _PIECE = 1 << 20
+_XZ_MEMORY = 1 << 27
 
 
 class Container(msgspec.Struct, frozen=True):
@@ -209,5 +210,5 @@ _CODECS: dict[bytes, Inflate] = {
     b"snappy": _snappy,
     b"zstandard": _zstandard,
     b"bzip2": _stream(bz2.BZ2Decompressor),
-    b"xz": _stream(lzma.LZMADecompressor),
+    b"xz": _stream(lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY)),
 }

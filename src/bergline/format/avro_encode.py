@@ -34,8 +34,8 @@ def encoder(schema: Any) -> Encode:
             return _array(encoder(items))
         case {"type": "fixed", "logicalType": "decimal", "size": size, "scale": scale}:
             return lambda value: unscaled(value, scale).to_bytes(size, "big", signed=True)
-        case {"type": "fixed"}:
-            return lambda value: value.bytes if isinstance(value, UUID) else value
+        case {"type": "fixed", "size": size}:
+            return _fixed(size)
         case {"type": str(kind)} | str(kind):
             return _PRIMITIVES[kind]
     raise NotImplementedError(schema)
@@ -114,6 +114,16 @@ def _int(value: int) -> bytes:
 
 def _bytes(value: bytes) -> bytes:
     return _long(len(value)) + value
+
+
+def _fixed(size: int) -> Encode:
+    def encode_fixed(value: bytes | UUID) -> bytes:
+        data = value.bytes if isinstance(value, UUID) else bytes(value)
+        if len(data) != size:
+            raise ValueError(f"{len(data)} bytes instead of {size}")
+        return data
+
+    return encode_fixed
 
 
 def _string(value: str) -> bytes:

@@ -19,6 +19,7 @@ from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, Man
 
 MANIFEST = "manifest"
 """The column that says which manifest an entry in a batch came from, by position."""
+_MAX_LONG = 2**63 - 1
 _ADDED, _DELETED = int(EntryStatus.ADDED), int(EntryStatus.DELETED)
 
 
@@ -57,21 +58,21 @@ def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple
             assigned.append(msgspec.structs.replace(manifest, first_row_id=counter))
             counter += manifest.added_rows_count + manifest.existing_rows_count
         else:
-            assigned.append(manifest)
+            assigned.append(msgspec.structs.replace(manifest, first_row_id=_first_row_id(manifest)))
     return assigned, counter - next_row_id
 
 
 def inherit(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> Iterator[ManifestEntry]:
     """Entries as readers see them: what is null comes from the manifest's row in the manifest list."""
     number = _number(manifest)
-    counter = manifest.first_row_id
+    counter = _first_row_id(manifest)
     for entry in entries:
         _check_static(entry, manifest, number)
         file, row_id = entry.data_file, entry.data_file.first_row_id
         if counter is None:
             row_id = None  # a manifest from before v3
         elif row_id is None and entry.is_live:
-            row_id, counter = counter, counter + file.record_count
+            row_id, counter = _row_id(counter), counter + file.record_count
         if file.spec_id != manifest.partition_spec_id or file.first_row_id != row_id:
             file = msgspec.structs.replace(file, spec_id=manifest.partition_spec_id, first_row_id=row_id)
         yield ManifestEntry(
@@ -92,12 +93,15 @@ def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[Manifest
     snapshot_id = pl.Series("added", [m.added_snapshot_id for m in manifests], pl.Int64).gather(where)
     batch = batch.with_columns(where, number, snapshot_id)
     _check_static_columns(batch, manifests)
-    return batch.with_columns(
-        pl.col("snapshot_id").fill_null(pl.col("added")),
-        pl.col("sequence_number").fill_null(pl.col("number")),
-        pl.col("file_sequence_number").fill_null(pl.col("number")),
-        _row_ids(manifests, where),
-    ).drop("number", "added")
+    try:
+        return batch.with_columns(
+            pl.col("snapshot_id").fill_null(pl.col("added")),
+            pl.col("sequence_number").fill_null(pl.col("number")),
+            pl.col("file_sequence_number").fill_null(pl.col("number")),
+            _row_ids(manifests, where),
+        ).drop("number", "added")
+    except pl.exceptions.InvalidOperationError as error:  # a number that does not fit its column
+        raise _too_many_rows() from error
 
 
 def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -108,13 +112,14 @@ def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:
-    if all(m.first_row_id is None for m in manifests):
+    starts = [_first_row_id(m) for m in manifests]
+    if all(start is None for start in starts):
         return pl.lit(None, pl.Int64).alias("first_row_id")
-    start = pl.lit(pl.Series([m.first_row_id for m in manifests], dtype=pl.Int64).gather(where))
+    start = pl.lit(pl.Series(starts, dtype=pl.Int64).gather(where))
     inherits = pl.col("first_row_id").is_null() & (pl.col("status") != _DELETED)
     # 128 bits, so that counts which overflow are an error and not small numbers
     rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0).cast(pl.Int128)
-    counted = (start + rows.cum_sum().over(MANIFEST) - rows).cast(pl.Int64, strict=True)
+    counted = pl.when(inherits).then(start + rows.cum_sum().over(MANIFEST) - rows).cast(pl.Int64, strict=True)
     known = pl.when(start.is_null()).then(None).otherwise(pl.col("first_row_id"))
     return pl.when(inherits).then(counted).otherwise(known).alias("first_row_id")
 
@@ -123,6 +128,21 @@ def _number(manifest: ManifestFile) -> int:
     if manifest.sequence_number is None:
         raise FormatError(f"expected a sequence number for the manifest, found none for {manifest.manifest_path}")
     return manifest.sequence_number
+
+
+def _first_row_id(manifest: ManifestFile) -> int | None:
+    """Where row ids begin; only data files have rows, whatever a writer put for deletes."""
+    return manifest.first_row_id if manifest.content is ManifestContent.DATA else None
+
+
+def _row_id(number: int) -> int:
+    if number > _MAX_LONG:
+        raise _too_many_rows()
+    return number
+
+
+def _too_many_rows() -> FormatError:
+    return FormatError("expected row ids of 64 bits, found record counts that go beyond them")
 
 
 def _check_static(entry: ManifestEntry, manifest: ManifestFile, number: int) -> None:

@@ -1,5 +1,6 @@
 """Manifests and manifest lists as Avro: written as the specification names the columns, read by field id."""
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -80,7 +81,8 @@ def render_manifest_list(
         del header["sequence-number"]
     avro = manifest_list_schema(format_version)
     encode, row = encoder(avro), _rows(avro, _MANIFEST_VALUES)
-    return render_container(avro, header, (encode(row(_check_manifest(m, format_version))) for m in manifests))
+    checked = (_check_manifest(m, format_version) for m in manifests)
+    return render_container(avro, header, (_encode(encode, row(m), m.manifest_path) for m in checked))
 
 
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
@@ -109,15 +111,14 @@ def _encoded(
     if format_version == 1:
         del header["content"]
     encode, row = encoder(avro), _rows(avro, _ENTRY_VALUES)
-    return avro, header, (_encode(encode, row(e), e) for e in entries)
+    return avro, header, (_encode(encode, row(e), e.data_file.file_path) for e in entries)
 
 
-def _encode(encode: Encode, row: Sequence[Any], entry: ManifestEntry) -> bytes:
+def _encode(encode: Encode, row: Sequence[Any], path: str) -> bytes:
     try:
         return encode(row)
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:
-        path = entry.data_file.file_path
-        raise FormatError(f"expected values that fit a manifest, found {error} for {path}") from error
+    except (AttributeError, OverflowError, TypeError, ValueError, struct.error) as error:
+        raise FormatError(f"expected values that fit their columns, found {error} for {path}") from error
 
 
 def _rows(avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> Callable[[Any], list[Any]]:

@@ -20,9 +20,12 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.types import DecimalType, IcebergType, PrimitiveType
+from bergline.format.types import DecimalType, FixedType, IcebergType, PrimitiveType
 from bergline.format.values import scaled
 
+_UUID_LENGTH = _DECIMAL_LENGTH = 16
+_UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_PLAIN = {"boolean": pl.Boolean, "string": pl.String, "binary": pl.Binary}
 _COUNTS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
 _BOUNDS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Binary}))
 _SUMMARIES = pl.List(
@@ -173,13 +176,35 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
     """One partition field as plain values; null where the manifest does not know it."""
     if str(field_id) not in frame.columns:
         return [None] * frame.height
-    values = frame[str(field_id)].to_list()
+    column = frame[str(field_id)]
+    if not _fits(column, type_):
+        raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")
+    values = column.to_list()
     match type_:
         case DecimalType(_, scale):
             return [None if v is None else _decimal(v, scale) for v in values]
         case PrimitiveType("uuid"):
             return [None if v is None else _uuid(v) for v in values]
     return values
+
+
+def _fits(column: pl.Series, type_: IcebergType) -> bool:
+    match type_:
+        case DecimalType():
+            return column.dtype == pl.Binary and bool(column.bin.size().is_between(1, _DECIMAL_LENGTH).all())
+        case FixedType(length):
+            return column.dtype == pl.Binary and bool((column.bin.size() == length).all())
+        case PrimitiveType("uuid"):
+            if column.dtype == pl.String:  # which is how Avro itself has uuids
+                return bool(column.str.contains(_UUID_TEXT).all())
+            return column.dtype == pl.Binary and bool((column.bin.size() == _UUID_LENGTH).all())
+        case PrimitiveType("boolean" | "string" | "binary" as name):
+            return bool(column.dtype == _PLAIN[name])
+        case PrimitiveType("float" | "double"):
+            return column.dtype.is_float()
+        case PrimitiveType("unknown"):
+            return True
+    return column.dtype.is_integer()
 
 
 _MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
@@ -235,10 +260,9 @@ def _summaries(records: list[dict[str, Any]] | None) -> tuple[FieldSummary, ...]
     return tuple(FieldSummary(bool(r["contains_null"]), r["contains_nan"], r["lower"], r["upper"]) for r in records)
 
 
-def _decimal(value: Any, scale: int) -> Decimal:
-    units = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else int(value)
-    return scaled(units, scale)
+def _decimal(value: bytes, scale: int) -> Decimal:
+    return scaled(int.from_bytes(value, "big", signed=True), scale)
 
 
-def _uuid(value: Any) -> UUID:
+def _uuid(value: bytes | str) -> UUID:
     return UUID(bytes=value) if isinstance(value, bytes) else UUID(value)

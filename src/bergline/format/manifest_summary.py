@@ -1,8 +1,10 @@
 """What a manifest list says of a manifest: counts, the smallest number, the range of each partition field."""
 
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
+from uuid import UUID
 
 from bergline.format.manifest import EntryStatus, FieldSummary, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.partition import PartitionSpec
@@ -59,5 +61,10 @@ def _summary(values: Sequence[Any], type_: Any) -> FieldSummary:
 
 
 def _order(value: Any) -> Any:
-    """Values in order, -0.0 below 0.0."""
-    return (value, math.copysign(1, value)) if isinstance(value, float) else value
+    """Values in order, -0.0 below 0.0; uuids as two signed numbers, for Java prunes by these ranges in that order."""
+    match value:
+        case float():
+            return value, math.copysign(1, value)
+        case UUID(bytes=data):
+            return struct.unpack(">qq", data)
+    return value

@@ -4,7 +4,14 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.inheritance import added_entry, assign_numbers, deleted_entry, existing_entry, inherit
+from bergline.format.inheritance import (
+    added_entry,
+    assign_numbers,
+    assign_row_ids,
+    deleted_entry,
+    existing_entry,
+    inherit,
+)
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 FILE = DataFile("memory:/f", "PARQUET", (), 1, 1)
@@ -81,3 +88,43 @@ def test_new_manifests_get_the_number_of_the_commit_and_old_ones_keep_theirs() -
 def test_unnumbered_manifest_of_another_snapshot_is_refused() -> None:
     with pytest.raises(FormatError, match="snapshot 3, found none for memory:/m while committing 9"):
         assign_numbers([manifest(None, snapshot_id=3)], 9, 6)
+
+
+def counted(path: str, added: int, existing: int, first_row_id: int | None = None) -> ManifestFile:
+    return ManifestFile(
+        path,
+        1,
+        0,
+        ManifestContent.DELETES if path == "D" else ManifestContent.DATA,
+        9,
+        5,
+        5,
+        added_rows_count=added,
+        existing_rows_count=existing,
+        first_row_id=first_row_id,
+    )
+
+
+def test_row_ids_go_to_manifests_without_them_in_order() -> None:
+    manifests = [counted("A", 7, 7, 100), counted("B", 40, 10), counted("C", 0, 30), counted("D", 9, 9)]
+    assigned, taken = assign_row_ids(manifests, 500)
+    assert [m.first_row_id for m in assigned] == [100, 500, 550, None]
+    assert taken == 80
+    files = [
+        msgspec.structs.replace(FILE, record_count=n, first_row_id=i) for n, i in [(10, 70), (15, None), (25, None)]
+    ]
+    statuses = [EntryStatus.EXISTING, EntryStatus.ADDED, EntryStatus.ADDED]
+    entries = [ManifestEntry(s, f, 9, 5, 5) for s, f in zip(statuses, files, strict=True)]
+    assert [e.data_file.first_row_id for e in inherit(entries, assigned[1])] == [70, 500, 515]
+
+
+def test_row_id_that_a_writer_put_on_deletes_is_dropped() -> None:
+    (assigned,), taken = assign_row_ids([counted("D", 9, 9, 7)], 500)
+    assert (assigned.first_row_id, taken) == (None, 0)
+    (entry,) = inherit([RESOLVED], counted("D", 9, 9, 7))
+    assert entry.data_file.first_row_id is None
+
+
+def test_manifest_without_row_counts_gets_no_row_ids() -> None:
+    with pytest.raises(FormatError, match="expected row counts to give row ids, found none for memory:/m"):
+        assign_row_ids([manifest()], 0)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
+from bergline.format.avro_container import container_header, encode_bytes, encode_long, read_container
 from bergline.format.manifest import (
     DataFile,
     EntryStatus,
@@ -283,3 +284,96 @@ def test_summary_is_the_range_of_the_partition_values(
     schema = Schema(fields=(NestedField(1, "c", False, type_),))
     struct = parse_partition_by(["c"], schema).partition_type(schema)
     assert summarize_partitions(partitions(*values), struct) == (expected,)
+
+
+def retyped(data: bytes, type_: Any, value: Any) -> bytes:
+    """The same manifest with another type and value of its partition field."""
+
+    def change(schema: dict[str, Any], records: list[dict[str, Any]]) -> None:
+        file = next(f for f in schema["fields"] if f["name"] == "data_file")["type"]
+        partition = next(f for f in file["fields"] if f["name"] == "partition")["type"]
+        partition["fields"][0]["type"] = ["null", type_]
+        for record in records:
+            record["data_file"]["partition"] = {"c": value}
+
+    return rewritten(data, change)
+
+
+@pytest.mark.parametrize(
+    ("type_", "avro", "value"),
+    [
+        (INT, "string", "7"),
+        (STRING, "bytes", b"7"),
+        (BOOLEAN, "int", 1),
+        (DOUBLE, "long", 1),
+        (BINARY, "string", "x"),
+        (FixedType(3), "bytes", b"four"),
+        (UUID, "bytes", b"short"),
+        (UUID, "string", "no uuid"),
+        (DecimalType(9, 2), "bytes", b"\x01" * 17),
+        (DecimalType(9, 2), "bytes", b""),
+        (DATE, {"type": "record", "name": "inside", "fields": [{"name": "x", "type": "int"}]}, {"x": 1}),
+    ],
+    ids=str,
+)
+def test_partition_value_of_another_type_is_refused(type_: IcebergType, avro: Any, value: Any) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, type_),), schema_id=0)
+    spec = parse_partition_by(["c"], schema)
+    data = retyped(render_manifest(partitions(None), schema, spec), avro, value)
+    with pytest.raises(FormatError, match=r"expected `.*` in partition field 1000"):
+        parse_manifest(data, spec, schema, "m.avro")
+
+
+@pytest.mark.parametrize(
+    ("type_", "avro", "value", "expected"),
+    [
+        (LONG, "int", 7, 7),
+        (DATE, "int", 7, 7),
+        (DOUBLE, "float", 1.5, 1.5),
+        (UUID, "string", str(uuid.UUID(int=77)), uuid.UUID(int=77)),
+        (FixedType(3), "bytes", b"abc", b"abc"),
+        (DecimalType(20, 2), "bytes", b"\xfe", Decimal("-0.02")),
+    ],
+    ids=str,
+)
+def test_partition_value_may_be_of_a_type_that_fits(type_: IcebergType, avro: Any, value: Any, expected: Any) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, type_),), schema_id=0)
+    spec = parse_partition_by(["c"], schema)
+    data = retyped(render_manifest(partitions(None), schema, spec), avro, value)
+    assert parse_manifest(data, spec, schema, "m.avro")[0].data_file.partition == (expected,)
+
+
+@pytest.mark.parametrize("value", [b"abcde", b"\x0aabcd", None])
+@pytest.mark.parametrize("lengths", [False, True])
+def test_fixed_values_may_have_the_lengths_that_java_puts_before_them(lengths: bool, value: bytes | None) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, FixedType(5)),), schema_id=0)
+    spec = parse_partition_by(["c"], schema)
+    entries = [*partitions(value, None, value), *ENTRIES[1:2]]
+    container = read_container(render_manifest(entries, schema, spec), "x")
+    data = container.data.replace(value, encode_bytes(value)) if value and lengths else container.data
+    header = container_header({"avro.schema": container.metadata["avro.schema"]}, b"-" * 16)
+    java = header + encode_long(len(entries)) + encode_bytes(data) + b"-" * 16
+    assert parse_manifest(java, spec, schema, "m.avro") == entries
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"), [(FixedType(5), b"abcd"), (FLOAT, "x"), (FLOAT, 1e300), (INT, 2**31), (UUID, b"short")], ids=str
+)
+def test_value_that_does_not_fit_its_column_is_never_written(type_: IcebergType, value: Any) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, type_),), schema_id=0)
+    with pytest.raises(FormatError, match=r"expected values that fit their columns, found .* for f"):
+        render_manifest(partitions(value), schema, parse_partition_by(["c"], schema))
+
+
+def test_count_beyond_its_column_is_never_written() -> None:
+    with pytest.raises(FormatError, match="beyond 64 bits for memory:/m"):
+        render_manifest_list([msgspec.structs.replace(MANIFEST, added_rows_count=2**63)], 9, None, 1)
+
+
+def test_summary_of_uuids_is_in_the_order_of_java() -> None:
+    low, high = uuid.UUID(int=2**127), uuid.UUID(int=2**127 - 1)
+    schema = Schema(fields=(NestedField(1, "c", False, UUID),))
+    (summary,) = summarize_partitions(
+        partitions(uuid.UUID(int=0), high, low), parse_partition_by(["c"], schema).partition_type(schema)
+    )
+    assert (summary.lower_bound, summary.upper_bound) == (low.bytes, high.bytes)
