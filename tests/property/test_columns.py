@@ -55,13 +55,13 @@ def metrics_of(found: list[DataFile], schema: Schema, field_id: int) -> ColumnMe
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.data())
 def test_files_of_one_column_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) -> None:
     check_files(schema_of(type_), data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_files_of_many_columns_are_judged_as_one_by_one(data: st.DataObject) -> None:
     check_files(schema_of(LONG, STRING, DOUBLE, UUID, DecimalType(4, 1)), data)
@@ -76,7 +76,7 @@ def check_files(schema: Schema, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.data())
 def test_rows_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) -> None:
     schema = schema_of(type_)

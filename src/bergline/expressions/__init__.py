@@ -1,1 +1,1 @@
-"""Predicates on rows: parsed from SQL text, bound to a schema, evaluated on file metrics. Pure."""
+"""Predicates on rows: parsed from SQL text, bound to a schema, projected to partitions, evaluated. Pure."""

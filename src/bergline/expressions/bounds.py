@@ -8,15 +8,8 @@ from typing import Any, assert_never
 
 import msgspec
 
-from bergline.expressions.predicate import (
-    ColumnTest,
-    Comparison,
-    IsIn,
-    IsNan,
-    IsNull,
-    StartsWith,
-    normal_test,
-)
+from bergline.expressions.fold import normal_test
+from bergline.expressions.predicate import ColumnTest, Comparison, IsIn, IsNan, IsNull, StartsWith
 
 
 class ColumnFacts(msgspec.Struct, frozen=True):

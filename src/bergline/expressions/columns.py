@@ -10,6 +10,7 @@ import polars as pl
 
 from bergline.expressions.bounds import ColumnFacts, may_hold
 from bergline.expressions.evaluate import test_value
+from bergline.expressions.fold import fold
 from bergline.expressions.predicate import (
     COMPARE,
     ColumnTest,
@@ -20,7 +21,6 @@ from bergline.expressions.predicate import (
     IsNull,
     Predicate,
     StartsWith,
-    fold,
 )
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT

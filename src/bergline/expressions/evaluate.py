@@ -4,17 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from bergline.expressions.predicate import (
-    COMPARE,
-    ColumnTest,
-    Comparison,
-    IsIn,
-    IsNan,
-    IsNull,
-    Predicate,
-    StartsWith,
-    fold,
-)
+from bergline.expressions.fold import fold
+from bergline.expressions.predicate import COMPARE, ColumnTest, Comparison, IsIn, IsNan, IsNull, Predicate, StartsWith
 
 
 def evaluate(predicate: Predicate, value_of: Callable[[str], Any]) -> bool | None:

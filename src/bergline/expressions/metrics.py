@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from bergline.expressions.bounds import ColumnFacts, may_hold, must_hold
-from bergline.expressions.predicate import ColumnTest, IsNull, Predicate, fold
+from bergline.expressions.fold import fold
+from bergline.expressions.predicate import ColumnTest, IsNull, Predicate
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, IcebergType

@@ -10,7 +10,7 @@ text compares by code points. Every leaf but IsNull is unknown where its column 
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeVar, assert_never
+from typing import Any, Literal, assert_never
 
 import msgspec
 
@@ -19,7 +19,6 @@ from bergline.expressions.literals import Position, locate
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, STRING, NestedField
 
-T = TypeVar("T")
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -28,14 +27,6 @@ COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-}
-NEGATED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "!=",
-    "!=": "=",
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
 }
 MAX_DEPTH = 100
 # the operator for the nearest value where the literal lies just above it, or just below
@@ -149,39 +140,6 @@ def columns_of(predicate: Predicate) -> set[str]:
             case other:
                 assert_never(other)
     return names
-
-
-def fold(
-    predicate: Predicate,
-    *,
-    constant: Callable[[bool | None], T],
-    test: Callable[[ColumnTest, bool], T],
-    both: Callable[[T, T], T],
-    either: Callable[[T, T], T],
-    negated: bool = False,
-) -> T:
-    """What a bound predicate comes to, bottom up, with negation pushed down to the tests, where it is exact.
-
-    A test comes with whether it is negated; comparisons come with the opposite operator instead.
-    """
-    match predicate:
-        case Always(value):
-            return constant(value if value is None else value is not negated)
-        case Not(child):
-            return fold(child, constant=constant, test=test, both=both, either=either, negated=not negated)
-        case And(left, right) | Or(left, right):
-            first = fold(left, constant=constant, test=test, both=both, either=either, negated=negated)
-            second = fold(right, constant=constant, test=test, both=both, either=either, negated=negated)
-            return (both if isinstance(predicate, And) is not negated else either)(first, second)
-        case _:
-            return test(*normal_test(predicate, negated=negated))
-
-
-def normal_test(test: ColumnTest, *, negated: bool) -> tuple[ColumnTest, bool]:
-    """A test and whether it is negated; never a negated comparison."""
-    if negated and isinstance(test, Comparison):
-        return Comparison(test.column, NEGATED[test.operator], test.literal), False
-    return test, negated
 
 
 def _balanced(kind: type[And | Or], parts: list[Predicate]) -> Predicate | None:

@@ -6,6 +6,7 @@ A projected predicate names the fields of the spec, and is evaluated with `parti
 from collections.abc import Iterator
 
 from bergline.errors import InvalidInputError
+from bergline.expressions.fold import fold, normal_test
 from bergline.expressions.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -17,11 +18,9 @@ from bergline.expressions.predicate import (
     Predicate,
     all_of,
     any_of,
-    fold,
-    normal_test,
 )
 from bergline.expressions.transformed import project_test
-from bergline.format.partition import PartitionField, PartitionSpec, result_type
+from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.types import IcebergType, NestedField
 
@@ -102,11 +101,14 @@ def _fields_of(column: str, spec: PartitionSpec, schema: Schema) -> Iterator[tup
 
 def _source_type(field: PartitionField, schema: Schema) -> IcebergType | None:
     """The type of a field's source; None if it was dropped or the transform cannot take it."""
+    source = schema.ids.get(field.source_id)
+    if source is None:
+        return None
     try:
-        result_type(field, schema)
+        field.transform.result_type(source.type)
     except InvalidInputError:
         return None
-    return schema.ids[field.source_id].type
+    return source.type
 
 
 def _negation(predicate: Predicate) -> Predicate:

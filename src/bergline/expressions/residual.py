@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bergline.expressions.evaluate import evaluate
-from bergline.expressions.predicate import ALWAYS_FALSE, ALWAYS_TRUE, Always, ColumnTest, Not, Predicate, fold
+from bergline.expressions.fold import fold
+from bergline.expressions.predicate import ALWAYS_FALSE, ALWAYS_TRUE, Always, ColumnTest, Not, Predicate
 from bergline.expressions.project import both, either, inclusive_test, strict_test
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema

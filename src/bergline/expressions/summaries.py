@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from bergline.errors import FormatError
 from bergline.expressions.bounds import ColumnFacts, may_hold
+from bergline.expressions.fold import fold
 from bergline.expressions.metrics import reliable
-from bergline.expressions.predicate import Predicate, fold
+from bergline.expressions.predicate import Predicate
 from bergline.expressions.project import partition_schema
 from bergline.format.manifest import FieldSummary
 from bergline.format.partition import PartitionSpec

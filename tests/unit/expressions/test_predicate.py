@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.expressions.fold import fold
 from bergline.expressions.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -25,7 +26,6 @@ from bergline.expressions.predicate import (
     any_of,
     bind,
     columns_of,
-    fold,
 )
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, INT, LONG, STRING, DecimalType, ListType, MapType, NestedField, StructType
