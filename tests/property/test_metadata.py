@@ -1,5 +1,6 @@
 """Metadata survives its file, and updates keep it consistent."""
 
+import json
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from bergline.errors import BerglineError, FormatError, UnsupportedError
 from bergline.format.apply import apply_updates
 from bergline.format.invariants import check_invariants
 from bergline.format.metadata import (
+    EncryptedKey,
     MetadataLogEntry,
     SnapshotLogEntry,
     StatisticsFile,
@@ -22,12 +24,19 @@ from bergline.format.snapshot import Snapshot
 from bergline.format.sorting import UNSORTED
 from bergline.format.types import LONG, STRING, TIMESTAMPTZ, NestedField
 from bergline.format.updates import (
+    AddEncryptionKey,
+    AddPartitionSpec,
     AddSnapshot,
+    AssignUuid,
+    RemoveEncryptionKey,
     RemoveSnapshotRef,
     RemoveSnapshots,
+    SetDefaultSpec,
+    SetLocation,
     SetProperties,
     SetSnapshotRef,
     Update,
+    UpgradeFormatVersion,
 )
 
 SCHEMA = Schema(
@@ -42,6 +51,8 @@ SPECS = [[], ["s"], ["bucket(16, id)"], ["month(t)", "truncate(3, s)"]]
 NOW = 1_700_000_000_000
 ids = st.integers(1, 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+keys = st.builds(EncryptedKey, texts, st.binary(max_size=4), st.none() | texts)
+summaries = st.just({}) | st.dictionaries(texts, texts, max_size=2).map(lambda more: {"operation": "append"} | more)
 positive = st.none() | st.integers(1, 2**31 - 1)
 
 
@@ -55,20 +66,32 @@ def refs_to(draw: Any, known: list[int]) -> SnapshotRef:
 
 
 @st.composite
-def tables(draw: Any) -> TableMetadata:
-    known = draw(st.lists(ids, max_size=5, unique=True))
-    snapshots = tuple(
-        Snapshot(
-            snapshot_id=snapshot_id,
-            timestamp_ms=NOW + n,
-            manifest_list=draw(texts),
-            summary={"operation": "append"} | draw(st.dictionaries(texts, texts, max_size=2)),
-            parent_snapshot_id=draw(st.none() | st.sampled_from(known)),
-            sequence_number=n,
-            schema_id=draw(st.none() | st.just(0)),
-        )
-        for n, snapshot_id in enumerate(known)
+def snapshots_of(draw: Any, version: int, snapshot_id: int, number: int, known: list[int]) -> Snapshot:
+    manifests = draw(st.lists(texts, max_size=2)) if version == 1 and draw(st.booleans()) else None
+    listed = manifests is None
+    has_rows = version == 3 and listed and draw(st.booleans())
+    return Snapshot(
+        snapshot_id=snapshot_id,
+        timestamp_ms=NOW + number,
+        manifest_list=draw(texts) if listed else None,
+        manifests=None if manifests is None else tuple(manifests),
+        summary=draw(
+            st.just({}) | st.dictionaries(texts, texts, max_size=2).map(lambda s: {"operation": "append"} | s)
+        ),
+        parent_snapshot_id=draw(st.none() | st.sampled_from(known)),
+        sequence_number=0 if version == 1 else number,
+        schema_id=draw(st.none() | st.just(0)),
+        first_row_id=number if has_rows else None,
+        added_rows=draw(st.integers(0, 2**40)) if has_rows else None,
+        key_id=draw(st.none() | texts) if listed else None,
     )
+
+
+@st.composite
+def tables(draw: Any) -> TableMetadata:
+    version = draw(st.sampled_from([1, 2, 3]))
+    known = draw(st.lists(ids, max_size=5, unique=True))
+    snapshots = tuple(draw(snapshots_of(version, snapshot_id, n, known)) for n, snapshot_id in enumerate(known))
     refs: dict[str, SnapshotRef] = {}
     current = None
     if known:
@@ -77,10 +100,10 @@ def tables(draw: Any) -> TableMetadata:
         if current is not None:
             refs["main"] = SnapshotRef(current, SnapshotRefType.BRANCH, draw(positive))
     return TableMetadata(
-        format_version=2,
-        table_uuid=draw(texts),
+        format_version=version,
+        table_uuid=draw(texts if version > 1 else texts | st.none()),
         location=draw(texts) + "t",
-        last_sequence_number=len(known),
+        last_sequence_number=0 if version == 1 else len(known),
         last_updated_ms=NOW + 100,
         last_column_id=3,
         current_schema_id=0,
@@ -97,6 +120,10 @@ def tables(draw: Any) -> TableMetadata:
         statistics=tuple(StatisticsFile(i, "p", 1, 1, ()) for i in known[:1]),
         snapshot_log=tuple(SnapshotLogEntry(NOW + n, i) for n, i in enumerate(known)),
         metadata_log=tuple(MetadataLogEntry(NOW, draw(texts)) for _ in known[:2]),
+        next_row_id=draw(st.integers(0, 2**50)) if version == 3 else 0,
+        encryption_keys=tuple(
+            EncryptedKey(k, draw(st.binary(max_size=4)), draw(st.none() | texts)) for k in draw(keys)
+        ),
     )
 
 
@@ -125,19 +152,68 @@ def test_damaged_file_gives_metadata_or_our_error(metadata: TableMetadata, data:
         assert str(outcome).endswith("in damaged.json")
 
 
+@st.composite
+def damaged_documents(draw: Any, document: Any) -> Any:
+    """A JSON document with one value somewhere replaced, removed or nested."""
+    if not isinstance(document, dict | list) or not document or draw(st.integers(0, 3)) == 0:
+        odd = [None, True, -1, 2**63, 2**31, 10**30, 1.5, "", "x", "\u0000", [], {}, [document], {"a": document}]
+        return draw(st.sampled_from(odd))
+    places = list(document) if isinstance(document, dict) else range(len(document))
+    place = draw(st.sampled_from(places))
+    changed = document.copy()
+    if draw(st.integers(0, 5)) == 0:
+        del changed[place]
+    else:
+        changed[place] = draw(damaged_documents(document[place]))
+    return changed
+
+
+@settings(max_examples=100)
+@given(tables(), st.data())
+def test_damaged_document_gives_metadata_or_our_error(metadata: TableMetadata, data: st.DataObject) -> None:
+    document = json.loads(render_metadata(metadata))
+    for _ in range(data.draw(st.integers(1, 3))):
+        if isinstance(document, dict):
+            document = data.draw(damaged_documents(document))
+    outcome: TableMetadata | BerglineError
+    try:
+        outcome = parse_metadata(json.dumps(document).encode(), "damaged.json")
+    except (FormatError, UnsupportedError) as error:
+        outcome = error
+    if isinstance(outcome, TableMetadata):
+        assert parse_metadata(render_metadata(outcome), "x") == outcome
+    else:
+        assert str(outcome).endswith("in damaged.json")
+
+
 def updates_for(metadata: TableMetadata) -> st.SearchStrategy[Update]:
     known = [*metadata.snapshots_by_id, 1, 2]
     names = st.sampled_from([*metadata.refs, "main", "new"])
     kinds = st.sampled_from(list(SnapshotRefType))
     return st.one_of(
         st.builds(
-            lambda i, n, t: AddSnapshot(
-                Snapshot(snapshot_id=i, timestamp_ms=NOW + t, manifest_list="m", sequence_number=n)
+            lambda i, n, t, rows: AddSnapshot(
+                Snapshot(
+                    snapshot_id=i,
+                    timestamp_ms=NOW + t,
+                    manifest_list="m",
+                    sequence_number=n,
+                    first_row_id=None if rows is None else metadata.next_row_id + rows,
+                    added_rows=rows,
+                )
             ),
             st.sampled_from(known),
             st.integers(0, 10),
             st.integers(-100_000, 100_000),
+            st.none() | st.integers(0, 100),
         ),
+        st.builds(UpgradeFormatVersion, st.integers(1, 4)),
+        st.builds(AssignUuid, texts),
+        st.builds(AddEncryptionKey, keys),
+        st.builds(RemoveEncryptionKey, texts),
+        st.sampled_from(SPECS).map(lambda terms: AddPartitionSpec(parse_partition_by(terms, SCHEMA))),
+        st.builds(SetDefaultSpec, st.integers(-1, 2)),
+        st.builds(SetLocation, texts),
         st.builds(SetSnapshotRef, names, st.sampled_from(known), kinds, positive, positive, positive),
         st.builds(RemoveSnapshotRef, names),
         st.lists(st.sampled_from(known), max_size=2).map(lambda i: RemoveSnapshots(tuple(i))),
@@ -156,5 +232,8 @@ def test_updates_give_consistent_metadata_or_our_error(metadata: TableMetadata, 
     assert parse_metadata(render_metadata(after), "x") == after
     assert after.last_updated_ms >= metadata.last_updated_ms
     assert after.last_sequence_number >= metadata.last_sequence_number
+    assert after.next_row_id >= metadata.next_row_id
+    assert after.format_version >= metadata.format_version
+    assert after.last_partition_id >= metadata.last_partition_id
     assert after.metadata_log[-1] == MetadataLogEntry(metadata.last_updated_ms, "base.json")
     assert {e.snapshot_id for e in after.snapshot_log} <= set(after.snapshots_by_id)

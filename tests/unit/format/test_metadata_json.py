@@ -218,3 +218,32 @@ def test_wrong_value_anywhere_gives_metadata_or_our_error(document: dict[str, An
 def test_inconsistent_metadata_is_never_written(metadata: TableMetadata) -> None:
     with pytest.raises(FormatError, match="up to 1, found 2"):
         render_metadata(msgspec.structs.replace(metadata, last_sequence_number=1))
+
+
+HOSTILE: dict[str, tuple[bytes, bytes]] = {
+    "lone surrogate": (b'"ann"', b'"\\ud800"'),
+    "bytes that are no UTF-8": (b'"ann"', b'"\xff"'),
+    "surrogate as bytes": (b'"ann"', b'"\xed\xa0\x80"'),
+    "NaN": (b'"last-column-id": 3', b'"last-column-id": NaN'),
+    "infinity": (b'"last-column-id": 3', b'"last-column-id": -Infinity'),
+    "exponent": (b'"last-column-id": 3', b'"last-column-id": 3e0'),
+    "number of 5,000 digits": (b'"last-column-id": 3', b'"last-column-id": ' + b"9" * 5000),
+    "number beyond doubles": (b'"last-column-id": 3', b'"last-column-id": 1e999'),
+    "lists in lists without end": (b'"properties"', b'"x": ' + b"[" * 200_000 + b"]" * 200_000 + b', "properties"'),
+    "lists never closed": (b'"properties"', b'"properties": ' + b"[" * 200_000),
+    "types in types without end": (b'"long"', b'{"type":"list","element":' * 5000 + b'"long"' + b"}" * 5000),
+    "trailing text": (b"}", b"} x"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_bytes_are_refused(document: dict[str, Any], old: bytes, new: bytes) -> None:
+    data = json.dumps(document).encode()
+    at = data.rindex(old) if new.startswith(b"}") else data.index(old)
+    with pytest.raises(FormatError, match=r"in v3\.json"):
+        parse_metadata(data[:at] + new + data[at + len(old) :], "v3.json")
+
+
+def test_of_a_key_given_twice_the_last_counts_as_in_java(document: dict[str, Any]) -> None:
+    data = json.dumps(document).encode().replace(b'"last-column-id": 3', b'"last-column-id": 9, "last-column-id": 3')
+    assert parse_metadata(data, "v3.json").last_column_id == 3
