@@ -75,9 +75,7 @@ def snapshots_of(draw: Any, version: int, snapshot_id: int, number: int, known: 
         timestamp_ms=NOW + number,
         manifest_list=draw(texts) if listed else None,
         manifests=None if manifests is None else tuple(manifests),
-        summary=draw(
-            st.just({}) | st.dictionaries(texts, texts, max_size=2).map(lambda s: {"operation": "append"} | s)
-        ),
+        summary=draw(summaries),
         parent_snapshot_id=draw(st.none() | st.sampled_from(known)),
         sequence_number=0 if version == 1 else number,
         schema_id=draw(st.none() | st.just(0)),
@@ -121,9 +119,7 @@ def tables(draw: Any) -> TableMetadata:
         snapshot_log=tuple(SnapshotLogEntry(NOW + n, i) for n, i in enumerate(known)),
         metadata_log=tuple(MetadataLogEntry(NOW, draw(texts)) for _ in known[:2]),
         next_row_id=draw(st.integers(0, 2**50)) if version == 3 else 0,
-        encryption_keys=tuple(
-            EncryptedKey(k, draw(st.binary(max_size=4)), draw(st.none() | texts)) for k in draw(keys)
-        ),
+        encryption_keys=tuple(draw(st.lists(keys, max_size=2, unique_by=lambda key: key.key_id))),
     )
 
 
