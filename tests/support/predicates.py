@@ -50,7 +50,7 @@ def plain_values(type_: IcebergType) -> st.SearchStrategy[Any]:
         BOOLEAN: st.booleans(),
         INT: _whole(2**31 - 1),
         LONG: _whole(2**63 - 1),
-        FLOAT: _floats([0.5, -1.5, 3.4028234663852886e38, -1e-45, float("inf"), float("-inf")]),
+        FLOAT: _floats([0.5, -1.5, 3.4028234663852886e38, -1.401298464324817e-45, float("inf"), float("-inf")]),
         DOUBLE: _floats([0.1, -1.5, 1.7976931348623157e308, -5e-324, float("inf"), float("-inf")]),
         DATE: _whole(2**31 - 1) | st.integers(-800, 800),
         TIME: st.sampled_from([0, 1, _DAY - 1]) | st.integers(0, _DAY - 1),
