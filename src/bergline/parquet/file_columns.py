@@ -89,6 +89,11 @@ class FileColumns:
         if len(set(schema.names)) != len(schema.names):
             raise FormatError("expected each column name once, found one twice")
 
+    @property
+    def stored(self) -> dict[int, pa.Field]:
+        """The file's columns by field id."""
+        return {field_id: self._stored.field(position) for field_id, position in self._positions.items()}
+
     def convert(self, batch: pa.RecordBatch, first: int) -> pa.Table:
         """Rows of the file, from position `first` on, in the columns asked for."""
         fields, columns = [], []

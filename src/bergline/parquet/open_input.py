@@ -37,7 +37,7 @@ def check_parquet(file: DataFile) -> None:
 def row_group_batches(
     file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of bounded size with the position of their first row in the file; only these row groups, if given."""
+    """Batches of bounded size with the position of their first row in the file; of these row groups, or of all."""
     footer = file.metadata
     start = 0
     for group in range(footer.num_row_groups):
