@@ -32,13 +32,13 @@ class PositionSet:
 
     def to_mask(self, rows: int, start: int = 0) -> pa.BooleanArray:
         """True for the positions of the set, over `rows` rows from position `start`."""
-        within = [pa.array([], pa.int64())]
+        mask = bytearray(rows)
         for key, bitmap in self.bitmaps.items():
-            base = key << _LOW_BITS
-            first, end = max(start - base, 0), min(start + rows - base, _LOW)
+            base = (key << _LOW_BITS) - start
+            first, end = max(-base, 0), min(rows - base, _LOW)
             if first < end:
-                within.append(pc.add(_low_halves(bitmap & BitMap(range(first, end))), base - start))
-        return pc.is_in(pa.array(range(rows), pa.int64()), value_set=pa.concat_arrays(within))
+                _mark(mask, bitmap, first, end, base)
+        return pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(mask)]).cast(pa.bool_())
 
     def to_arrow(self) -> pa.ChunkedArray:
         """The positions, ascending."""
@@ -72,9 +72,24 @@ def position_set(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> Posit
         raise InvalidInputError(f"expected positions from 0, found {None if array.null_count else extremes['min']}")
     if extremes["max"] < _LOW:
         return PositionSet({0: _bitmap(array)})
-    keys = pc.shift_right(array, _LOW_BITS)
-    low = pc.bit_wise_and(array, _LOW - 1)
-    return PositionSet({key: _bitmap(low.filter(pc.equal(keys, key))) for key in pc.unique(keys).to_pylist()})
+    ordered = array.sort()
+    low = pc.bit_wise_and(ordered, _LOW - 1)
+    bitmaps, start = {}, 0
+    for found in pc.value_counts(pc.shift_right(ordered, _LOW_BITS)).to_pylist():
+        bitmaps[found["values"]] = _bitmap(low.slice(start, found["counts"]))
+        start += found["counts"]
+    return PositionSet(bitmaps)
+
+
+def _mark(mask: bytearray, bitmap: BitMap, first: int, end: int, base: int) -> None:
+    """Mark members from `first` to `end`, one by one; where most rows are members, all and then not the others."""
+    span = BitMap(range(first, end))
+    members, value = bitmap & span, 1
+    if 2 * len(members) > end - first:
+        mask[first + base : end + base] = b"\x01" * (end - first)
+        members, value = span - members, 0
+    for low in members:
+        mask[low + base] = value
 
 
 def _long_array(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> pa.Array:

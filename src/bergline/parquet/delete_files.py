@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bergline.errors import FormatError
 from bergline.format.deletes import POSITION_DELETE_SCHEMA
 from bergline.format.deletion_vector import parse_deletion_vector
 from bergline.format.manifest import DataFile
 from bergline.format.name_mapping import NameMapping
+from bergline.format.position_set import PositionSet, position_set
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_field
 from bergline.parquet.file_columns import FileColumns, RowSource, named
@@ -19,7 +21,8 @@ from bergline.parquet.plain import leaf_array
 from bergline.scan.plan import KeyColumn
 
 _CACHE_BYTES = 128 * 1024 * 1024
-_Positions = dict[str, pa.ChunkedArray]
+_MAX_ROWS = 2**40
+_Positions = dict[str, PositionSet]
 
 
 class DeleteFiles:
@@ -30,13 +33,13 @@ class DeleteFiles:
         self._cache_bytes = cache_bytes
         self._kept: OrderedDict[Any, tuple[int, Any]] = OrderedDict()
 
-    def positions(self, delete: DataFile, path: str) -> pa.ChunkedArray:
+    def positions(self, delete: DataFile, path: str) -> PositionSet:
         """The deleted positions of a data file."""
         if delete.file_format.upper() == "PUFFIN":
             return self._deletion_vector(delete, path)
         check_parquet(delete)
         by_path: _Positions = self._remember((delete.file_path,), lambda: self._read_positions(delete))
-        return by_path.get(path, pa.chunked_array([], pa.int64()))
+        return by_path.get(path, PositionSet())
 
     def keys(self, delete: DataFile, columns: Sequence[KeyColumn], mapping: NameMapping | None) -> list[pa.Array]:
         """The key columns of an equality delete file."""
@@ -66,8 +69,9 @@ class DeleteFiles:
                 positions = grouped.column("pos_list").combine_chunks()
                 for data_path, found in zip(grouped.column("file_path").to_pylist(), positions, strict=True):
                     chunks.setdefault(data_path, []).append(found.values)
-        by_path = {data_path: pa.chunked_array(found, pa.int64()) for data_path, found in chunks.items()}
-        return sum(c.nbytes + len(p) for p, c in by_path.items()), by_path
+        by_path = {data_path: _position_set(found, data_path) for data_path, found in chunks.items()}
+        # a bitmap takes no more than the positions themselves
+        return sum(len(p) + sum(c.nbytes for c in found) for p, found in chunks.items()), by_path
 
     def _read_keys(
         self, delete: DataFile, columns: Sequence[KeyColumn], mapping: NameMapping | None
@@ -81,11 +85,20 @@ class DeleteFiles:
         keys = [leaf_array(table, (c.name, *c.path[1:])).combine_chunks() for c in columns]
         return sum(k.nbytes for k in keys), keys
 
-    def _deletion_vector(self, delete: DataFile, path: str) -> pa.ChunkedArray:
+    def _deletion_vector(self, delete: DataFile, path: str) -> PositionSet:
         place = f"the deletion vector for {path} in {delete.file_path}"
         if delete.referenced_data_file != path:
             raise FormatError(f"expected {path}, found {delete.referenced_data_file} as the data file of {place}")
         if delete.content_offset is None or delete.content_size_in_bytes is None:
             raise FormatError(f"expected an offset and a size, found none for {place}")
         blob = self._io.read_range(delete.file_path, delete.content_offset, delete.content_size_in_bytes)
-        return parse_deletion_vector(blob, place, delete.record_count).to_arrow()
+        return parse_deletion_vector(blob, place, delete.record_count)
+
+
+def _position_set(chunks: list[pa.Array], path: str) -> PositionSet:
+    positions = pa.chunked_array(chunks, pa.int64())
+    found = pc.min_max(positions).as_py()
+    # bitmaps of scattered positions would take much more memory than the file
+    if found["min"] < 0 or found["max"] >= _MAX_ROWS:
+        raise FormatError(f"expected deletes at positions of rows, found {found['min']} to {found['max']} for {path}")
+    return position_set(positions)

@@ -1,7 +1,7 @@
 """Deletes applied to the rows of one data file."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from bergline.errors import FormatError
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.name_mapping import NameMapping
+from bergline.format.position_set import PositionSet
 from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.equality import KeySet
-from bergline.parquet.file_columns import row_positions
 from bergline.parquet.plain import leaf_array
 from bergline.scan.plan import KeyColumn
 
@@ -29,7 +29,7 @@ class DeletedRows:
         mapping: NameMapping | None = None,
     ) -> None:
         by_position = [d for d in deletes if d.content is FileContent.POSITION_DELETES]
-        self._positions = _sorted([files.positions(d, path) for d in by_position])
+        self._positions = reduce(PositionSet.union, (files.positions(d, path) for d in by_position), PositionSet())
         self._path = path
         self._keys: list[tuple[list[KeyColumn], KeySet]] = []
         for ids, together in _by_key([d for d in deletes if d.content is FileContent.EQUALITY_DELETES]).items():
@@ -46,14 +46,13 @@ class DeletedRows:
 
     def check_positions(self, rows: int) -> None:
         """Refuse positions beyond the rows that the file has."""
-        ends = (self._positions[0].as_py(), self._positions[-1].as_py()) if len(self._positions) else ()
-        for position in ends:
-            if not 0 <= position < rows:
-                raise FormatError(f"expected deletes at positions below {rows}, found {position} for {self._path}")
+        last = self._positions.last
+        if last is not None and last >= rows:
+            raise FormatError(f"expected deletes at positions below {rows}, found {last} for {self._path}")
 
     def deleted(self, rows: pa.Table, first: int) -> pa.Array | None:
         """A mask over rows from position `first` on, true for the deleted ones; None if none can be."""
-        masks = [self._at_positions(first, rows.num_rows)] if self._positions else []
+        masks = [self._positions.to_mask(rows.num_rows, first)] if self._positions else []
         for columns, keys in self._keys:
             masks.append(keys.matches([leaf_array(rows, (c.name, *c.path[1:])) for c in columns]))
         if not masks:
@@ -62,16 +61,6 @@ class DeletedRows:
         for mask in masks[1:]:
             result = pc.or_(result, mask)
         return result
-
-    def _at_positions(self, first: int, rows: int) -> pa.Array:
-        start, end = (bisect_left(self._positions, n, key=lambda found: found.as_py()) for n in (first, first + rows))
-        return pc.is_in(row_positions(first, rows), value_set=self._positions.slice(start, end - start))
-
-
-def _sorted(parts: list[pa.ChunkedArray]) -> pa.Array:
-    chunks = [chunk for part in parts for chunk in part.chunks]
-    positions = pa.concat_arrays(chunks) if chunks else pa.array([], pa.int64())
-    return positions.sort()
 
 
 def _by_key(deletes: list[DataFile]) -> dict[tuple[int, ...], list[DataFile]]:

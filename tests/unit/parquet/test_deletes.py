@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.deletion_vector import deletion_vector_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.partition import UNPARTITIONED
-from bergline.format.position_set import position_set
+from bergline.format.position_set import PositionSet, position_set
 from bergline.format.reserved import DELETED
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
@@ -120,12 +121,26 @@ def test_positions_are_those_of_the_file_across_row_groups() -> None:
     assert left(io, data, by_position(io, {data.file_path: [1, 4]})) == [0, 2, 3, 5]
 
 
-@pytest.mark.parametrize("position", [6, 2**62])
-def test_positions_outside_the_file_are_an_error(position: int) -> None:
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [(6, "positions below 6, found 6 for"), (2**62, f"found 0 to {2**62} for")],
+)
+def test_positions_outside_the_file_are_an_error(position: int, message: str) -> None:
     io = MemoryFileIO()
     data = stored(io)
-    with pytest.raises(FormatError, match=f"positions below 6, found {position} for {data.file_path}"):
+    with pytest.raises(FormatError, match=f"{message} {data.file_path}"):
         left(io, data, by_position(io, {data.file_path: [0, position]}))
+
+
+def test_a_vector_of_more_positions_than_fit_in_memory_is_refused_without_listing_them() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    everything = PositionSet({0: BitMap(range(2**32))})
+    content, entries = deletion_vector_file("memory:/d.puffin", [(data, everything)], "test")
+    io.create("memory:/d.puffin", content)
+    assert entries[0].record_count == 2**32
+    with pytest.raises(FormatError, match="expected deletes at positions below 6, found 4294967295"):
+        left(io, data, *entries)
 
 
 def test_deletion_vector_deletes_its_positions() -> None:
@@ -250,7 +265,7 @@ def test_what_is_remembered_has_a_limit() -> None:
     small = DeleteFiles(io, cache_bytes=1)
     for _ in range(2):
         for n, delete in enumerate(deletes):
-            assert small.positions(delete, data.file_path).to_pylist() == [n]
+            assert list(small.positions(delete, data.file_path)) == [n]
     assert len(small._kept) == 1
     assert len(io.opened) == 6
 
