@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+from bergline import Table
 from bergline.format.defaults import encode_default
 from bergline.format.manifest import DataFile, ManifestEntry, ManifestFile
+from bergline.format.manifest_summary import summarize_partitions
 from bergline.format.types import IcebergType, StructType
+from bergline.scan.manifests import load_entries, load_manifest_list
 
 JAVA = """
 import json
@@ -68,6 +71,10 @@ def read_entries(manifest, specs):
 def read_all(path, specs):
     return [{"manifest": manifest_json(m), "entries": read_entries(m, specs)} for m in read_list(path)]
 
+def read_table(name):
+    table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    return [read_all(snapshot.manifestListLocation(), table.specs()) for snapshot in table.snapshots()]
+
 def write_manifest(version, path, entries, spec, snapshot_id, deletes):
     write = iceberg.ManifestFiles.writeDeleteManifest if deletes else iceberg.ManifestFiles.write
     writer = write(version, spec, io.newOutputFile(path), snapshot_id)
@@ -99,6 +106,21 @@ _MAPS = ("column-sizes", "value-counts", "null-value-counts", "nan-value-counts"
 _OPTIONAL = ("sort-order-id", "first-row-id", "referenced-data-file", "content-offset", "content-size-in-bytes")
 _COUNTS = tuple(f"{kind}-{what}-count" for kind in ("added", "existing", "deleted") for what in ("files", "rows"))
 _MANIFEST = ("partition-spec-id", "sequence-number", "min-sequence-number", "added-snapshot-id", *_COUNTS)
+
+
+def read_table(table: Table) -> list[list[dict[str, Any]]]:
+    """The manifests and entries of every snapshot, as `read_table` of the Java code gives them."""
+    return [
+        [_manifest_and_entries(table, m) for m in load_manifest_list(table.io, s)] for s in table.metadata.snapshots
+    ]
+
+
+def _manifest_and_entries(table: Table, manifest: ManifestFile) -> dict[str, Any]:
+    spec = table.metadata.specs_by_id[manifest.partition_spec_id]
+    struct = spec.partition_type(table.metadata.schema_for(spec))
+    entries = load_entries(table.io, manifest, table.metadata)
+    assert summarize_partitions(entries, struct) == manifest.partitions
+    return {"manifest": manifest_json(manifest), "entries": [entry_json(e, struct) for e in entries]}
 
 
 def file_json(file: DataFile, partition: StructType) -> dict[str, Any]:
