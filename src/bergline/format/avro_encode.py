@@ -126,6 +126,12 @@ def _fixed(size: int) -> Encode:
     return encode_fixed
 
 
+def _null(value: Any) -> bytes:
+    if value is not None:
+        raise ValueError(f"expected null, found {value!r}")
+    return b""
+
+
 def _string(value: str) -> bytes:
     data = value.encode()
     return _long(len(data)) + data
@@ -139,7 +145,7 @@ _PRIMITIVES: dict[str, Encode] = {
     "double": struct.Struct("<d").pack,
     "bytes": _bytes,
     "string": _string,
-    "null": lambda _: b"",
+    "null": _null,
 }
 
 

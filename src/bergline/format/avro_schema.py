@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bergline.errors import UnsupportedError
-from bergline.format.types import DecimalType, FixedType, IcebergType, NestedField, PrimitiveType, StructType
+from bergline.format.types import UNKNOWN, DecimalType, FixedType, IcebergType, NestedField, PrimitiveType, StructType
 from bergline.format.values import signed_bytes
 
 AvroSchema = dict[str, Any]
@@ -23,6 +23,7 @@ _PRIMITIVES: dict[str, Any] = {
     "timestamptz_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
     "string": "string",
     "binary": "bytes",
+    "unknown": "null",
 }
 _NAME_START = re.compile(r"[A-Za-z_]")
 _NAME_PART = re.compile(r"[A-Za-z0-9_]")
@@ -134,6 +135,8 @@ def _int_map(key_id: int, value_id: int, value: str) -> AvroSchema:
 def _partition_field(field: NestedField) -> AvroSchema:
     name = avro_name(field.name)
     avro = _optional(field.id, name, avro_type(field.type, field.id))
+    if field.type == UNKNOWN:
+        avro["type"] = "null"
     return avro if name == field.name else avro | {"iceberg-field-name": field.name}
 
 
@@ -160,7 +163,8 @@ def avro_type(type_: IcebergType, field_id: int) -> Any:
 
 def avro_name(name: str) -> str:
     """A name that Avro allows: other characters as `_x` and their hexadecimal code, a leading digit after `_`."""
-    first = name[0] if _NAME_START.fullmatch(name[0]) else f"_{name[0]}" if name[0].isdigit() else _escape(name[0])
+    digit = name[0].isascii() and name[0].isdigit()
+    first = name[0] if _NAME_START.fullmatch(name[0]) else f"_{name[0]}" if digit else _escape(name[0])
     return first + "".join(c if _NAME_PART.fullmatch(c) else _escape(c) for c in name[1:])
 
 

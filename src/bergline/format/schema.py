@@ -40,17 +40,19 @@ class Schema(
     identifier_field_ids: tuple[Int, ...] = ()
 
     def __post_init__(self) -> None:
+        walked = list(walk_fields(self.fields))
         ids: dict[int, str] = {}
-        for name, field in walk_fields(self.fields):
+        for name, field in walked:
             if field.id in ids:
                 raise InvalidInputError(
                     f"expected unique column ids, found {field.id} for `{ids[field.id]}` and `{name}`"
                 )
             ids[field.id] = name
             _check_field(name, field)
-        check_unique_names(self.fields)
-        if len(self.names) != len(ids):
-            twice = next(n for i, n in ids.items() if self.names[n].id != i)
+        self.__dict__["names"] = names = dict(walked)
+        if len(names) != len(walked):
+            check_unique_names(self.fields)
+            twice = next(n for i, n in ids.items() if names[n].id != i)
             raise InvalidInputError(f"expected unique column names, found `{twice}` as a column and inside a struct")
         if self.identifier_field_ids:
             self._check_identifier_fields()

@@ -37,8 +37,7 @@ _INT_RANGE = range(-(2**31), 2**31)
 
 def parse_primitive(text: str) -> IcebergType:
     """The type without fields that the specification writes as `text`."""
-    lower = text.lower()
-    if known := PRIMITIVES.get(lower):
+    if known := PRIMITIVES.get(text) or PRIMITIVES.get(lower := text.lower()):
         return known
     if match := _DECIMAL.fullmatch(lower):
         precision, scale = int(match[1]), int(match[2])

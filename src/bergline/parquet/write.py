@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from bergline.errors import InvalidInputError
 from bergline.format.manifest import DataFile
+from bergline.format.partition import PartitionField
+from bergline.format.transforms import Void
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.fit import ArrowRows, fit_to_schema
@@ -32,8 +34,9 @@ class DataFileWriter:
         self._open: dict[tuple[Any, ...], OpenFile] = {}
         self._done: list[DataFile] = []
         self._count = 0
-        self._sources = [spec.schema.paths.get(f.source_id) for f in spec.spec.fields]
-        if None in self._sources:
+        fields = [f for f in spec.spec.fields if not isinstance(f.transform, Void)]
+        self._sources = {f.field_id: spec.schema.paths.get(f.source_id) for f in fields}
+        if None in self._sources.values():
             raise InvalidInputError("expected partition columns outside lists and maps")
 
     def __enter__(self) -> Self:
@@ -95,26 +98,28 @@ class DataFileWriter:
         return OpenFile(self._io, self._spec, partition, location)
 
     def _split(self, table: pa.Table) -> list[tuple[tuple[Any, ...], pa.Table]]:
-        if not self._spec.spec.fields:
-            return [((), table)]
-        columns = [
-            _partition_column(table, path, self._transform(position))
-            for position, path in enumerate(self._sources)
-            if path is not None
-        ]
-        names = [str(n) for n in range(len(columns))]
-        keys = pa.table([*(positions for _, positions in columns), pa.array(range(table.num_rows))], [*names, "row"])
-        groups = keys.group_by(names, use_threads=False).aggregate([("row", "list")])
+        """The rows of each partition; fields that were removed in v1 are null everywhere."""
+        fields = self._spec.spec.fields
+        columns = {
+            str(f.field_id): _partition_column(table, path, self._transform(f))
+            for f in fields
+            if (path := self._sources.get(f.field_id)) is not None
+        }
+        if not columns:
+            return [((None,) * len(fields), table)]
+        numbers = {name: positions for name, (_, positions) in columns.items()}
+        keys = pa.table(numbers | {"row": pa.array(range(table.num_rows))})
+        groups = keys.group_by(list(columns), use_threads=False).aggregate([("row", "list")])
+        names = [str(f.field_id) for f in fields]
         return [
             (
-                tuple(values[group[name]] for name, (values, _) in zip(names, columns, strict=True)),
+                tuple(columns[name][0][group[name]] if name in columns else None for name in names),
                 table.take(pa.array(group["row_list"])),
             )
             for group in groups.to_pylist()
         ]
 
-    def _transform(self, position: int) -> Callable[[Any], Any]:
-        field = self._spec.spec.fields[position]
+    def _transform(self, field: PartitionField) -> Callable[[Any], Any]:
         source = self._spec.schema.ids[field.source_id].type
         return lambda value: field.transform.apply(source, value)
 

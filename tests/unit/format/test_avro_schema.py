@@ -95,7 +95,15 @@ def test_nested_partition_type_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("plain_1", "plain_1"), ("a b", "a_x20b"), ("1st", "_1st"), ("é", "_xE9"), ("a.b", "a_x2Eb"), ("-", "_x2D")],
+    [
+        ("plain_1", "plain_1"),
+        ("a b", "a_x20b"),
+        ("1st", "_1st"),
+        ("é", "_xE9"),
+        ("٣", "_x663"),
+        ("a.b", "a_x2Eb"),
+        ("-", "_x2D"),
+    ],
 )
 def test_names_are_made_fit_for_avro(name: str, expected: str) -> None:
     assert avro_name(name) == expected
@@ -107,3 +115,10 @@ def test_changed_partition_name_is_kept_beside() -> None:
     data_file = next(f["type"] for f in manifest_schema(partition)["fields"] if f["name"] == "data_file")
     field = next(f["type"] for f in data_file["fields"] if f["name"] == "partition")["fields"][0]
     assert (field["name"], field["iceberg-field-name"], field["field-id"]) == ("a_x20b", "a b", 1000)
+
+
+def test_partition_field_of_unknown_type_is_null_alone() -> None:
+    partition = StructType((NestedField(1000, "gone", False, UNKNOWN),))
+    data_file = next(f["type"] for f in manifest_schema(partition)["fields"] if f["name"] == "data_file")
+    field = next(f["type"] for f in data_file["fields"] if f["name"] == "partition")["fields"][0]
+    assert field == {"name": "gone", "type": "null", "default": None, "field-id": 1000}

@@ -28,8 +28,9 @@ from bergline.format.manifest_avro import (
     render_manifest_list,
 )
 from bergline.format.manifest_summary import summarize_partitions
-from bergline.format.partition import UNPARTITIONED, PartitionSpec, parse_partition_by
+from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.schema import Schema
+from bergline.format.transforms import VOID
 from bergline.format.types import (
     BINARY,
     BOOLEAN,
@@ -145,6 +146,16 @@ def test_partition_value_of_every_type_survives(type_: IcebergType, value: Any) 
     spec = parse_partition_by(["c", "d"], schema)
     entries = [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (value, None), 1, 1))]
     assert parse_manifest(render_manifest(entries, schema, spec), spec, schema, "x") == entries
+
+
+def test_partition_field_without_a_column_is_null() -> None:
+    spec = PartitionSpec(1, (PartitionField(99, 1001, "gone", VOID), *BY_REGION.fields))
+    entry = ManifestEntry(EntryStatus.ADDED, DataFile("a", "PARQUET", (None, "eu"), 1, 1, spec_id=1))
+    data = render_manifest([entry], SCHEMA, spec)
+    assert parse_manifest(data, spec, SCHEMA, "x") == [entry]
+    wrong = ManifestEntry(EntryStatus.ADDED, DataFile("a", "PARQUET", (5, "eu"), 1, 1, spec_id=1))
+    with pytest.raises(FormatError, match="expected null, found 5"):
+        render_manifest([wrong], SCHEMA, spec)
 
 
 def test_partition_uuid_may_be_written_as_its_bytes() -> None:

@@ -16,7 +16,7 @@ from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, UnknownTransform
+from bergline.format.transforms import IDENTITY, VOID, UnknownTransform
 from bergline.format.types import (
     BINARY,
     BOOLEAN,
@@ -350,6 +350,15 @@ def test_partition_column_inside_a_list_is_refused() -> None:
     inside = PartitionSpec(0, (PartitionField(8, 1000, "tag", IDENTITY),))
     with pytest.raises(InvalidInputError, match="outside lists and maps"):
         DataFileWriter(MemoryFileIO(), WriteSpec(SCHEMA, inside, "memory:/d", "zstd", BIG), "w0")
+
+
+def test_removed_partition_field_is_null_everywhere() -> None:
+    removed = PartitionField(99, 1000, "gone", VOID)
+    both = PartitionSpec(0, (removed, PartitionField(2, 1001, "region", IDENTITY)))
+    files = write(MemoryFileIO(), WriteSpec(SCHEMA, both, "memory:/d", "zstd", BIG), rows("eu", "us"))
+    assert sorted(f.partition for f in files) == [(None, "eu"), (None, "us")]
+    alone = WriteSpec(SCHEMA, PartitionSpec(0, (removed,)), "memory:/d", "zstd", BIG)
+    assert [f.partition for f in write(MemoryFileIO(), alone, rows("eu", "us"))] == [(None,)]
 
 
 def test_unknown_transform_refuses_to_write() -> None:
