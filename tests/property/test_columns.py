@@ -1,5 +1,8 @@
 """Predicates over columns give the same answers as over one file or one row."""
 
+import uuid
+from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -12,10 +15,22 @@ from bergline.expressions.columns import ColumnMetrics, matches_columns, may_mat
 from bergline.expressions.decode import decode_bounds
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.metrics import may_match
-from bergline.expressions.predicate import Comparison, IsIn, IsNull, Not, StartsWith
+from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNan, IsNull, Not, Predicate, StartsWith
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, INT, LONG, STRING, UUID, DecimalType, IcebergType, NestedField
+from bergline.format.types import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    UUID,
+    DecimalType,
+    IcebergType,
+    NestedField,
+)
 from bergline.format.values import encode_value
 
 COUNTS = st.none() | st.sampled_from([0, 1, 2, 3])
@@ -54,17 +69,71 @@ def metrics_of(found: list[DataFile], schema: Schema, field_id: int) -> ColumnMe
     )
 
 
-@pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
-@settings(max_examples=12)
-@given(st.data())
-def test_files_of_one_column_are_judged_as_one_by_one(type_: IcebergType, data: st.DataObject) -> None:
-    check_files(schema_of(type_), data)
+SAMPLES: dict[IcebergType, list[Any]] = {
+    BOOLEAN: [False, True],
+    LONG: [-(2**63), 0, 2**63 - 1],
+    DOUBLE: [float("-inf"), -0.0, 0.0, 0.1, float("nan")],
+    FLOAT: [-0.0, 0.5, float("inf"), float("nan")],
+    STRING: ["", "a", "ab", "b", "\U0010ffff"],
+    BINARY: [b"", b"a", b"\x80"],
+    UUID: [uuid.UUID(int=n) for n in (0, 2**63, 2**127, 2**128 - 1)],
+    DecimalType(4, 1): [Decimal("-999.9"), Decimal("0.0"), Decimal("999.9")],
+}
+COUNTS_OF_THREE = (
+    *((0, 0, 3), (1, 1, 3), (3, 0, 3), (0, 3, 3), (1, 2, 3)),
+    *((None, 3, 3), (None, None, None), (0, None, 3), (None, 0, 3), (1, 1, None)),
+)
 
 
-@settings(max_examples=40)
+@pytest.mark.parametrize("type_", SAMPLES, ids=str)
+def test_all_metrics_of_samples_are_judged_as_one_by_one(type_: IcebergType) -> None:
+    schema, samples = schema_of(type_), SAMPLES[type_]
+    bounds = [None, *(encode_value(type_, v) for v in samples)]
+    found = [
+        DataFile(
+            *("f", "PARQUET", (), 3, 1),
+            **{
+                name: {} if value is None else {1: value}
+                for name, value in zip(
+                    ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts", "value_counts"),
+                    (lower, upper, *counts),
+                    strict=True,
+                )
+            },
+        )
+        for lower, upper in product(bounds, bounds)
+        for counts in (
+            (0, 0, 3),
+            (1, 1, 3),
+            (3, 0, 3),
+            (0, 3, 3),
+            (1, 2, 3),
+            (None, 3, 3),
+            (None, None, None),
+            (0, None, 3),
+        )
+    ]
+    record_count = pl.Series([f.record_count for f in found], dtype=pl.Int64)
+    literals = [v for v in samples if v == v]  # noqa: PLR0124
+    tests: list[Predicate] = [
+        IsNull("c1"),
+        IsIn("c1", ()),
+        IsIn("c1", tuple(literals)),
+        IsIn("c1", tuple(literals[1:])),
+    ]
+    tests += [Comparison("c1", op, literal) for op in COMPARE for literal in literals]
+    tests += [StartsWith("c1", v) for v in samples] if type_ == STRING else []
+    tests += [IsNan("c1")] if type_ in (FLOAT, DOUBLE) else []
+    metrics = metrics_of(found, schema, 1)
+    for predicate in (p for test in tests for p in (test, Not(test))):
+        answer = may_match_columns(predicate, lambda _: metrics, record_count, schema)
+        assert answer.to_list() == [may_match(predicate, f, schema) for f in found], predicate
+
+
+@settings(max_examples=60)
 @given(st.data())
 def test_files_of_many_columns_are_judged_as_one_by_one(data: st.DataObject) -> None:
-    check_files(schema_of(LONG, STRING, DOUBLE, UUID, DecimalType(4, 1)), data)
+    check_files(schema_of(*data.draw(st.lists(st.sampled_from(ALL_TYPES), min_size=1, max_size=5))), data)
 
 
 def check_files(schema: Schema, data: st.DataObject) -> None:
