@@ -1,6 +1,6 @@
 """What updates do to table metadata: `apply_updates` gives a new value, or says what stands against it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -23,9 +23,14 @@ from bergline.format.apply_snapshots import (
     rewrite_snapshot_log,
     set_snapshot_ref,
 )
-from bergline.format.compatibility import check_order_fits, check_spec_fits
 from bergline.format.invariants import check_invariants
-from bergline.format.metadata import TableMetadata, check_format_version, strip_trailing_slash
+from bergline.format.metadata import (
+    DEFAULT_FORMAT_VERSION,
+    TableMetadata,
+    blank_metadata,
+    check_format_version,
+    strip_trailing_slash,
+)
 from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.updates import (
     AddEncryptionKey,
@@ -55,6 +60,13 @@ from bergline.format.updates import (
 )
 
 
+def create_from_updates(updates: Sequence[Update], *, now_ms: int) -> TableMetadata:
+    """The metadata of a new table that the updates describe in full, as a REST client commits a table it staged."""
+    versions = [u.format_version for u in updates if isinstance(u, UpgradeFormatVersion)]
+    blank = blank_metadata(versions[0] if versions else DEFAULT_FORMAT_VERSION, now_ms)
+    return apply_updates(blank, updates, base_location=None, now_ms=now_ms)
+
+
 def apply_updates(
     base: TableMetadata, updates: Iterable[Update], *, base_location: str | None, now_ms: int
 ) -> TableMetadata:
@@ -68,8 +80,6 @@ def apply_updates(
     metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
     if base_location is not None:
         metadata = log_base(metadata, base, base_location)
-    check_spec_fits(metadata.spec, metadata.schema)
-    check_order_fits(metadata.sort_order, metadata.schema)
     try:
         return check_invariants(metadata)
     except FormatError as error:

@@ -12,7 +12,7 @@ from bergline.format.layout_json import is_unnumbered
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
 from bergline.format.schema import Schema
-from bergline.format.sorting import UNSORTED, SortOrder
+from bergline.format.sorting import FIRST_SORT_ORDER_ID, UNSORTED, SortOrder
 from bergline.format.updates import (
     AddPartitionSpec,
     AddSchema,
@@ -50,7 +50,7 @@ def add_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadat
     numbered = _numbered(metadata, spec)
     specs, spec_id = with_added(metadata.partition_specs, numbered, "spec_id", _spec_content)
     if len(specs) > len(metadata.partition_specs):
-        check_spec_fits(numbered, metadata.schema)
+        check_spec_fits(numbered, _current_schema(metadata))
         _check_sequential(metadata, numbered)
     last = max(metadata.last_partition_id, numbered.highest_field_id)
     return msgspec.structs.replace(metadata, partition_specs=specs, last_partition_id=last), spec_id
@@ -61,9 +61,11 @@ def add_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMetadata,
     if not order.fields:
         orders = metadata.sort_orders if UNSORTED in metadata.sort_orders else (*metadata.sort_orders, UNSORTED)
         return msgspec.structs.replace(metadata, sort_orders=orders), UNSORTED.order_id
-    orders, order_id = with_added(metadata.sort_orders, order, "order_id", lambda o: o.fields)
+    orders, order_id = with_added(
+        metadata.sort_orders, order, "order_id", lambda o: o.fields, first=FIRST_SORT_ORDER_ID
+    )
     if len(orders) > len(metadata.sort_orders):
-        check_order_fits(order, metadata.schema)
+        check_order_fits(order, _current_schema(metadata))
     return msgspec.structs.replace(metadata, sort_orders=orders), order_id
 
 
@@ -95,19 +97,25 @@ def chosen_id(kind: str, chosen: int, known: Sequence[int | None], last_added: M
 
 
 def with_added(
-    known: tuple[Any, ...], new: Any, id_field: str, content: Callable[[Any], Any]
+    known: tuple[Any, ...], new: Any, id_field: str, content: Callable[[Any], Any], *, first: int = 0
 ) -> tuple[tuple[Any, ...], int]:
     """All of a kind with the new one, and its id: that of an equal one, or the next free."""
     for old in known:
         if content(old) == content(new):
             return known, getattr(old, id_field)
-    new_id = max((getattr(k, id_field) or 0 for k in known), default=-1) + 1
+    new_id = max((getattr(k, id_field) or 0 for k in known), default=first - 1) + 1
     return (*known, msgspec.structs.replace(new, **{id_field: new_id})), new_id
 
 
 def schema_content(schema: Schema) -> Any:
     """What makes two schemas the same, whatever their ids."""
     return schema.fields, frozenset(schema.identifier_field_ids)
+
+
+def _current_schema(metadata: TableMetadata) -> Schema:
+    if all(s.schema_id != metadata.current_schema_id for s in metadata.schemas):
+        raise InvalidInputError("expected a current schema before specs and orders are added, found none")
+    return metadata.schema
 
 
 def _spec_content(spec: PartitionSpec) -> Any:

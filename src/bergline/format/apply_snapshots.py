@@ -16,6 +16,8 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
     """Make a snapshot known; its number and its row ids must not be behind the table's."""
     if snapshot.snapshot_id in metadata.snapshots_by_id:
         raise ConflictError(f"expected a new snapshot id, found {snapshot.snapshot_id} in the table already")
+    if not (metadata.schemas and metadata.partition_specs and metadata.sort_orders):
+        raise InvalidInputError("expected a schema, a partition spec and a sort order before a snapshot, found none")
     if metadata.format_version == 1 and snapshot.sequence_number != 0:
         raise InvalidInputError(f"expected sequence number 0 in format version 1, found {snapshot.sequence_number}")
     # also for a snapshot without parent, which Java exempts: numbers that move back make a table unreadable there

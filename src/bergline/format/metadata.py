@@ -9,7 +9,7 @@ import msgspec
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.compatibility import check_for_version
 from bergline.format.integers import Int, Long
-from bergline.format.partition import PartitionSpec
+from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from bergline.format.properties import whole_number
 from bergline.format.refs import MAIN, SnapshotRef
 from bergline.format.schema import Schema, assign_fresh_ids
@@ -19,6 +19,7 @@ from bergline.format.sorting import UNSORTED, SortOrder
 FORMAT_VERSIONS: Final = (1, 2, 3)
 DEFAULT_FORMAT_VERSION: Final = 2
 ROW_LINEAGE_VERSION: Final = 3
+_NONE_YET = -1
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -217,6 +218,30 @@ def new_metadata(
         default_sort_order_id=0,
         sort_orders=(UNSORTED,),
         properties=properties,
+        current_snapshot_id=None,
+        refs={},
+        snapshots=(),
+    )
+
+
+def blank_metadata(format_version: int, now_ms: int) -> TableMetadata:
+    """A table of which nothing is known yet; only updates make it one."""
+    check_format_version(format_version)
+    return TableMetadata(
+        format_version=format_version,
+        table_uuid=None,
+        location="",
+        last_sequence_number=0,
+        last_updated_ms=now_ms,
+        last_column_id=0,
+        current_schema_id=_NONE_YET,
+        schemas=(),
+        default_spec_id=_NONE_YET,
+        partition_specs=(),
+        last_partition_id=FIRST_PARTITION_FIELD_ID - 1,
+        default_sort_order_id=_NONE_YET,
+        sort_orders=(),
+        properties={},
         current_snapshot_id=None,
         refs={},
         snapshots=(),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
-from bergline.format.apply import apply_updates
+from bergline.format.apply import apply_updates, create_from_updates
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
@@ -14,6 +14,7 @@ from bergline.format.types import STRING, NestedField
 from bergline.format.updates import (
     AddPartitionSpec,
     AddSchema,
+    AddSnapshot,
     AddSortOrder,
     AssignUuid,
     RemovePartitionSpecs,
@@ -155,3 +156,37 @@ def test_what_is_in_use_is_not_removed(metadata: TableMetadata) -> None:
 def test_updates_are_the_words_of_the_rest_protocol(wire: bytes, update: Update) -> None:
     assert encode_json(update) == wire
     assert decode_json(wire, Update, "x") == update  # type: ignore[arg-type]
+
+
+def whole_table(metadata: TableMetadata) -> list[Update]:
+    return [
+        AssignUuid("u"),
+        AddSchema(metadata.schema),
+        SetCurrentSchema(-1),
+        AddPartitionSpec(metadata.spec),
+        SetDefaultSpec(-1),
+        AddSortOrder(sorted_by(metadata)),
+        SetDefaultSortOrder(-1),
+        SetLocation("memory:/new"),
+    ]
+
+
+def test_table_is_made_by_updates_alone(metadata: TableMetadata) -> None:
+    made = create_from_updates([UpgradeFormatVersion(3), *whole_table(metadata)], now_ms=5)
+    assert (made.format_version, made.table_uuid, made.location, made.last_updated_ms) == (3, "u", "memory:/new", 5)
+    assert (made.schema.schema_id, made.spec.spec_id, made.sort_order.order_id) == (0, 0, 1)
+    assert (made.last_column_id, made.last_partition_id) == (3, 1000)
+    assert create_from_updates(whole_table(metadata), now_ms=5).format_version == 2
+
+
+@pytest.mark.parametrize("missing", range(8))
+def test_table_made_by_updates_alone_needs_all_its_parts(metadata: TableMetadata, missing: int) -> None:
+    updates = whole_table(metadata)
+    del updates[missing]
+    with pytest.raises(InvalidInputError):
+        create_from_updates(updates, now_ms=5)
+
+
+def test_snapshot_comes_after_schema_spec_and_order(metadata: TableMetadata) -> None:
+    with pytest.raises(InvalidInputError, match="a schema, a partition spec and a sort order before a snapshot"):
+        create_from_updates([AddSnapshot(metadata.snapshots[0])], now_ms=5)
