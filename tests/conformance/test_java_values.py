@@ -16,6 +16,7 @@ from bergline.errors import FormatError, InvalidInputError
 from bergline.format.defaults import decode_default, encode_default
 from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
+from bergline.format.sorting import parse_sort_by
 from bergline.format.transforms import Transform, parse_transform
 from bergline.format.types import (
     PRIMITIVES,
@@ -334,6 +335,20 @@ except Exception:
     assert official_runtime.python(code, text=text) == "refused"
     with pytest.raises(FormatError, match="default"):
         decode_json(text.encode(), Schema, "x")
+
+
+def test_sort_orders_have_javas_defaults(official_runtime: OfficialRuntime) -> None:
+    code = """
+schema = jvm.org.apache.iceberg.SchemaParser.fromJson(text)
+bucket = jvm.org.apache.iceberg.expressions.Expressions.bucket("a", 4)
+order = jvm.org.apache.iceberg.SortOrder.builderFor(schema).asc("a").desc("b").asc(bucket).build()
+result = jvm.org.apache.iceberg.SortOrderParser.toJson(order)
+"""
+    columns = (NestedField(1, "a", False, parse_primitive("int")), NestedField(2, "b", False, parse_primitive("date")))
+    schema = Schema(columns, schema_id=0)
+    expected = official_runtime.python(code, text=encode_json(schema).decode())
+    order = parse_sort_by(["a", "b desc", "bucket(4, a)"], schema)
+    assert json.loads(encode_json(order)) == json.loads(expected)
 
 
 def test_all_types_of_the_specification_are_compared() -> None:

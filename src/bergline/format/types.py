@@ -59,6 +59,13 @@ class GeometryType(IcebergType):
     def __str__(self) -> str:
         return f"geometry({self.crs})"
 
+    # the names of reference systems are the same in any case
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GeometryType) and self.crs.upper() == other.crs.upper()
+
+    def __hash__(self) -> int:
+        return hash((GeometryType, self.crs.upper()))
+
 
 class GeographyType(IcebergType):
     """Shapes on a globe; edges between points follow an algorithm."""
@@ -70,6 +77,14 @@ class GeographyType(IcebergType):
 
     def __str__(self) -> str:
         return f"geography({self.crs}, {self.algorithm})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GeographyType):
+            return False
+        return self.algorithm == other.algorithm and self.crs.upper() == other.crs.upper()
+
+    def __hash__(self) -> int:
+        return hash((GeographyType, self.crs.upper(), self.algorithm))
 
 
 class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):

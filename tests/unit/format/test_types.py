@@ -55,6 +55,12 @@ def test_parameters_are_written_as_java_does() -> None:
     ]
 
 
+def test_reference_systems_are_the_same_in_any_case() -> None:
+    assert GeometryType("OGC:CRS84") == GeometryType("ogc:crs84") != GeometryType("EPSG:4326")
+    assert len({GeographyType("A", "karney"), GeographyType("a", "karney"), GeographyType("a", "thomas")}) == 2
+    assert GeometryType("a") != GeographyType("a", "karney")
+
+
 def test_types_are_compared_by_value_and_immutable() -> None:
     assert DecimalType(9, 2) == DecimalType(9, 2) != DecimalType(9, 3)
     assert hash(FixedType(3)) == hash(FixedType(3))
