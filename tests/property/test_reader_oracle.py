@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import brute_force
-from hand_made import HandMadeTable
-from hand_made_tables import VALUES, A, B, D, E, tables
+from hand_made import Field, HandMadeTable
+from hand_made_tables import VALUES, A, B, D, E, F, S, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sql_filters import EVERYTHING, sql_filters
@@ -34,13 +34,20 @@ def multiset(found: list[dict[str, Any]], names: Sequence[str]) -> Counter[str]:
     return Counter(repr([row[name] for name in names]) for row in found)
 
 
+def comparable(fields: list[Field]) -> dict[str, st.SearchStrategy[Any]]:
+    """Columns that a filter may name, with values to compare them with."""
+    columns = {f["name"]: VALUES[f["id"]] for f in fields if f["id"] in {A, B, D, E} and f["type"] != "timestamp"}
+    columns |= {f["name"]: st.sampled_from([0.0, 1.5, -2.5]) for f in fields if f["id"] == F}
+    parts = next(f["type"]["fields"] for f in fields if f["id"] == S)
+    return columns | {f"s.{p['name']}": st.just("y") if p["type"] == "string" else st.integers(0, 2) for p in parts}
+
+
 def check_scan(hand_made: HandMadeTable, data: st.DataObject) -> None:
     """A filter and some columns of the head of `main`: the rows, and the plan."""
     table, location = opened(hand_made)
     read = hand_made.files.__getitem__
     fields = hand_made.schemas[-1]
-    comparable = {f["name"]: VALUES[f["id"]] for f in fields if f["id"] in {A, B, D, E} and f["type"] != "timestamp"}
-    text, truth = data.draw(st.just(EVERYTHING) | sql_filters(comparable))
+    text, truth = data.draw(st.just(EVERYTHING) | sql_filters(comparable(fields)))
     reserved = ["_file", "_pos", *(["_row_id", "_last_updated_sequence_number"] if hand_made.version > 2 else [])]
     names = data.draw(st.lists(st.sampled_from([*(f["name"] for f in fields), *reserved]), min_size=1, unique=True))
     expected = brute_force.read_rows(read, location, keep=truth)

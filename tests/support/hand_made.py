@@ -219,26 +219,28 @@ class HandMadeTable:
             "first_row_id": first_row_id,
         }
 
-    def snapshot(self, manifests: Sequence[dict[str, Any]], sequence_number: int, schema: int) -> int:
-        """A snapshot of manifests; its id."""
+    def snapshot(
+        self, manifests: Sequence[dict[str, Any]], sequence_number: int, schema: int, *, has_list: bool = True
+    ) -> int:
+        """A snapshot of manifests, in a list or, as old v1 tables have it, named by the snapshot itself; its id."""
         snapshot_id = 1000 + len(self.snapshots)
-        path = self._path("avro")
-        self.files[path] = _avro_file(
-            _manifest_list_schema(self.version), manifests, {"format-version": str(self.version)}
-        )
-        lineage = {"first-row-id": 0, "added-rows": 1_000_000} if self.version >= 3 else {}
-        numbered = {"sequence-number": sequence_number} if self.version > 1 else {}
-        self.snapshots.append(
-            {
-                "snapshot-id": snapshot_id,
-                **numbered,
-                "timestamp-ms": 1_700_000_000_000 + sequence_number,
-                "manifest-list": path,
-                "summary": {"operation": "overwrite", "total-records": "0", "total-data-files": "0"},
-                "schema-id": schema,
-                **lineage,
-            }
-        )
+        snapshot = {
+            "snapshot-id": snapshot_id,
+            "timestamp-ms": 1_700_000_000_000 + sequence_number,
+            "summary": {"operation": "overwrite", "total-records": "0", "total-data-files": "0"},
+            "schema-id": schema,
+        }
+        if has_list:
+            path = snapshot["manifest-list"] = self._path("avro")
+            header = {"format-version": str(self.version)}
+            self.files[path] = _avro_file(_manifest_list_schema(self.version), manifests, header)
+        else:
+            snapshot["manifests"] = [m["manifest_path"] for m in manifests]
+        if self.version > 1:
+            snapshot["sequence-number"] = sequence_number
+        if self.version >= 3:
+            snapshot |= {"first-row-id": 0, "added-rows": 1_000_000}
+        self.snapshots.append(snapshot)
         return snapshot_id
 
     def finish(self) -> str:

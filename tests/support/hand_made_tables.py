@@ -130,7 +130,9 @@ def tables(draw: st.DrawFn, version: int, location: str = "memory://warehouse/db
         added = [e for e in entries if e.sequence_number == number]
         for place, group in _by_place(added).items():
             manifests[number, *place] = _manifest(draw, table, group, number)
-        table.snapshot([m for (n, *_), m in manifests.items() if n <= number], number, schema)
+        known = [m for (n, *_), m in manifests.items() if n <= number]
+        may_name = version == 1 and all(m["partition_spec_id"] == 0 for m in known)
+        table.snapshot(known, number, schema, has_list=not may_name or draw(st.booleans()))
     if draw(st.booleans()):
         number = len(current) + 1
         table.snapshot(_rewritten(draw, table, entries, manifests, number), number, len(table.schemas) - 1)

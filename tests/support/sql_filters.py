@@ -1,6 +1,7 @@
 """Filters as SQL text, each with what it means for a row, in the three values of SQL."""
 
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def sql_filters(columns: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Filter]:
-    """Filters on columns of these names and values."""
+    """Filters on columns, also inside structs, each compared with such values."""
     tests = st.one_of([_tests(name, values.filter(lambda v: v is not None)) for name, values in columns.items()])
     return st.recursive(tests, _combined, max_leaves=3)
 
@@ -30,8 +31,8 @@ def _tests(name: str, literals: st.SearchStrategy[Any]) -> st.SearchStrategy[Fil
     return (
         st.builds(_compared, st.just(name), st.sampled_from(list(_OPERATORS)), literals)
         | st.builds(_is_in, st.just(name), st.lists(literals, min_size=1, max_size=3))
-        | st.just((f"{name} IS NULL", lambda row: row[name] is None))
-        | st.just((f"{name} IS NOT NULL", lambda row: row[name] is not None))
+        | st.just((f"{name} IS NULL", lambda row: _value(row, name) is None))
+        | st.just((f"{name} IS NOT NULL", lambda row: _value(row, name) is not None))
     )
 
 
@@ -41,16 +42,31 @@ def _combined(inner: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
 
 def _compared(name: str, operator: str, literal: Any) -> Filter:
     def truth(row: dict[str, Any]) -> Truth:
-        return None if row[name] is None else _OPERATORS[operator](row[name], literal)
+        value = _value(row, name)
+        return None if value is None else _OPERATORS[operator](_ordered(value), _ordered(literal))
 
     return f"{name} {operator} {_literal(literal)}", truth
 
 
 def _is_in(name: str, literals: list[Any]) -> Filter:
     def truth(row: dict[str, Any]) -> Truth:
-        return None if row[name] is None else row[name] in literals
+        value = _value(row, name)
+        return None if value is None else value in literals
 
     return f"{name} IN ({', '.join(map(_literal, literals))})", truth
+
+
+def _value(row: dict[str, Any], name: str) -> Any:
+    value: Any = row
+    for part in name.split("."):
+        value = None if value is None else value[part]
+    return value
+
+
+def _ordered(value: Any) -> tuple[bool, Any]:
+    """NaN is greater than every number, as Spark sorts it."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan, 0 if is_nan else value
 
 
 def _not(inner: Filter) -> Filter:
