@@ -148,3 +148,12 @@ def test_files_that_were_added_are_read_by_name_and_partition(lake: Lake, offici
     assert [tuple(r.values()) for r in found.to_pylist()] == official("SELECT * FROM db.t ORDER BY region, id")
     assert found.num_rows == 4
     assert found.column("price").to_pylist() == [10.0, 20.0, 10.0, 20.0]
+
+
+def test_variants_are_read_as_their_two_parts(lake: Lake, official: Sql) -> None:
+    official("CREATE TABLE db.v (id BIGINT, v VARIANT) TBLPROPERTIES ('format-version' = '3')")
+    official("INSERT INTO db.v SELECT 1, parse_json('{\"a\": 7}') UNION ALL SELECT 2, NULL")
+    found = lake.load_table("db.v").scan().to_arrow().sort_by("id").to_pylist()
+    assert found[0]["v"].keys() == {"metadata", "value"}
+    assert b"a" in found[0]["v"]["metadata"]
+    assert found[1] == {"id": 2, "v": None}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.expressions.parse import parse_predicate
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest import DataFile
 from bergline.format.partition import UNPARTITIONED
 from bergline.io.memory import MemoryFileIO
@@ -32,19 +33,30 @@ FOOTER = 4 * 1024
 """Most damage goes to the footer, where it does most."""
 
 
-def read(data: bytes) -> pa.Table:
+def read(data: bytes, row_filter: Predicate = ALWAYS_TRUE) -> pa.Table:
     io = MemoryFileIO()
     io.create(LOCATION, data)
     planned = PlannedFile(DataFile(LOCATION, "PARQUET", (), 4, len(data)), 1)
-    return read_plan(io, ScanPlan(1, SCHEMA, SCHEMA, ALWAYS_TRUE, (planned,)))
+    return read_plan(io, ScanPlan(1, SCHEMA, SCHEMA, row_filter, (planned,)))
+
+
+# on every type whose statistics are looked at
+FILTER = bind(
+    parse_predicate(
+        "int > 0 OR long < 5 OR string > 'a' OR date IS NULL OR timestamp > TIMESTAMP '2020-01-01 00:00:00'"
+        " OR timestamptz < '2020-01-01T00:00:00+00:00'"
+    ),
+    SCHEMA,
+)
 
 
 def check(data: bytes) -> None:
-    try:
-        read(data).validate(full=True)
-    except (FormatError, UnsupportedError) as error:
-        if LOCATION not in str(error):
-            raise
+    for row_filter in (ALWAYS_TRUE, FILTER):
+        try:
+            read(data, row_filter).validate(full=True)
+        except (FormatError, UnsupportedError) as error:
+            if LOCATION not in str(error):
+                raise
 
 
 @given(
