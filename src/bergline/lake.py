@@ -14,7 +14,8 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.metadata import DEFAULT_FORMAT_VERSION, new_metadata
+from bergline.format.metadata import DEFAULT_FORMAT_VERSION
+from bergline.format.new_table import new_metadata
 from bergline.format.partition import parse_partition_by
 from bergline.format.properties import asked_format_version, check_commit_properties, stored_properties
 from bergline.format.schema import Schema

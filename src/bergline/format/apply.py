@@ -27,10 +27,10 @@ from bergline.format.invariants import check_invariants
 from bergline.format.metadata import (
     DEFAULT_FORMAT_VERSION,
     TableMetadata,
-    blank_metadata,
     check_format_version,
     strip_trailing_slash,
 )
+from bergline.format.new_table import blank_metadata
 from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.updates import (
     AddEncryptionKey,

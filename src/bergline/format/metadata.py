@@ -7,19 +7,17 @@ from typing import Final
 import msgspec
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.compatibility import check_for_version
 from bergline.format.integers import Int, Long
-from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
+from bergline.format.partition import PartitionSpec
 from bergline.format.properties import whole_number
 from bergline.format.refs import MAIN, SnapshotRef
-from bergline.format.schema import Schema, assign_fresh_ids
+from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
-from bergline.format.sorting import UNSORTED, SortOrder
+from bergline.format.sorting import SortOrder
 
 FORMAT_VERSIONS: Final = (1, 2, 3)
 DEFAULT_FORMAT_VERSION: Final = 2
 ROW_LINEAGE_VERSION: Final = 3
-_NONE_YET = -1
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -184,68 +182,6 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_ancestor(self, ancestor_id: int, of: int) -> bool:
         """Whether walking back from `of` meets `ancestor_id` (a snapshot is its own ancestor)."""
         return any(s.snapshot_id == ancestor_id for s in self.ancestors(of))
-
-
-def new_metadata(
-    *,
-    schema: Schema,
-    spec: PartitionSpec,
-    location: str,
-    properties: dict[str, str],
-    table_uuid: str,
-    now_ms: int,
-    format_version: int = DEFAULT_FORMAT_VERSION,
-) -> TableMetadata:
-    """The metadata of a table that was just created: no snapshots, no refs."""
-    check_format_version(format_version)
-    check_for_version(schema, format_version)
-    fresh = assign_fresh_ids(schema)
-    names = schema.names_by_id
-    source_ids = {f.source_id: fresh.names[names[f.source_id]].id for f in spec.fields}
-    fields = tuple(msgspec.structs.replace(f, source_id=source_ids[f.source_id]) for f in spec.fields)
-    return TableMetadata(
-        format_version=format_version,
-        table_uuid=table_uuid,
-        location=strip_trailing_slash(location),
-        last_sequence_number=0,
-        last_updated_ms=now_ms,
-        last_column_id=fresh.highest_id,
-        current_schema_id=0,
-        schemas=(fresh,),
-        default_spec_id=0,
-        partition_specs=(PartitionSpec(spec_id=0, fields=fields),),
-        last_partition_id=spec.highest_field_id,
-        default_sort_order_id=0,
-        sort_orders=(UNSORTED,),
-        properties=properties,
-        current_snapshot_id=None,
-        refs={},
-        snapshots=(),
-    )
-
-
-def blank_metadata(format_version: int, now_ms: int) -> TableMetadata:
-    """A table of which nothing is known yet; only updates make it one."""
-    check_format_version(format_version)
-    return TableMetadata(
-        format_version=format_version,
-        table_uuid=None,
-        location="",
-        last_sequence_number=0,
-        last_updated_ms=now_ms,
-        last_column_id=0,
-        current_schema_id=_NONE_YET,
-        schemas=(),
-        default_spec_id=_NONE_YET,
-        partition_specs=(),
-        last_partition_id=FIRST_PARTITION_FIELD_ID - 1,
-        default_sort_order_id=_NONE_YET,
-        sort_orders=(),
-        properties={},
-        current_snapshot_id=None,
-        refs={},
-        snapshots=(),
-    )
 
 
 def check_format_version(version: int) -> None:

@@ -3,8 +3,16 @@
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.compatibility import check_for_version
+from bergline.format.compatibility import (
+    check_for_version,
+    check_order_fits,
+    check_partition_names,
+    check_spec_fits,
+)
+from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
+from bergline.format.sorting import SortField, SortOrder
+from bergline.format.transforms import IDENTITY, VOID, Bucket, TimeTransform, UnknownTransform
 from bergline.format.types import (
     INT,
     PRIMITIVES,
@@ -54,3 +62,54 @@ def test_reserved_ids_are_no_columns(field_id: int) -> None:
     check_for_version(Schema((NestedField(2147483447, "c", False, INT),)), 2)
     with pytest.raises(InvalidInputError, match=f"found {field_id} for `c`"):
         check_for_version(Schema((NestedField(field_id, "c", False, INT),)), 2)
+
+
+PLACE = StructType((NestedField(4, "city", False, STRING),))
+NESTED = Schema(
+    (
+        NestedField(1, "id", True, INT),
+        NestedField(2, "m", False, MapType(5, STRING, 6, INT, False)),
+        NestedField(3, "place", False, PLACE),
+    )
+)
+
+
+def spec_of(*fields: PartitionField) -> PartitionSpec:
+    return PartitionSpec(0, fields)
+
+
+def test_spec_takes_columns_in_structs_and_void_takes_any() -> None:
+    check_spec_fits(spec_of(PartitionField(4, 1000, "city", IDENTITY), PartitionField(99, 1001, "gone", VOID)), NESTED)
+    several = PartitionField(field_id=1000, name="z", transform=UnknownTransform("zorder"), source_ids=(1, 4))
+    check_spec_fits(spec_of(several), NESTED)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (PartitionField(99, 1000, "x", IDENTITY), "column with id 99 for partition field `x`, found none"),
+        (PartitionField(3, 1000, "x", IDENTITY), "primitive column for partition field `x`, found `struct"),
+        (PartitionField(6, 1000, "x", IDENTITY), r"outside lists and maps for partition field `x`, found `m\.value`"),
+        (PartitionField(4, 1000, "x", TimeTransform("day")), "for `day`, found `string`"),
+    ],
+)
+def test_spec_that_does_not_fit_is_refused(field: PartitionField, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        check_spec_fits(spec_of(field), NESTED)
+
+
+def test_partition_names_are_their_own() -> None:
+    dropped = PartitionField(99, 1001, "m", VOID)
+    check_partition_names(spec_of(PartitionField(1, 1000, "id", Bucket(4)), dropped), NESTED)
+    with pytest.raises(InvalidInputError, match="found the column `id`"):
+        check_partition_names(spec_of(PartitionField(4, 1000, "id", IDENTITY)), NESTED)
+    twice = (PartitionField(1, 1000, "b", Bucket(4)), PartitionField(1, 1001, "b", Bucket(8)))
+    with pytest.raises(InvalidInputError, match="a name of its own for each partition field, found `b`"):
+        check_partition_names(spec_of(*twice), NESTED)
+
+
+@pytest.mark.parametrize(("source", "message"), [(99, "column with id 99 for sort order 7"), (3, "primitive column")])
+def test_order_that_does_not_fit_is_refused(source: int, message: str) -> None:
+    check_order_fits(SortOrder(7, (SortField(6, IDENTITY, "asc", "nulls-first"),)), NESTED)
+    with pytest.raises(InvalidInputError, match=message):
+        check_order_fits(SortOrder(7, (SortField(source, IDENTITY, "asc", "nulls-first"),)), NESTED)

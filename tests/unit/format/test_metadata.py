@@ -5,19 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.invariants import check_invariants
+from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata import (
-    MetadataLogEntry,
-    SnapshotLogEntry,
     TableMetadata,
-    new_metadata,
     positive_property,
 )
-from bergline.format.partition import parse_partition_by
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, STRING, NestedField, StructType
+from bergline.format.refs import SnapshotRefType
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
@@ -58,73 +51,6 @@ def test_unknown_names_are_not_found(metadata: TableMetadata) -> None:
     with pytest.raises(NotFoundError, match="`maim`") as caught:
         metadata.ref("maim")
     assert caught.value.near == ("main",)
-
-
-def test_new_table_has_fresh_ids_in_schema_and_spec() -> None:
-    schema = Schema(
-        fields=(
-            NestedField(50, "place", False, StructType((NestedField(60, "city", False, STRING),))),
-            NestedField(70, "id", True, LONG),
-        )
-    )
-    metadata = new_metadata(
-        schema=schema,
-        spec=parse_partition_by(["place.city", "bucket(4, id)"], schema),
-        location="memory:/t/",
-        properties={"a": "b"},
-        table_uuid="u",
-        now_ms=5,
-    )
-    assert [f.source_id for f in metadata.spec.fields] == [3, 2]
-    assert (metadata.last_column_id, metadata.last_partition_id) == (3, 1001)
-    assert (metadata.location, metadata.refs, metadata.current_snapshot) == ("memory:/t", {}, None)
-    assert check_invariants(metadata) is metadata
-
-
-def test_consistent_metadata_passes(metadata: TableMetadata) -> None:
-    assert check_invariants(metadata) is metadata
-
-
-INCONSISTENT: dict[str, tuple[Any, str]] = {
-    "two schemas of one id": (lambda m: {"schemas": m.schemas * 2}, "each schema-id once, found 0 twice"),
-    "two specs of one id": (lambda m: {"partition_specs": m.partition_specs * 2}, "each spec-id once"),
-    "two orders of one id": (lambda m: {"sort_orders": m.sort_orders * 2}, "each order-id once"),
-    "two snapshots of one id": (
-        lambda m: {"snapshots": (*m.snapshots, m.snapshots[0])},
-        "each snapshot-id once, found 101 twice",
-    ),
-    "unknown schema": (lambda _: {"current_schema_id": 8}, r"current-schema-id to be one of \[0\], found 8"),
-    "unknown spec": (lambda _: {"default_spec_id": 8}, "default-spec-id"),
-    "unknown order": (lambda _: {"default_sort_order_id": 8}, "default-sort-order-id"),
-    "number above the last": (lambda _: {"last_sequence_number": 2}, "up to 2, found 3 for snapshot 103"),
-    "dangling ref": (
-        lambda m: {"refs": m.refs | {"x": SnapshotRef(5, TAG)}},
-        "known snapshot for ref `x`, found 5",
-    ),
-    "main elsewhere": (lambda m: {"refs": m.refs | {"main": SnapshotRef(102, BRANCH)}}, "`main` to be the current"),
-    "main missing": (lambda _: {"refs": {}}, "current snapshot 103, found None"),
-    "main without current": (lambda _: {"current_snapshot_id": None}, "`main` to be the current"),
-    "main a tag": (lambda m: {"refs": m.refs | {"main": SnapshotRef(103, TAG)}}, "`main` to be a branch"),
-    "snapshot log out of order": (
-        lambda m: {"snapshot_log": (SnapshotLogEntry(m.last_updated_ms, 103), SnapshotLogEntry(1, 103))},
-        "in the snapshot-log",
-    ),
-    "metadata log after the update": (
-        lambda m: {"metadata_log": (MetadataLogEntry(m.last_updated_ms + 60_001, "f"),)},
-        "in the metadata-log",
-    ),
-}
-
-
-@pytest.mark.parametrize(("change", "message"), INCONSISTENT.values(), ids=list(INCONSISTENT))
-def test_contradiction_is_refused(metadata: TableMetadata, change: Any, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        check_invariants(changed(metadata, **change(metadata)))
-
-
-def test_clocks_may_differ_by_a_minute(metadata: TableMetadata) -> None:
-    log = (MetadataLogEntry(metadata.last_updated_ms + 60_000, "f"),)
-    assert check_invariants(changed(metadata, metadata_log=log)).metadata_log == log
 
 
 @pytest.mark.parametrize(("text", "expected"), [("0", 0), (" 12 ", 12), (None, 7)])

@@ -8,15 +8,15 @@ import pytest
 
 from bergline.errors import BerglineError, ConflictError, FormatError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
-from bergline.format.metadata import EncryptedKey, TableMetadata, new_metadata
+from bergline.format.metadata import EncryptedKey, TableMetadata
 from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec
+from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
 from bergline.format.sorting import UNSORTED, SortField, SortOrder
 from bergline.format.transforms import IDENTITY, Bucket, TimeTransform
-from bergline.format.types import STRING, TIMESTAMP_NS, NestedField
+from bergline.format.types import TIMESTAMP_NS, NestedField
 from bergline.format.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
@@ -426,17 +426,6 @@ def test_log_time_that_runs_backwards_is_refused(metadata: TableMetadata) -> Non
     early = snapshot(timestamp_ms=metadata.last_updated_ms - 70_000)
     with pytest.raises(InvalidInputError, match="expected times in order"):
         apply(metadata, AddSnapshot(early), SetSnapshotRef("main", 104, BRANCH))
-
-
-def test_v3_types_need_a_v3_table() -> None:
-    schema = Schema((NestedField(1, "t", False, TIMESTAMP_NS), NestedField(2, "s", False, STRING)))
-    made = {"schema": schema, "spec": UNPARTITIONED, "location": "x", "properties": {}, "table_uuid": "u", "now_ms": 5}
-    assert new_metadata(**made, format_version=3).format_version == 3  # type: ignore[arg-type]
-    for version in (1, 2):
-        with pytest.raises(InvalidInputError, match=f"types of format version {version}, found `timestamp_ns`"):
-            new_metadata(**made, format_version=version)  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedError, match="found 4"):
-        new_metadata(**made, format_version=4)  # type: ignore[arg-type]
 
 
 def test_text_that_utf_8_cannot_hold_is_refused(metadata: TableMetadata) -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from rows import ORDERS
 
-from bergline.format.metadata import TableMetadata, new_metadata
+from bergline.format.metadata import TableMetadata
+from bergline.format.new_table import new_metadata
 from bergline.format.partition import UNPARTITIONED
 from bergline.format.schema import Schema
 from bergline.format.types import INT, LONG, NestedField, StructType

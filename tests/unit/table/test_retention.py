@@ -5,7 +5,8 @@ import pytest
 from rows import ORDERS
 
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.metadata import TableMetadata, new_metadata
+from bergline.format.metadata import TableMetadata
+from bergline.format.new_table import new_metadata
 from bergline.format.partition import UNPARTITIONED
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.snapshot import Snapshot

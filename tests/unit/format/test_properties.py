@@ -1,0 +1,34 @@
+"""Properties: reserved ones, and those that are numbers."""
+
+import pytest
+
+from bergline.errors import InvalidInputError
+from bergline.format.properties import (
+    RESERVED_PROPERTIES,
+    asked_format_version,
+    check_commit_properties,
+    stored_properties,
+    whole_number,
+)
+
+
+def test_reserved_properties_are_not_stored() -> None:
+    assert stored_properties(dict.fromkeys(RESERVED_PROPERTIES, "1") | {"owner": "ann"}) == {"owner": "ann"}
+    assert len(RESERVED_PROPERTIES) == 9
+
+
+def test_format_version_is_asked_for_by_a_property() -> None:
+    assert asked_format_version({}, 2) == 2
+    assert asked_format_version({"format-version": "3"}, 2) == 3
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "", "three", "\u00b2", "9" * 5000])
+def test_number_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="whole number"):
+        whole_number({"p": text}, "p", 7)
+
+
+def test_settings_of_the_commit_loop_are_whole_numbers() -> None:
+    check_commit_properties({"commit.retry.num-retries": "0", "other": "x"})
+    with pytest.raises(InvalidInputError, match=r"`commit\.retry\.max-wait-ms`, found `soon`"):
+        check_commit_properties({"commit.retry.max-wait-ms": "soon"})
