@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.errors import FormatError
+from bergline.format.defaults import encode_default
 from bergline.format.manifest import DataFile
 from bergline.format.name_mapping import NameMapping
 from bergline.format.partition import PartitionSpec
 from bergline.format.reserved import DELETED, FILE, LAST_UPDATED_SEQUENCE_NUMBER, PARTITION_ID, POS, ROW_ID, SPEC_ID
 from bergline.format.schema import Schema
 from bergline.format.transforms import Identity
-from bergline.format.types import LONG, NestedField
+from bergline.format.types import LONG, NestedField, StructType
 from bergline.parquet.arrow_schema import arrow_field
 from bergline.parquet.constants import constant_array
 from bergline.parquet.file_schema import by_field_id, identified
@@ -79,7 +81,7 @@ class FileColumns:
         source: RowSource,
         mapping: NameMapping | None = None,
     ) -> None:
-        self._wanted = wanted
+        self._wanted = {name: _with_partition_values(f, source.identity_values) for name, f in wanted.items()}
         self._source = source
         self._stored = identified(schema, mapping)
         self._positions = by_field_id(self._stored)
@@ -113,6 +115,19 @@ class FileColumns:
         if field.id in self._source.identity_values:
             return constant_array(field.type, self._source.identity_values[field.id], batch.num_rows)
         return missing(field, batch.num_rows, field.name)
+
+
+def _with_partition_values(field: NestedField, values: Mapping[int, Any]) -> NestedField:
+    """A column whose fields inside structs have their partition values as defaults."""
+    if not isinstance(field.type, StructType) or not values:
+        return field
+    fields = tuple(
+        msgspec.structs.replace(f, initial_default=encode_default(f.type, values[f.id]))
+        if f.id in values
+        else _with_partition_values(f, values)
+        for f in field.type.fields
+    )
+    return msgspec.structs.replace(field, type=StructType(fields))
 
 
 def row_positions(first: int, rows: int) -> pa.Array:

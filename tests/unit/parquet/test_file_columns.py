@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bergline.errors import FormatError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, bind
 from bergline.format.manifest import DataFile
@@ -109,6 +110,26 @@ def test_missing_column_has_the_value_of_its_partition() -> None:
     only_bucket = PartitionSpec(3, (PartitionField(2, 1000, "b", Bucket(4)), PartitionField(1, 1001, "a", Bucket(4))))
     found = read_plan(stored(numbers(2)), plan(schema, file=file, specs={3: only_bucket}))
     assert found.to_pydict() == {"a": [0, 1], "b": ["x", "x"]}
+
+
+def test_missing_field_of_a_struct_has_the_value_of_its_partition() -> None:
+    arrow = pa.struct([with_id("x", pa.int64(), 4)])
+    table = pa.table([pa.array([{"x": 1}, None], arrow)], schema=pa.schema([with_id("s", arrow, 3)]))
+    point = StructType(
+        (NestedField(4, "x", False, LONG), NestedField(5, "day", False, DATE, initial_default="2020-01-01"))
+    )
+    spec = PartitionSpec(3, (PartitionField(5, 1000, "day", IDENTITY),))
+    schema = Schema(fields=(NestedField(3, "s", False, point),))
+    for value, expected in ((1, "1970-01-02"), (None, "None")):
+        file = DataFile(PATH, "PARQUET", (value,), 1, 1, spec_id=3)
+        present, absent = read_plan(stored(table), plan(schema, file=file, specs={3: spec})).column("s").to_pylist()
+        assert (present["x"], str(present["day"]), absent) == (1, expected, None)
+
+
+def test_partition_values_must_be_those_of_the_spec() -> None:
+    file = DataFile(PATH, "PARQUET", ("eu",), 1, 1, spec_id=3)
+    with pytest.raises(FormatError, match=f"expected 2 partition values, found 1 for {PATH}"):
+        read_plan(stored(numbers(1)), plan(file=file, specs={3: IDENTITY_SPEC}))
 
 
 def test_stored_column_is_not_replaced_by_its_partition() -> None:

@@ -1,0 +1,69 @@
+"""Parquet files opened for reading."""
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bergline.errors import FormatError, NotFoundError, UnsupportedError
+from bergline.format.manifest import DataFile
+from bergline.io.memory import MemoryFileIO
+from bergline.parquet.open_input import check_parquet, open_parquet, row_group_batches
+
+PATH = "memory:/f.parquet"
+
+
+def stored(table: pa.Table, **options: Any) -> MemoryFileIO:
+    out, files = io.BytesIO(), MemoryFileIO()
+    pq.write_table(table, out, **options)
+    files.create(PATH, out.getvalue())
+    return files
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [(None, [(0, [0, 1, 2]), (3, [3, 4, 5]), (6, [6])]), ([2, 0], [(0, [0, 1, 2]), (6, [6])]), ([], [])],
+)
+def test_batches_come_with_their_positions(groups: list[int] | None, expected: list[tuple[int, list[int]]]) -> None:
+    with open_parquet(stored(pa.table({"a": range(7)}), row_group_size=3), PATH) as file:
+        found = [(first, batch.column("a").to_pylist()) for first, batch in row_group_batches(file, ["a"], groups)]
+    assert found == expected
+
+
+def test_rows_are_counted_where_no_column_is_asked_for() -> None:
+    with open_parquet(stored(pa.table({"a": range(7)}), row_group_size=3), PATH) as file:
+        assert [(first, batch.num_rows) for first, batch in row_group_batches(file, [])] == [(0, 3), (3, 3), (6, 1)]
+
+
+def test_long_rows_come_in_short_batches() -> None:
+    table = pa.table({"a": [f"{n:08d}" * 2**17 for n in range(200)]})
+    with open_parquet(stored(table, use_dictionary=False, compression="zstd"), PATH) as file:
+        sizes = [batch.num_rows for _, batch in row_group_batches(file, ["a"])]
+    assert sum(sizes) == 200
+    assert max(sizes) <= 64
+
+
+def test_old_timestamps_of_any_year_are_whole() -> None:
+    far = pa.array([4_000_000_000 * 10**6], pa.timestamp("us"))
+    with open_parquet(stored(pa.table({"a": far}), use_deprecated_int96_timestamps=True), PATH) as file:
+        ((_, batch),) = row_group_batches(file, ["a"])
+    assert batch.column("a").cast(pa.int64()).to_pylist() == [4_000_000_000 * 10**6]
+
+
+def test_every_error_names_the_file() -> None:
+    files = MemoryFileIO()
+    files.create(PATH, b"PAR1")
+    with pytest.raises(FormatError, match=f"expected a Parquet file, found .* in {PATH}"), open_parquet(files, PATH):
+        pass
+    with pytest.raises(FormatError, match=f"^odd in {PATH}$"), open_parquet(stored(pa.table({"a": [1]})), PATH):
+        raise FormatError("odd")
+    with pytest.raises(NotFoundError, match="memory:/none"), open_parquet(files, "memory:/none"):
+        pass
+
+
+def test_other_formats_are_not_supported() -> None:
+    check_parquet(DataFile(PATH, "parquet", (), 1, 1))
+    with pytest.raises(UnsupportedError, match=f"found AVRO at {PATH}"):
+        check_parquet(DataFile(PATH, "AVRO", (), 1, 1))
