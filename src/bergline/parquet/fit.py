@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from bergline.errors import InvalidInputError
 from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
-from bergline.format.types import NestedField, child_fields
+from bergline.format.types import NestedField, StructType, child_fields
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.constants import constant_array
 
@@ -56,6 +56,7 @@ def _check_names(table: pa.Table, schema: Schema) -> None:
 def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     target = arrow_field(field).type
     if column.type != target:
+        column = pa.chunked_array([_arrange(chunk, field) for chunk in column.chunks]) if column.num_chunks else column
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
         try:
@@ -66,6 +67,29 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
             ) from error
     _check_required(column, field, field.name)
     return column
+
+
+def _arrange(array: pa.Array, field: NestedField) -> pa.Array:
+    """Structs with their fields in order, those that are missing with their defaults; other names stay as they are."""
+    if not isinstance(field.type, StructType) or not pa.types.is_struct(array.type):
+        return array
+    # not flatten(): a required field inside a null struct would be null
+    parts = {f.name: array.field(position) for position, f in enumerate(array.type)}
+    if not parts.keys() <= {f.name for f in field.type.fields}:
+        return array
+    children = {
+        f.name: _arrange(parts[f.name], f) if f.name in parts else _default(f, len(array), f"{field.name}.{f.name}")
+        for f in field.type.fields
+    }
+    fields = [pa.field(name, child.type) for name, child in children.items()]
+    return pa.StructArray.from_arrays(list(children.values()), fields=fields, mask=array.is_null())
+
+
+def _default(field: NestedField, rows: int, path: str) -> pa.Array:
+    value = write_value(field)
+    if value is None and field.required:
+        raise InvalidInputError(f"expected the required column `{path}`, found none")
+    return constant_array(field.type, value, rows)
 
 
 def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:

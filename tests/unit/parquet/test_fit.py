@@ -68,6 +68,19 @@ def test_missing_columns_have_their_defaults() -> None:
     assert fit_to_schema(given, schema).to_pylist() == [{"id": 1, "n": 2, "s": None, "d": None}]
 
 
+INNER = StructType((NestedField(4, "p", True, LONG), NestedField(5, "q", False, INT, write_default=9)))
+OUTER = StructType((NestedField(2, "a", False, INT), NestedField(3, "b", False, INNER)))
+
+
+def test_structs_are_put_in_order_and_what_they_lack_has_its_default() -> None:
+    given = pa.array([{"b": {"p": 1}}, {"b": None}, None], pa.struct([("b", pa.struct([("p", pa.int32())]))]))
+    assert fit(given, OUTER) == [{"a": None, "b": {"p": 1, "q": 9}}, {"a": None, "b": None}, None]
+    turned = pa.array([{"b": {"q": 1, "p": 2}, "a": 3}])
+    assert fit(turned, OUTER) == [{"a": 3, "b": {"p": 2, "q": 1}}]
+    with pytest.raises(InvalidInputError, match=r"required column `b\.p`"):
+        fit(pa.array([{"a": 1, "b": {"q": 1}}]), OUTER)
+
+
 def test_batches_and_readers_are_rows_too() -> None:
     table = pa.table({"id": [1, 2]})
     expected = fit_to_schema(table, TWO)
