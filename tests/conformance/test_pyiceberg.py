@@ -11,7 +11,6 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import UnsupportedError
 from bergline.scan.manifests import live_entries, load_manifest_list
 
 WIDE = pa.schema(
@@ -166,7 +165,12 @@ def test_namespaces_and_tables_are_the_same_for_both(lake: Lake, pyiceberg: Any,
     assert lake.list_tables("db") == []
 
 
-def test_other_format_versions_are_refused_clearly(lake: Lake, pyiceberg: Any) -> None:
-    pyiceberg.create_table("db.old", ORDERS, properties={"format-version": "1"})
-    with pytest.raises(UnsupportedError, match="expected format version 2, found 1 in file:///"):
-        lake.load_table("db.old")
+def test_v1_table_of_pyiceberg_is_written_by_both(lake: Lake, pyiceberg: Any) -> None:
+    theirs = pyiceberg.create_table("db.old", ORDERS, properties={"format-version": "1"})
+    theirs.append(order_rows(1).cast(theirs.schema().as_arrow()))
+    ours = lake.load_table("db.old").append(order_rows(2))
+    assert (ours.metadata.format_version, ours.metadata.last_sequence_number) == (1, 0)
+    theirs = pyiceberg.load_table("db.old")
+    theirs.append(order_rows(3).cast(theirs.schema().as_arrow()))
+    assert ids(pyiceberg.load_table("db.old").scan().to_arrow()) == [1, 2, 3]
+    assert ids(lake.load_table("db.old").scan().to_arrow()) == [1, 2, 3]
