@@ -41,6 +41,8 @@ class _Plain(msgspec.Struct, frozen=True):
     least: int
     empty: bytes
     header: bytes = b""
+    has_text: bool = False
+    """Whether the end of the records can be told by it."""
     size: int | None = None
     """The length of a fixed type."""
     fixed: Mapping[str, int] = {}
@@ -158,7 +160,7 @@ class _Renamer:
         around = self._namespace
         self._namespace = self._remember(schema)
         fields: dict[str, Any] = {}
-        least, empty = 0, b""
+        least, empty, has_text = 0, b"", False
         for field in schema["fields"]:
             name = self._name(field, layout)
             if name in fields:
@@ -169,14 +171,14 @@ class _Renamer:
                 self.fixed[name] = plain.size
             if plain.least or plain.empty:  # what takes no bytes can be left out
                 fields[name] = plain.schema
-                least, empty = least + plain.least, empty + plain.empty
+                least, empty, has_text = least + plain.least, empty + plain.empty, has_text or plain.has_text
+            if len(empty) > _MAX_FIXED:
+                raise FormatError(f"expected at most {_MAX_FIXED:,} bytes of fixed types in an Avro record, found more")
         if not depth and not least:
             raise _NoRecord("one without fields")
-        if len(empty) > _MAX_FIXED:
-            raise FormatError(f"expected at most {_MAX_FIXED:,} bytes of fixed types in an Avro record, found more")
         self._namespace = around
         columns = [{"name": name, "type": type_} for name, type_ in fields.items()]
-        return _Plain({"type": "record", "name": self._fresh(), "fields": columns}, least, empty)
+        return _Plain({"type": "record", "name": self._fresh(), "fields": columns}, least, empty, has_text=has_text)
 
     def _type(self, schema: Any, layout: Layout | None, depth: int) -> _Plain:
         self._types += 1
@@ -191,7 +193,7 @@ class _Renamer:
             case "null":
                 return _Plain("null", 0, b"")
             case "string":
-                return _Plain("string", 1, encode_bytes(_END.encode()))
+                return _Plain("string", 1, encode_bytes(_END.encode()), has_text=True)
             case "record":
                 return self.record(schema, layout, depth)
             case "array":
@@ -229,6 +231,8 @@ class _Renamer:
         if not plain.least:
             return _Plain({"type": "fixed", "name": self._fresh(), "size": 1}, 1, encode_long(place))
         both = ["null", plain.schema] if place == 0 else [plain.schema, "null"]
+        if plain.has_text:
+            return _Plain(both, 1, encode_long(1 - place) + plain.empty, has_text=True)
         return _Plain(both, 1, encode_long(place), size=plain.size)
 
     def _array(self, items: _Plain) -> _Plain:

@@ -95,6 +95,8 @@ _LIST_LAYOUT = Layout(
 )
 _REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
 _REQUIRED_OF_LIST = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
+_MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
+_LISTS = (*sorted(_MAP_NAMES), "split_offsets", "equality_ids")
 ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
 _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
 
@@ -127,11 +129,16 @@ def _entry_columns(frame: pl.DataFrame) -> pl.DataFrame:
     if isinstance(struct := frame.schema.get("partition"), pl.Struct):
         partition = [f.name for f in struct.fields if not f.name.startswith("-")]
         frame = frame.unnest("partition")
-    return _check(_as(frame, ENTRY_COLUMNS, partition), _REQUIRED, {"status": EntryStatus, "content": FileContent})
+    columns = _as(frame, ENTRY_COLUMNS, partition)
+    for name in _LISTS:
+        _check_inside(columns[name])
+    return _check(columns, _REQUIRED, {"status": EntryStatus, "content": FileContent})
 
 
 def _list_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    return _check(_as(frame, _LIST_COLUMNS, []), _REQUIRED_OF_LIST, {"content": ManifestContent})
+    columns = _as(frame, _LIST_COLUMNS, [])
+    _check_inside(columns["partitions"], "contains_null")
+    return _check(columns, _REQUIRED_OF_LIST, {"content": ManifestContent})
 
 
 def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
@@ -207,9 +214,6 @@ def _fits(column: pl.Series, type_: IcebergType) -> bool:
     return column.dtype.is_integer()
 
 
-_MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
-
-
 def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str]) -> pl.DataFrame:
     """The frame with exactly these columns: missing ones null, narrower ones widened."""
     found = frame.schema
@@ -235,6 +239,15 @@ def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, A
         if not frame[name].fill_null(0).is_between(0, len(kinds) - 1).all():
             raise FormatError(f"expected a {name} of 0 to {len(kinds) - 1}, found others")
     return frame
+
+
+def _check_inside(column: pl.Series, *required: str) -> None:
+    """Refuse nulls in lists, and in the fields that the records in them must have: by default in all."""
+    items = column.drop_nulls().list.explode(keep_nulls=False, empty_as_null=False)
+    fields = items.struct.unnest() if isinstance(items.dtype, pl.Struct) else items.to_frame()
+    for name in required or fields.columns:
+        if fields[name].null_count():
+            raise FormatError(f"expected a value in every `{name}` inside `{column.name}`, found null")
 
 
 def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:

@@ -63,6 +63,17 @@ def test_named_types_may_be_used_again(namespace: str | None) -> None:
     assert decoded(schema, {"t": "x", "a": b"12", "b": b"34"}) == [{"text": "x", "number": b"34"}]
 
 
+def test_names_belong_to_the_namespace_around_them() -> None:
+    def fixed(size: int) -> dict[str, Any]:
+        return {"type": "fixed", "name": "f", "size": size}
+
+    one, other = (record(field("x", fixed(size)), name="r") | {"namespace": n} for size, n in [(2, "a"), (3, "b")])
+    again = [field("c", "a.f", 2), field("d", "b.f"), field("e", "f")]
+    schema = record(TEXT, field("g", fixed(1)), field("a", one), field("b", other), *again, name="s")
+    values = {"t": "x", "g": b"1", "a": {"x": b"12"}, "b": {"x": b"123"}, "c": b"34", "d": b"345", "e": b"3"}
+    assert decoded(schema, values) == [{"text": "x", "number": b"34"}]
+
+
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
