@@ -71,16 +71,19 @@ def _check_snapshots(metadata: TableMetadata) -> None:
     if len(metadata.snapshots_by_id) != len(snapshots):
         _check_unique("snapshot-id", [s.snapshot_id for s in snapshots])
     last = metadata.last_sequence_number
-    if snapshots and max([s.sequence_number for s in snapshots]) > last:
-        late = next(s for s in snapshots if s.sequence_number > last)
+    doubtful = [
+        s for s in snapshots if s.sequence_number > last or s.manifest_list is None or s.first_row_id is not None
+    ]
+    for snapshot in doubtful:
+        _check_snapshot(snapshot, last)
+
+
+def _check_snapshot(snapshot: Snapshot, last_sequence_number: int) -> None:
+    if snapshot.sequence_number > last_sequence_number:
         raise FormatError(
-            f"expected sequence numbers up to {last}, found {late.sequence_number} for snapshot {late.snapshot_id}"
+            f"expected sequence numbers up to {last_sequence_number}, "
+            f"found {snapshot.sequence_number} for snapshot {snapshot.snapshot_id}"
         )
-    for snapshot in [s for s in snapshots if s.manifest_list is None or s.first_row_id is not None]:
-        _check_snapshot(snapshot)
-
-
-def _check_snapshot(snapshot: Snapshot) -> None:
     if snapshot.manifest_list is None and snapshot.manifests is None:
         raise FormatError(f"expected a manifest-list, found none for snapshot {snapshot.snapshot_id}")
     if snapshot.first_row_id is None:
