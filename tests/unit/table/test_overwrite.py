@@ -11,6 +11,8 @@ from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.format.manifest import EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.table.operation import CommitStamp
+from bergline.table.overwrite import Overwrite
 
 
 def test_overwrite_replaces_all_rows_of_the_branch(orders: Table) -> None:
@@ -116,3 +118,18 @@ def test_files_of_a_spec_whose_column_was_dropped_can_be_overwritten(lake: Lake,
     table.overwrite(pa.table({"id": [3]}))
     assert ids(table.scan().to_arrow()) == [3]
     assert ids(pyiceberg.load_table("db.parts").scan().to_arrow()) == [3]
+
+
+def test_row_ids_that_a_commit_in_between_gave_are_kept(orders: Table) -> None:
+    """The table is upgraded to v3 and appended to between two attempts: old manifests have row ids by then."""
+    kept, removed = orders._write(order_rows(1, 2)), orders._write(order_rows(3))
+    orders.append_files([*kept, *removed])
+    overwrite = Overwrite(orders.io, [], lambda f: f.file_path == removed[0].file_path)
+    overwrite.attempt(orders.metadata, CommitStamp(0, 0))
+    orders.set_properties({"format-version": "3"}).append(order_rows(4))
+    columns = ["id", "_row_id"]
+    before = {r["id"]: r["_row_id"] for r in orders.scan(columns=columns).to_arrow().to_pylist()}
+    orders.commit(overwrite)
+    after = {r["id"]: r["_row_id"] for r in orders.scan(columns=columns).to_arrow().to_pylist()}
+    assert None not in before.values()
+    assert after == {i: before[i] for i in (1, 2, 4)}
