@@ -1,13 +1,13 @@
 """Updates of schemas, partition specs and sort orders: an equal one is reused, a new one gets the next id."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.compatibility import check_for_version, check_order_fits, check_spec_fits
+from bergline.format.integers import next_int
 from bergline.format.layout_json import is_unnumbered
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
@@ -103,7 +103,7 @@ def with_added(
     for old in known:
         if content(old) == content(new):
             return known, getattr(old, id_field)
-    new_id = max((getattr(k, id_field) or 0 for k in known), default=first - 1) + 1
+    new_id = next_int(id_field, max((getattr(k, id_field) or 0 for k in known), default=first - 1))
     return (*known, msgspec.structs.replace(new, **{id_field: new_id})), new_id
 
 
@@ -130,8 +130,7 @@ def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
     """The spec with ids for its fields: from v2 on an equivalent field keeps its id, and others get new ones."""
     if not is_unnumbered(spec):
         return spec
-    first = FIRST_PARTITION_FIELD_ID if metadata.format_version == 1 else metadata.last_partition_id + 1
-    free = count(first)
+    last = FIRST_PARTITION_FIELD_ID - 1 if metadata.format_version == 1 else metadata.last_partition_id
     known: dict[Any, int] = {}
     if metadata.format_version > 1:
         known = {_source(f): f.field_id for s in metadata.partition_specs for f in s.fields}
@@ -139,7 +138,9 @@ def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
     for field in spec.fields:
         # once in a spec: a second field of the same source and transform is another field
         field_id = known.pop(_source(field), None)
-        fields.append(msgspec.structs.replace(field, field_id=next(free) if field_id is None else field_id))
+        if field_id is None:
+            field_id = last = next_int("partition field id", last)
+        fields.append(msgspec.structs.replace(field, field_id=field_id))
     return PartitionSpec(spec.spec_id, tuple(fields))
 
 

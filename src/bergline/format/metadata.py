@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.integers import Int, Long
+from bergline.format.integers import Int, Long, next_long
 from bergline.format.partition import PartitionSpec
 from bergline.format.properties import whole_number
 from bergline.format.refs import MAIN, SnapshotRef
@@ -133,7 +133,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def next_sequence_number(self) -> int:
         """The number of the next snapshot; v1 tables do not count."""
-        return 0 if self.format_version == 1 else self.last_sequence_number + 1
+        return 0 if self.format_version == 1 else next_long("sequence number", self.last_sequence_number)
 
     def schema_for(self, spec: PartitionSpec) -> Schema:
         """The current schema, or one that still has the source columns of an older spec."""

@@ -11,6 +11,7 @@ import msgspec
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.compatibility import check_partition_names, check_spec_fits
+from bergline.format.integers import next_int
 from bergline.format.partition import PartitionField, PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.terms import parse_term
@@ -99,7 +100,7 @@ def _spec_id(fields: tuple[PartitionField, ...], known: Sequence[PartitionSpec])
     for spec in known:
         if [(f.source_id, f.transform, f.name) for f in spec.fields] == content:
             return spec.spec_id
-    return max((s.spec_id for s in known), default=-1) + 1
+    return next_int("spec id", max((s.spec_id for s in known), default=-1))
 
 
 class _Work:

@@ -7,6 +7,7 @@ import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.format.apply_layout import LAST_ADDED, chosen_id, schema_content, with_added
+from bergline.format.integers import next_int
 from bergline.format.properties import whole_number
 from bergline.format.schema import Schema
 from bergline.format.updates import (
@@ -114,7 +115,7 @@ class _Work:
                 self._last_added["version"] = known.version_id
                 return
         _check_one_query_per_dialect(version)
-        version_id = max((version.version_id, *(v.version_id + 1 for v in self._versions)))
+        version_id = max((version.version_id, *(next_int("version id", v.version_id) for v in self._versions)))
         self._versions.append(msgspec.structs.replace(version, version_id=version_id))
         self._added.add(version_id)
         self._last_added["version"] = version_id

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bergline.errors import FormatError
-from bergline.format.integers import Int, Long
+from bergline.errors import FormatError, RefusedError
+from bergline.format.integers import Int, Long, next_int, next_long
 from bergline.format.wire import decode_json
 
 
@@ -16,3 +16,15 @@ def test_both_ends_are_read_and_one_more_is_refused(kind: Any, bits: int) -> Non
     for beyond in (least - 1, most + 1, 10**30):
         with pytest.raises(FormatError, match=r"at \$\[1\] in x"):
             decode_json(f"[0,{beyond}]".encode(), list[kind], "x")
+
+
+def test_after_the_last_number_there_is_no_other() -> None:
+    assert (next_int("id", -1), next_int("id", 2**31 - 2), next_long("number", 2**63 - 2)) == (
+        0,
+        2**31 - 1,
+        2**63 - 1,
+    )
+    with pytest.raises(RefusedError, match="cannot give another spec id: 2147483647 is the last"):
+        next_int("spec id", 2**31 - 1)
+    with pytest.raises(RefusedError, match="another sequence number"):
+        next_long("sequence number", 2**63 - 1)
