@@ -244,7 +244,8 @@ def test_we_read_what_java_commits(
     """Every kind of commit, on two partition specs, through upgrades up to a version; all snapshots are compared."""
     official(
         "CREATE TABLE db.t (id BIGINT, amount DOUBLE, region STRING) USING iceberg "
-        "PARTITIONED BY (region, bucket(4, id)) TBLPROPERTIES ('format-version' = '1', 'write.delete.mode' = 'merge-on-read')"
+        "PARTITIONED BY (region, bucket(4, id)) "
+        "TBLPROPERTIES ('format-version' = '1', 'write.delete.mode' = 'merge-on-read')"
     )
     for current in range(1, version + 1):
         official(f"ALTER TABLE db.t SET TBLPROPERTIES ('format-version' = '{current}')")

@@ -33,7 +33,7 @@ class Overwrite(SnapshotProducer):
         super().__init__(io, branch, summary or {})
         self._added = AddedFiles(self, files)
         self._removes = removes
-        self._filtered: dict[ManifestFile, _Filtered] = {}
+        self._filtered: dict[tuple[ManifestFile, int], _Filtered] = {}
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The added files, and the parent's manifests without the removed ones."""
@@ -62,8 +62,9 @@ class Overwrite(SnapshotProducer):
         self, base: TableMetadata, manifest: ManifestFile
     ) -> tuple[tuple[ManifestFile, ...], tuple[DataFile, ...]]:
         """The manifest without the removed files, written once for each source, and those files."""
-        # by its whole row: a commit in between may have given row ids to a manifest that had none
-        known = self._filtered.get(manifest)
+        # commits in between may have given row ids to the manifest, and upgrades want numbers in it that v1 leaves out
+        key = manifest, base.format_version
+        known = self._filtered.get(key)
         if known is None:
             live = [e for e in load_entries(self._io, manifest, base) if e.is_live]
             gone = tuple(e.data_file for e in live if self._removes(e.data_file))
@@ -71,5 +72,5 @@ class Overwrite(SnapshotProducer):
                 deleted_entry(e, self.snapshot_id) if self._removes(e.data_file) else existing_entry(e) for e in live
             ]
             rewritten = self.write_manifests(base, manifest.partition_spec_id, entries) if gone else ()
-            known = self._filtered[manifest] = (rewritten, gone)
+            known = self._filtered[key] = (rewritten, gone)
         return known

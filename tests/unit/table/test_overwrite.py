@@ -11,6 +11,7 @@ from bergline import Lake, Table
 from bergline.errors import RefusedError
 from bergline.format.manifest import EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.table.append import Append
 from bergline.table.operation import CommitStamp
 from bergline.table.overwrite import Overwrite
 
@@ -120,12 +121,17 @@ def test_files_of_a_spec_whose_column_was_dropped_can_be_overwritten(lake: Lake,
     assert ids(pyiceberg.load_table("db.parts").scan().to_arrow()) == [3]
 
 
+def attempted(table: Table) -> Overwrite:
+    """An overwrite that removes order 3 from among others, after one attempt that was never committed."""
+    kept, removed = table._write(order_rows(1, 2)), table._write(order_rows(3))
+    table.append_files([*kept, *removed])
+    overwrite = Overwrite(table.io, [], lambda f: f.file_path == removed[0].file_path)
+    overwrite.attempt(table.metadata, CommitStamp(0, 0))
+    return overwrite
+
+
 def test_row_ids_that_a_commit_in_between_gave_are_kept(orders: Table) -> None:
-    """The table is upgraded to v3 and appended to between two attempts: old manifests have row ids by then."""
-    kept, removed = orders._write(order_rows(1, 2)), orders._write(order_rows(3))
-    orders.append_files([*kept, *removed])
-    overwrite = Overwrite(orders.io, [], lambda f: f.file_path == removed[0].file_path)
-    overwrite.attempt(orders.metadata, CommitStamp(0, 0))
+    overwrite = attempted(orders)
     orders.set_properties({"format-version": "3"}).append(order_rows(4))
     columns = ["id", "_row_id"]
     before = {r["id"]: r["_row_id"] for r in orders.scan(columns=columns).to_arrow().to_pylist()}
@@ -133,3 +139,26 @@ def test_row_ids_that_a_commit_in_between_gave_are_kept(orders: Table) -> None:
     after = {r["id"]: r["_row_id"] for r in orders.scan(columns=columns).to_arrow().to_pylist()}
     assert None not in before.values()
     assert after == {i: before[i] for i in (1, 2, 4)}
+
+
+@pytest.mark.parametrize("upgraded", ["2", "3"])
+def test_overwrite_tried_before_an_upgrade_from_v1_writes_numbers_after_it(lake: Lake, upgraded: str) -> None:
+    table = lake.create_table("db.old", ORDERS, properties={"format-version": "1"})
+    overwrite = attempted(table)
+    table.set_properties({"format-version": upgraded}).commit(overwrite)
+    assert ids(table.scan().to_arrow()) == [1, 2]
+    assert table.current_snapshot is not None
+    (manifest,) = load_manifest_list(table.io, table.current_snapshot)
+    entries = load_entries(table.io, manifest, table.metadata)
+    assert [(e.status, e.sequence_number) for e in entries] == [(EntryStatus.EXISTING, 0), (EntryStatus.DELETED, 0)]
+
+
+@pytest.mark.parametrize("upgraded", ["2", "3"])
+def test_append_tried_before_an_upgrade_from_v1_is_numbered_after_it(lake: Lake, upgraded: str) -> None:
+    table = lake.create_table("db.old", ORDERS, properties={"format-version": "1"})
+    append = Append(table.io, table._write(order_rows(1)))
+    append.attempt(table.metadata, CommitStamp(0, 0))
+    table.set_properties({"format-version": upgraded}).commit(append)
+    assert ids(table.scan().to_arrow()) == [1]
+    (planned,) = table.scan().plan().files
+    assert (planned.sequence_number, planned.file.first_row_id) == (1, 0 if upgraded == "3" else None)
