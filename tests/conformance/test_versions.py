@@ -1,6 +1,8 @@
 """Tables of every format version, written by bergline, the official runtime and PyIceberg in turn."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ from java_manifests import JAVA, read_table
 from peers import OfficialRuntime
 from rows import ORDERS, ids, order_rows
 
+import bergline
 from bergline import Lake, Table
+from bergline.scan.manifests import load_manifest_list
 
 Official = Callable[[str], list[tuple[Any, ...]]]
 official_only = pytest.mark.official
@@ -77,6 +81,30 @@ def test_pyiceberg_writes_next_to_us(pyiceberg: Any, lake: Lake, version: int) -
     table.refresh().append(order_rows(12))
     theirs.refresh()
     assert ids(table.scan().to_arrow()) == ids(theirs.scan().to_arrow()) == [1, 2, 6, 7, 11, 12]
+
+
+@official_only
+def test_old_snapshots_that_name_their_manifests_themselves_are_carried_on(
+    official: Official, tmp_path: Path, lake: Lake
+) -> None:
+    """As the first v1 tables were, before there were manifest lists."""
+    table = create(lake, 1).append(order_rows(1)).append(order_rows(2, region="us"))
+    location = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(location.read_text())
+    for snapshot, written in zip(table.metadata.snapshots, document["snapshots"], strict=True):
+        del written["manifest-list"]
+        written["manifests"] = [m.manifest_path for m in load_manifest_list(table.io, snapshot)]
+    location.write_text(json.dumps(document))
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as again:
+        table = again.load_table("db.t")
+        assert ids(table.scan().to_arrow()) == [1, 2]
+        table.append(order_rows(3))
+        assert sorted(official("SELECT id FROM db.t")) == [(1,), (2,), (3,)]
+        for version, number in ((2, 12), (3, 13)):
+            table.set_properties({"format-version": str(version)}).append(order_rows(number))
+            table.replace_partitions(table._write(order_rows(number + 10, region="us")))
+        assert ids(table.scan().to_arrow()) == [1, 3, 12, 13, 23]
+        assert row_ids(table) == official_row_ids(official)
 
 
 def row_ids(table: Table, **version: Any) -> list[tuple[Any, ...]]:
