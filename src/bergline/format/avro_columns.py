@@ -78,12 +78,16 @@ def _decode_fixed(container: Container, layout: Layout, finish: Finish) -> pl.Da
     plain = _plain_schema(schema, layout, lengths=True)
     try:
         (frame,) = _decode_together([container], plain, finish)
-        if all((frame[name].bin.size() == size).all() for name, size in plain.fixed.items() if name in frame.columns):
+        if all(_has_size(frame[name], size) for name, size in plain.fixed.items() if name in frame.columns):
             return frame
     except FormatError:
         pass  # written as the schema says
     (frame,) = _decode_together([container], _plain_schema(schema, layout), finish)
     return frame
+
+
+def _has_size(column: pl.Series, size: int) -> bool:
+    return column.dtype == pl.Binary and bool((column.bin.size() == size).all())
 
 
 def _decode_together(containers: Sequence[Container], plain: "_Plain", finish: Finish) -> list[pl.DataFrame]:
@@ -167,7 +171,7 @@ class _Renamer:
                 raise FormatError(f"expected each field id once, found `{field.get('field-id')}` twice")
             nested = layout.nested.get(name) if layout else None
             plain = self._type(field["type"], nested, depth + 1)
-            if plain.size is not None:
+            if plain.size is not None and not name.startswith("-"):
                 self.fixed[name] = plain.size
             if plain.least or plain.empty:  # what takes no bytes can be left out
                 fields[name] = plain.schema

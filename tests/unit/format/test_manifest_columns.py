@@ -155,7 +155,8 @@ SAMPLES: list[tuple[Any, Any]] = [
     (["string", "null"], None),
     ({"type": "map", "values": "string"}, {"a": "b", "c": "d"}),
     ({"type": "array", "items": {"type": "array", "items": "int"}}, [[1], [], [2, 3]]),
-    ({"type": "fixed", "name": "other_fixed", "size": 3, "logicalType": "odd"}, b"abc"),
+    ({"type": "fixed", "name": "other_fixed", "size": 3}, b"abc"),
+    ({"type": "fixed", "name": "other_decimal", "size": 3, "logicalType": "odd"}, b"\x04ab"),
     ({"type": "enum", "name": "other_enum", "symbols": ["A", "B"]}, "B"),
     ({"type": "record", "name": "other_record", "fields": [{"name": "x", "type": ["null", "string"]}]}, {"x": "y"}),
     ({"type": "record", "name": "other_empty", "fields": []}, {}),
@@ -263,3 +264,19 @@ def test_summary_without_contains_null_is_refused() -> None:
     data = render_manifest_list(MANIFESTS, 8, None, 7)
     with pytest.raises(FormatError, match="`contains_null` inside `partitions`, found null in l"):
         parse_manifest_list(rewritten(data, all_optional, without), "l")
+
+
+def test_known_column_of_a_fixed_type_is_refused() -> None:
+    def fixed_count(record: dict[str, Any]) -> None:
+        for field in record["fields"]:
+            if field["name"] == "record_count":
+                field["type"] = {"type": "fixed", "name": "eight", "size": 8}
+
+    def with_bytes(records: list[Any]) -> list[Any]:
+        for record in records:
+            record["data_file"]["record_count"] = b"12345678"
+        return records
+
+    data = rewritten(render_manifest(ENTRIES, SCHEMA, SPEC), fixed_count, with_bytes)
+    with pytest.raises(FormatError, match=r"in m$"):
+        parse_manifest(data, SPEC, SCHEMA, "m")
