@@ -1,6 +1,7 @@
 """Appends: entries without numbers, numbered by the list, resolved at read time."""
 
 import io
+from itertools import accumulate
 
 import fastavro
 import pyarrow as pa
@@ -9,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.manifest import EntryStatus
+from bergline.format.manifest import DataFile, EntryStatus
 from bergline.format.transforms import Bucket
 from bergline.format.types import LONG
 from bergline.scan.manifests import load_entries, load_manifest_list
@@ -120,3 +121,25 @@ def test_partitioned_append_writes_a_file_per_partition(lake: Lake) -> None:
     assert all("region=" in f.file_path for f in files)
     assert ids(table.scan().to_arrow()) == [1, 2, 3, 4, 5]
     assert len(table.scan("region = 'us/x y'").plan().files) == 1
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_manifests_begin_anew_at_the_target_size(lake: Lake, version: str) -> None:
+    properties = {"format-version": version, "commit.manifest.target-size-bytes": "20000"}
+    table = lake.create_table("db.many", ORDERS, properties=properties)
+    files = [
+        DataFile(f"memory:/{n}/{n * 7919 % 10_007}.parquet", "PARQUET", (), n % 3, n, value_counts={1: n, 2: n * 31})
+        for n in range(8000)
+    ]
+    table.append_files(files)
+    assert table.current_snapshot is not None
+    manifests = load_manifest_list(table.io, table.current_snapshot)
+    assert len(manifests) > 3
+    assert all(20_000 <= m.manifest_length < 60_000 for m in manifests[:-1])
+    assert sum(m.added_files_count or 0 for m in manifests) == len(files)
+    entries = [e for m in manifests for e in load_entries(table.io, m, table.metadata)]
+    assert [e.data_file.file_path for e in entries] == [f.file_path for f in files]
+    if version == "3":
+        starts = [0, *accumulate(f.record_count for f in files)]
+        assert [e.data_file.first_row_id for e in entries] == starts[:-1]
+        assert table.metadata.next_row_id == starts[-1]
