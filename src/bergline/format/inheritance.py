@@ -108,7 +108,11 @@ def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     try:
         return pl.concat(frames, rechunk=False)
     except pl.exceptions.PolarsError:  # other partition fields, or a partition type that was widened since
+        pass
+    try:
         return pl.concat(frames, how="diagonal_relaxed", rechunk=False)
+    except pl.exceptions.PolarsError as error:
+        raise FormatError(f"expected partition values of one type in all manifests of a spec, found {error}") from error
 
 
 def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:

@@ -1,6 +1,7 @@
 """Sequence numbers left out, assigned and filled in."""
 
 import msgspec
+import polars as pl
 import pytest
 
 from bergline.errors import FormatError
@@ -11,8 +12,14 @@ from bergline.format.inheritance import (
     deleted_entry,
     existing_entry,
     inherit,
+    inherit_columns,
 )
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest_avro import render_manifest
+from bergline.format.manifest_columns import read_manifest_columns
+from bergline.format.partition import UNPARTITIONED, parse_partition_by
+from bergline.format.schema import Schema
+from bergline.format.types import BINARY, INT, LONG, IcebergType, NestedField
 
 FILE = DataFile("memory:/f", "PARQUET", (), 1, 1)
 RESOLVED = ManifestEntry(EntryStatus.ADDED, FILE, 7, 3, 3)
@@ -128,3 +135,30 @@ def test_row_id_that_a_writer_put_on_deletes_is_dropped() -> None:
 def test_manifest_without_row_counts_gets_no_row_ids() -> None:
     with pytest.raises(FormatError, match="expected row counts to give row ids, found none for memory:/m"):
         assign_row_ids([manifest()], 0)
+
+
+def frame(type_: IcebergType, value: object) -> pl.DataFrame:
+    schema = Schema(fields=(NestedField(1, "c", False, type_),), schema_id=0)
+    entries = [ManifestEntry(EntryStatus.ADDED, msgspec.structs.replace(FILE, partition=(value,)))]
+    return read_manifest_columns(render_manifest(entries, schema, parse_partition_by(["c"], schema)), "m")
+
+
+def test_columns_of_widened_partition_types_are_joined() -> None:
+    joined = inherit_columns([frame(INT, 1), frame(LONG, 2**40)], [manifest(), manifest()])
+    assert joined["1000"].to_list() == [1, 2**40]
+
+
+def test_columns_of_partition_types_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(FormatError, match="partition values of one type in all manifests of a spec"):
+        inherit_columns([frame(INT, 1), frame(BINARY, b"x")], [manifest(), manifest()])
+
+
+def test_columns_with_row_ids_beyond_64_bits_are_refused() -> None:
+    file = msgspec.structs.replace(FILE, record_count=2**62)
+    schema = Schema(fields=(NestedField(1, "c", False, INT),), schema_id=0)
+    entries = [ManifestEntry(EntryStatus.ADDED, file)] * 3
+    row = msgspec.structs.replace(manifest(), first_row_id=0)
+    columns = read_manifest_columns(render_manifest(entries, schema, UNPARTITIONED), "m")
+    for act in (lambda: list(inherit(entries, row)), lambda: inherit_columns([columns], [row])):
+        with pytest.raises(FormatError, match="row ids of 64 bits"):
+            act()
