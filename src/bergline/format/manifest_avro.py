@@ -50,7 +50,7 @@ def render_manifests(
 
 def parse_manifest(data: bytes, spec: PartitionSpec, schema: Schema, source: str) -> list[ManifestEntry]:
     """The entries as they stand in the file: what is null is not filled in yet."""
-    return entries_of(read_manifest_columns(data, source), partition_types(spec, schema), spec.spec_id)
+    return entries_of(read_manifest_columns(data, source), partition_types(spec, schema), spec.spec_id, source)
 
 
 def partition_types(spec: PartitionSpec, schema: Schema) -> dict[int, Any]:

@@ -152,8 +152,17 @@ def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
     return [ManifestFile(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
-def entries_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> list[ManifestEntry]:
+def entries_of(
+    frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int, source: str
+) -> list[ManifestEntry]:
     """Columns as single entries; `partition` holds the types of the spec's fields by id, in order."""
+    try:
+        return _entries(frame, partition, spec_id)
+    except FormatError as error:
+        raise FormatError(f"{error} in {source}") from error
+
+
+def _entries(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> list[ManifestEntry]:
     return [
         ManifestEntry(EntryStatus(status), file, snapshot_id, sequence_number, file_sequence_number)
         for status, snapshot_id, sequence_number, file_sequence_number, file in zip(

@@ -48,7 +48,8 @@ def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) ->
     """All entries of a manifest with their numbers filled in."""
     spec = spec_of(manifest, metadata)
     types = partition_types(spec, metadata.schema_for(spec))
-    return list(inherit(entries_of(_columns(io, manifest), types, spec.spec_id), manifest))
+    entries = entries_of(_columns(io, manifest), types, spec.spec_id, manifest.manifest_path)
+    return list(inherit(entries, manifest))
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:
