@@ -2,9 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import polars as pl
 
@@ -20,12 +18,9 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.types import DecimalType, FixedType, IcebergType, PrimitiveType
-from bergline.format.values import scaled
+from bergline.format.partition_columns import partition_values
+from bergline.format.types import IcebergType
 
-_UUID_LENGTH = _DECIMAL_LENGTH = 16
-_UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
-_PLAIN = {"boolean": pl.Boolean, "string": pl.String, "binary": pl.Binary}
 _COUNTS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
 _BOUNDS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Binary}))
 _SUMMARIES = pl.List(
@@ -188,41 +183,6 @@ def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id:
         yield DataFile(spec_id=spec_id, **dict(zip(names, row, strict=True)))
 
 
-def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> list[Any]:
-    """One partition field as plain values; null where the manifest does not know it."""
-    if str(field_id) not in frame.columns:
-        return [None] * frame.height
-    column = frame[str(field_id)]
-    if not _fits(column, type_):
-        raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")
-    values = column.to_list()
-    match type_:
-        case DecimalType(_, scale):
-            return [None if v is None else _decimal(v, scale) for v in values]
-        case PrimitiveType("uuid"):
-            return [None if v is None else _uuid(v) for v in values]
-    return values
-
-
-def _fits(column: pl.Series, type_: IcebergType) -> bool:
-    match type_:
-        case DecimalType():
-            return column.dtype == pl.Binary and bool(column.bin.size().is_between(1, _DECIMAL_LENGTH).all())
-        case FixedType(length):
-            return column.dtype == pl.Binary and bool((column.bin.size() == length).all())
-        case PrimitiveType("uuid"):
-            if column.dtype == pl.String:  # which is how Avro itself has uuids
-                return bool(column.str.contains(_UUID_TEXT).all())
-            return column.dtype == pl.Binary and bool((column.bin.size() == _UUID_LENGTH).all())
-        case PrimitiveType("boolean" | "string" | "binary" as name):
-            return bool(column.dtype == _PLAIN[name])
-        case PrimitiveType("float" | "double"):
-            return column.dtype.is_float()
-        case PrimitiveType("unknown"):
-            return True
-    return column.dtype.is_integer()
-
-
 def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str]) -> pl.DataFrame:
     """The frame with exactly these columns: missing ones null, narrower ones widened."""
     found = frame.schema
@@ -280,11 +240,3 @@ def _summaries(records: list[dict[str, Any]] | None) -> tuple[FieldSummary, ...]
     if records is None:
         return None
     return tuple(FieldSummary(bool(r["contains_null"]), r["contains_nan"], r["lower"], r["upper"]) for r in records)
-
-
-def _decimal(value: bytes, scale: int) -> Decimal:
-    return scaled(int.from_bytes(value, "big", signed=True), scale)
-
-
-def _uuid(value: bytes | str) -> UUID:
-    return UUID(bytes=value) if isinstance(value, bytes) else UUID(value)

@@ -10,9 +10,9 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.inheritance import inherit_columns
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
-from bergline.format.manifest_columns import partition_values
 from bergline.format.metadata import TableMetadata
 from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from bergline.format.partition_columns import partition_values
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex

@@ -11,8 +11,8 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.expressions.project import partition_schema, project_inclusive
 from bergline.expressions.summaries import may_match_manifest
 from bergline.format.manifest import ManifestFile
-from bergline.format.manifest_columns import partition_values
 from bergline.format.partition import PartitionSpec
+from bergline.format.partition_columns import partition_values
 from bergline.format.schema import Schema
 from bergline.format.types import UUID, DecimalType, IcebergType
 from bergline.scan.file_metrics import column_metrics
