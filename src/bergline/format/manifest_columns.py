@@ -7,8 +7,9 @@ from typing import Any
 import polars as pl
 
 from bergline.errors import FormatError
-from bergline.format.avro_columns import Layout, decode_columns
+from bergline.format.avro_columns import decode_columns
 from bergline.format.avro_container import read_container
+from bergline.format.avro_plain import Layout
 from bergline.format.manifest import (
     DataFile,
     EntryStatus,
