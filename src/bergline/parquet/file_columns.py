@@ -20,6 +20,7 @@ from bergline.format.types import LONG, NestedField, StructType
 from bergline.parquet.arrow_schema import arrow_field
 from bergline.parquet.constants import constant_array
 from bergline.parquet.file_schema import by_field_id, identified
+from bergline.parquet.hidden_nulls import fill_hidden_nulls
 from bergline.parquet.project import missing, project
 
 
@@ -101,7 +102,7 @@ class FileColumns:
         fields, columns = [], []
         for name, field in self._wanted.items():
             fields.append(arrow_field(field).with_name(name))
-            columns.append(self._column(batch, field, first))
+            columns.append(fill_hidden_nulls(self._column(batch, field, first), fields[-1]))
         return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
     def _column(self, batch: pa.RecordBatch, field: NestedField, first: int) -> pa.Array:

@@ -12,6 +12,7 @@ from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.constants import constant_array
+from bergline.parquet.hidden_nulls import fill_hidden_nulls
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
@@ -29,7 +30,14 @@ def fit_to_schema(rows: ArrowRows, schema: Schema) -> pa.Table:
             if value is None and field.required:
                 raise InvalidInputError(f"expected the required column `{field.name}`, found {_names(table)}")
             columns.append(constant_array(field.type, value, table.num_rows))
-    return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
+    target = arrow_schema(schema)
+    return pa.Table.from_arrays([_filled(c, f) for c, f in zip(columns, target, strict=True)], schema=target)
+
+
+def _filled(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    if isinstance(column, pa.Array):
+        return fill_hidden_nulls(column, field)
+    return pa.chunked_array([fill_hidden_nulls(chunk, field) for chunk in column.chunks], column.type)
 
 
 def _as_table(rows: ArrowRows) -> pa.Table:
@@ -55,13 +63,15 @@ def _check_names(table: pa.Table, schema: Schema) -> None:
 
 def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     target = arrow_field(field).type
+    if pa.types.is_null(column.type):
+        column = pa.chunked_array([constant_array(field.type, None, len(column))])
     if column.type != target:
         column = pa.chunked_array([_arrange(chunk, field) for chunk in column.chunks]) if column.num_chunks else column
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
         try:
             column = pc.cast(column, target, safe=True)
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise InvalidInputError(
                 f"expected values that fit `{field.type}`, found others in column `{field.name}`: {error}"
             ) from error
@@ -138,7 +148,7 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
     if not any(c.required or child_fields(c.type) for c in children):
         return
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
-        present = chunk.drop_null()
+        present = chunk.filter(chunk.is_valid())  # drop_null cannot have uuids inside structs
         if pa.types.is_struct(chunk.type):
             parts = present.flatten()
         elif pa.types.is_map(chunk.type):

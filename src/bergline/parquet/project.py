@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.defaults import initial_value
@@ -38,6 +37,7 @@ from bergline.format.types import (
 from bergline.parquet.arrow_schema import arrow_type
 from bergline.parquet.constants import constant_array
 from bergline.parquet.file_schema import by_field_id
+from bergline.parquet.hidden_nulls import child_offsets
 
 
 def project(array: pa.Array, stored: pa.Field, field: NestedField, path: str) -> pa.Array:
@@ -100,24 +100,18 @@ def _project_struct(
 
 
 def _project_list(array: pa.Array, file_type: pa.DataType, type_: ListType, path: str) -> pa.Array:
-    offsets, first, length = _offsets(array)
+    offsets, first, length = child_offsets(array)
     (element,) = child_fields(type_)
     values = project(array.values.slice(first, length), file_type.value_field, element, f"{path}.element")
     return pa.ListArray.from_arrays(offsets, values, type=arrow_type(type_), mask=array.is_null())
 
 
 def _project_map(array: pa.Array, file_type: pa.DataType, type_: MapType, path: str) -> pa.Array:
-    offsets, first, length = _offsets(array)
+    offsets, first, length = child_offsets(array)
     key, value = child_fields(type_)
     keys = project(array.keys.slice(first, length), file_type.key_field, key, f"{path}.key")
     items = project(array.items.slice(first, length), file_type.item_field, value, f"{path}.value")
     return pa.MapArray.from_arrays(offsets, keys, items, type=arrow_type(type_), mask=array.is_null())
-
-
-def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
-    """Offsets from zero, and the range of child values that they cover."""
-    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-    return pc.subtract(array.offsets, pa.scalar(first, pa.int32())), first, last - first
 
 
 def _variant(array: pa.Array, path: str) -> pa.Array:
