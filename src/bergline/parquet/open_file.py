@@ -143,6 +143,7 @@ def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.Parqu
             dictionary_pagesize_limit=options.dictionary_bytes,
             store_schema=False,
             store_decimal_as_integer=True,
+            write_page_checksum=True,
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(f"expected Parquet options that can be used, found {error}") from error

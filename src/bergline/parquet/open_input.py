@@ -21,9 +21,16 @@ _DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError)
 @contextlib.contextmanager
 def open_parquet(io: FileIO, path: str) -> Iterator[pq.ParquetFile]:
     """The file, while the context lasts."""
+    with open_with_stream(io, path) as (file, _):
+        yield file
+
+
+@contextlib.contextmanager
+def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
+    """The file and the bytes that it is read from, while the context lasts."""
     with _format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
         _check_rows(file.metadata)
-        yield file
+        yield file, stream
 
 
 def check_parquet(file: DataFile) -> None:
@@ -49,7 +56,12 @@ def row_group_batches(
 
 def _opened(stream: BinaryIO) -> pq.ParquetFile:
     # INT96 in nanoseconds would wrap around in the year 2262
-    return pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", thrift_string_size_limit=_MAX_SCHEMA_TEXT)
+    return pq.ParquetFile(
+        stream,
+        coerce_int96_timestamp_unit="us",
+        thrift_string_size_limit=_MAX_SCHEMA_TEXT,
+        page_checksum_verification=True,
+    )
 
 
 def _batches(

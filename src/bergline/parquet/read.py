@@ -13,7 +13,7 @@ from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.deletes import DeletedRows
 from bergline.parquet.file_columns import FileColumns, RowSource, named
 from bergline.parquet.filter import arrow_filter
-from bergline.parquet.open_input import check_parquet, open_parquet, row_group_batches
+from bergline.parquet.open_input import check_parquet, open_with_stream, row_group_batches
 from bergline.parquet.row_groups import matching_groups
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 
@@ -46,10 +46,10 @@ def read_file(
         mapping=plan.name_mapping,
     )
     columns = wanted | {c.name: c.column for c in gone.key_columns}
-    with open_parquet(io, path) as file:
+    with open_with_stream(io, path) as (file, stream):
         gone.check_positions(file.metadata.num_rows)
         stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
-        groups = matching_groups(file, stored.stored, plan.filter, plan.table_schema)
+        groups = matching_groups(stream, stored.stored, plan.filter, plan.table_schema)
         for first, batch in row_group_batches(file, stored.names, groups):
             rows = stored.convert(batch, first)
             yield from _matching(rows, gone.deleted(rows, first), plan).to_batches()

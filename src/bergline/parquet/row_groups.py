@@ -1,17 +1,21 @@
-"""Which row groups of a file may hold matching rows, from the statistics in its footer."""
+"""Which row groups of a file may hold matching rows, from the statistics in its footer.
+
+The footer is read here and not by pyarrow, which ends the whole process when the metadata of a column is damaged.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
+import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from bergline.errors import FormatError
 from bergline.expressions.metrics import may_match
-from bergline.expressions.predicate import Predicate
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, columns_of
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
 from bergline.format.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField
-from bergline.format.values import encode_value
+from bergline.parquet.thrift import read_struct
 
 _COMPARABLE: dict[IcebergType, tuple[pa.DataType, ...]] = {
     INT: (pa.int32(),),
@@ -23,63 +27,88 @@ _COMPARABLE: dict[IcebergType, tuple[pa.DataType, ...]] = {
 }
 """Types whose statistics bound the values as they are; those of floats leave out NaN and the sign of zero."""
 
-_PHYSICAL = {"INT32", "INT64", "BYTE_ARRAY"}
+# physical types by number, and the length of their values
+_LENGTHS = {1: 4, 2: 8}
+_BYTE_ARRAY = 6
+_TAIL = 8
+
+
+class _Statistics(msgspec.Struct, frozen=True):
+    """What a footer says of one column in one row group."""
+
+    values: int
+    nulls: int | None
+    lower: bytes | None
+    upper: bytes | None
 
 
 def matching_groups(
-    file: pq.ParquetFile, columns: Mapping[int, pa.Field], predicate: Predicate, schema: Schema
-) -> list[int]:
-    """The row groups to read; `columns` are the file's, by the ids of the table's columns."""
-    footer = file.metadata
-    leaves = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
-    fields = {f.id: f for f in schema.fields}
+    stream: BinaryIO, columns: Mapping[int, pa.Field], predicate: Predicate, schema: Schema
+) -> list[int] | None:
+    """The row groups to read, None for all; `columns` are the file's, by the ids of the table's columns."""
+    asked = {schema.names[name].id for name in columns_of(predicate)} if predicate != ALWAYS_TRUE else set()
     usable = {
-        leaves[stored.name]: fields[field_id]
-        for field_id, stored in columns.items()
-        if field_id in fields
-        and "." not in stored.name
-        and stored.type in _COMPARABLE.get(fields[field_id].type, ())
-        and stored.name in leaves
+        columns[f.id].name: f
+        for f in schema.fields
+        if f.id in asked and f.id in columns and columns[f.id].type in _COMPARABLE.get(f.type, ())
     }
-    groups = range(footer.num_row_groups)
-    return [n for n in groups if may_match(predicate, _described(footer.row_group(n), usable), schema)]
+    if not usable:
+        return None
+    footer = _footer(stream)
+    try:
+        groups, orders = footer.get(4, []), footer.get(7)
+        # whether a single group matches, the file's own metrics have said; without orders nobody knows what is least
+        if len(groups) < 2 or orders is None:  # noqa: PLR2004
+            return None
+        ordered = [order == {1: {}} for order in orders]
+        described = [_described(group, usable, ordered) for group in groups]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"expected row groups in a Parquet footer, found others ({error!r})") from error
+    return [n for n, group in enumerate(described) if may_match(predicate, group, schema)]
 
 
-def _described(group: pq.RowGroupMetaData, columns: Mapping[int, NestedField]) -> DataFile:
+def _footer(stream: BinaryIO) -> dict[int, Any]:
+    size = stream.seek(0, 2)
+    stream.seek(max(0, size - _TAIL))
+    length = int.from_bytes(stream.read(_TAIL)[:4], "little")
+    if length + _TAIL > size:
+        raise FormatError(f"expected a Parquet footer, found one of {length:,} bytes in a file of {size:,}")
+    stream.seek(size - _TAIL - length)
+    return read_struct(stream.read(length))
+
+
+def _described(group: Any, columns: Mapping[str, NestedField], ordered: list[bool]) -> DataFile:
     """A row group as if it were a data file."""
-    counts: dict[int, int] = {}
-    nulls: dict[int, int] = {}
-    lower: dict[int, bytes] = {}
-    upper: dict[int, bytes] = {}
-    for position, field in columns.items():
-        chunk = group.column(position)
-        statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is None:
-            continue
-        counts[field.id] = chunk.num_values
-        if statistics.has_null_count:
-            nulls[field.id] = statistics.null_count
-        if statistics.has_min_max and chunk.physical_type in _PHYSICAL:
-            _put(lower, field, statistics.min_raw)
-            _put(upper, field, statistics.max_raw)
+    found = {
+        columns[name].id: _statistics(chunk[3])
+        for chunk, known in zip(group[1], ordered, strict=True)
+        if known and len(chunk[3][3]) == 1 and (name := chunk[3][3][0].decode(errors="replace")) in columns
+    }
     return DataFile(
         file_path="",
         file_format="PARQUET",
         partition=(),
-        record_count=group.num_rows,
+        record_count=int(group[3]),
         file_size_in_bytes=0,
-        value_counts=counts,
-        null_value_counts=nulls,
-        lower_bounds=lower,
-        upper_bounds=upper,
+        value_counts={i: s.values for i, s in found.items()},
+        null_value_counts={i: s.nulls for i, s in found.items() if s.nulls is not None},
+        lower_bounds={i: s.lower for i, s in found.items() if s.lower is not None},
+        upper_bounds={i: s.upper for i, s in found.items() if s.upper is not None},
     )
 
 
-def _put(bounds: dict[int, bytes], field: NestedField, raw: Any) -> None:
-    if field.type != STRING:
-        bounds[field.id] = encode_value(field.type, raw)
-    elif _is_text(raw):
-        bounds[field.id] = raw
+def _statistics(chunk: Mapping[int, Any]) -> _Statistics:
+    known = chunk.get(12, {})
+    lower, upper = (_bound(chunk[1], known.get(field_id)) for field_id in (6, 5))
+    nulls = known.get(3)
+    return _Statistics(int(chunk[5]), None if nulls is None else int(nulls), lower, upper)
+
+
+def _bound(physical: int, raw: bytes | None) -> bytes | None:
+    """A bound in single-value encoding, which for these types is Parquet's own; None if it is none."""
+    if raw is None or physical in _LENGTHS:
+        return raw if raw is not None and len(raw) == _LENGTHS[physical] else None
+    return raw if physical == _BYTE_ARRAY and _is_text(raw) else None
 
 
 def _is_text(raw: bytes) -> bool:

@@ -67,3 +67,14 @@ def test_other_formats_are_not_supported() -> None:
     check_parquet(DataFile(PATH, "parquet", (), 1, 1))
     with pytest.raises(UnsupportedError, match=f"found AVRO at {PATH}"):
         check_parquet(DataFile(PATH, "AVRO", (), 1, 1))
+
+
+def test_damaged_page_is_found_by_its_checksum() -> None:
+    files = stored(pa.table({"c": pa.array(range(1000))}), write_page_checksum=True, compression="none")
+    data = bytearray(files.read(PATH))
+    data[500] ^= 1
+    damaged = MemoryFileIO()
+    damaged.create(PATH, bytes(data))
+    with pytest.raises(FormatError, match=f"CRC.* in {PATH}"), open_parquet(damaged, PATH) as file:
+        for _ in row_group_batches(file, ["c"]):
+            pass

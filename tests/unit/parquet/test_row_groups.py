@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bergline.errors import FormatError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind
 from bergline.format.schema import Schema
@@ -23,7 +24,8 @@ def groups(
     pq.write_table(pa.table({name: pa.array(values, arrow)}), out, row_group_size=2, **options)
     file = pq.ParquetFile(out)
     schema = Schema(fields=(NestedField(1, "c", False, type_),))
-    return matching_groups(file, {1: file.schema_arrow.field(0)}, bind(parse_predicate(text), schema), schema)
+    found = matching_groups(out, {1: file.schema_arrow.field(0)}, bind(parse_predicate(text), schema), schema)
+    return list(range(file.num_row_groups)) if found is None else found
 
 
 NUMBERS = [1, 2, 3, None, None, None]
@@ -87,8 +89,30 @@ def test_statistics_that_say_less_are_not_used(
     assert groups(arrow, values, type_, text) == [0, 1]
 
 
-def test_files_without_statistics_and_names_with_dots_are_read_whole() -> None:
+def test_names_with_dots_are_no_paths() -> None:
+    assert groups(pa.int64(), NUMBERS, LONG, "c = 2", name="a.b") == [0]
+
+
+def test_files_without_statistics_are_read_whole() -> None:
     assert groups(pa.int64(), NUMBERS, LONG, "c = 9", write_statistics=False) == [0, 1, 2]
-    assert groups(pa.int64(), NUMBERS, LONG, "c = 9", name="a.b") == [0, 1, 2]
     old = {"use_deprecated_int96_timestamps": True, "store_schema": False}
     assert groups(pa.timestamp("us"), [0, 1], TIMESTAMP, "c > TIMESTAMP '2020-01-01 00:00:00'", **old) == [0]
+
+
+def test_damaged_footers_give_groups_or_our_error() -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"c": [1, 2, 3, 4], "d": list("abcd")}), out, row_group_size=2)
+    data = out.getvalue()
+    schema = Schema(fields=(NestedField(1, "c", False, LONG), NestedField(2, "d", False, STRING)))
+    columns = {1: pa.field("c", pa.int64()), 2: pa.field("d", pa.string())}
+    predicate = bind(parse_predicate("c > 2 AND d < 'z'"), schema)
+    outcomes = set()
+    for bit in range(len(data) // 3 * 8, len(data) * 8):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            outcomes.add(type(matching_groups(io.BytesIO(damaged), columns, predicate, schema)))
+        except FormatError:
+            outcomes.add(FormatError)
+    assert outcomes <= {list, type(None), FormatError}
+    assert {list, FormatError} <= outcomes

@@ -1,0 +1,101 @@
+"""Thrift's compact protocol, as much of it as Parquet's footers need: a struct becomes a dictionary by field id."""
+
+import struct
+from typing import Any
+
+from bergline.errors import FormatError
+
+_MAX_DEPTH = 32
+_TRUE, _FALSE = 1, 2
+_LONG_LIST = 15
+
+
+def read_struct(data: bytes) -> dict[int, Any]:
+    """The struct that the bytes begin with; FormatError where they are none."""
+    try:
+        return _Reader(data).struct(0)
+    except (IndexError, struct.error) as error:
+        raise FormatError("expected a Parquet footer, found an end inside it") from error
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._place = 0
+
+    def struct(self, depth: int) -> dict[int, Any]:
+        if depth > _MAX_DEPTH:
+            raise FormatError(f"expected a Parquet footer of at most {_MAX_DEPTH} levels, found more")
+        fields: dict[int, Any] = {}
+        field_id = 0
+        while header := self._byte():
+            kind, delta = header & 0x0F, header >> 4
+            field_id = field_id + delta if delta else self._signed()
+            # a boolean field is its own value
+            fields[field_id] = kind == _TRUE if kind in {_TRUE, _FALSE} else self._value(kind, depth + 1)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case 1 | 2 | 3:  # booleans in lists are bytes
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._signed()
+            case 7:
+                return struct.unpack("<d", self._take(8))[0]
+            case 8:
+                return self._take(self._unsigned())
+            case 9 | 10:
+                return self._list(depth)
+            case 11:
+                return self._map(depth)
+            case 12:
+                return self.struct(depth)
+        raise FormatError(f"expected a type of Thrift, found {kind}")
+
+    def _list(self, depth: int) -> list[Any]:
+        header = self._byte()
+        size = header >> 4
+        if size == _LONG_LIST:
+            size = self._unsigned()
+        self._check_size(size)
+        return [self._value(header & 0x0F, depth + 1) for _ in range(size)]
+
+    def _map(self, depth: int) -> list[tuple[Any, Any]]:
+        size = self._unsigned()
+        self._check_size(size)
+        kinds = self._byte() if size else 0
+        return [(self._value(kinds >> 4, depth + 1), self._value(kinds & 0x0F, depth + 1)) for _ in range(size)]
+
+    def _check_size(self, size: int) -> None:
+        # every value takes a byte at the least
+        if size > len(self._data) - self._place:
+            raise FormatError(f"expected a Parquet footer, found a list of {size:,} values in it")
+
+    def _byte(self) -> int:
+        byte = self._data[self._place]
+        self._place += 1
+        return byte
+
+    def _take(self, length: int) -> bytes:
+        end = self._place + length
+        if end > len(self._data):
+            raise FormatError("expected a Parquet footer, found an end inside it")
+        taken = self._data[self._place : end]
+        self._place = end
+        return taken
+
+    def _unsigned(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:  # noqa: PLR2004  (the last byte of a number has no high bit)
+                return value
+            shift += 7
+            if shift > 63:  # noqa: PLR2004
+                raise FormatError("expected a Parquet footer, found a number without end in it")
+
+    def _signed(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)

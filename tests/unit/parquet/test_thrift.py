@@ -1,0 +1,44 @@
+"""Thrift's compact protocol."""
+
+import pytest
+
+from bergline.errors import FormatError
+from bergline.parquet.thrift import read_struct
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"\x00", {}),
+        (b"\x15\x02\x00", {1: 1}),
+        (b"\x15\x01\x00", {1: -1}),
+        (b"\x11\x12\x00", {1: True, 2: False}),
+        (b"\x05\x64\x02\x00", {50: 1}),
+        (b"\x18\x02ab\x00", {1: b"ab"}),
+        (b"\x17\x00\x00\x00\x00\x00\x00\xf8?\x00", {1: 1.5}),
+        (b"\x19\x25\x02\x04\x00", {1: [1, 2]}),
+        (b"\x19\xf5\x10" + b"\x02" * 16 + b"\x00", {1: [1] * 16}),
+        (b"\x1b\x01\x58\x02\x01a\x00", {1: [(1, b"a")]}),
+        (b"\x1b\x00\x00", {1: []}),
+        (b"\x1c\x15\x02\x00\x00", {1: {1: 1}}),
+    ],
+)
+def test_structs_are_dictionaries_by_field_id(data: bytes, expected: object) -> None:
+    assert read_struct(data) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "an end inside it"),
+        (b"\x18\xff\xff\x03ab", "an end inside it"),
+        (b"\x15" + b"\xff" * 1_000_000, "a number without end"),
+        (b"\x19\xf5\xff\xff\xff\xff\x0f", "a list of 4,294,967,295 values"),
+        (b"\x1d", "a type of Thrift, found 13"),
+        (b"\x1c" * 1000, "at most 32 levels"),
+        (b"\x17\x00", "an end inside it"),
+    ],
+)
+def test_what_is_no_struct_is_refused(data: bytes, problem: str) -> None:
+    with pytest.raises(FormatError, match=problem):
+        read_struct(data)
