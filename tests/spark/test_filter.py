@@ -89,6 +89,16 @@ FILTERS = [
     *("t < TIMESTAMP_NTZ '2020-02-29 10:00:00'", "t = TIMESTAMP_NTZ '2020-02-29 10:00:00'"),
     *("ts < DATE '1970-01-01'", "ts = TIMESTAMP_NTZ '1969-12-31 12:00:00'", "ts > '1969-12-31 11:59:59.999999'"),
     *("tz = TIMESTAMP '1969-12-31 13:00:00+01:00'", "tz >= DATE '1969-12-31'", "tz < '1969-12-31T12:00:00Z'"),
+    *("t >= '2020-2-29'", "t > DATE '2020'", "ts < '1970-1-1 0:0'", "tz = TIMESTAMP '1969-12-31 12:00:00 UTC'"),
+    *(
+        "tz < '1969-12-31 13:00:00 UTC+1'",
+        "i > 0.5D",
+        "m = 1.5D",
+        "m < 1.505D",
+        "l <= 1.5D",
+        "i < double('NaN')",
+        "l > double('-Infinity')",
+    ),
     *("y = X'80'", "y < X'80'", "y >= X'8000'", "y IN (X'', X'FF')"),
     *("NOT (i = 1 OR d > 1)", "NOT (i = 1 AND NOT b)", "NULL", "true", "NOT false", "i = 1 AND NULL", "i = 1 OR NULL"),
 ]

@@ -1,27 +1,29 @@
 """Where a literal stands among the values of a column's type.
 
 Literals are taken as Spark and Java take them: numbers compare by value, whatever their types; dates are midnight where
-they meet timestamps; times without a zone count as UTC; text is read as ISO 8601 for dates and times, as a number for
+they meet timestamps; times without a zone count as UTC; text is read as Spark does for dates and times, as a number for
 decimals and in the usual form for uuids. Text is not read as int, float, boolean or bytes: Spark and Java disagree.
+Doubles that meet whole numbers and decimals stand for the number that they are written as: `0.1D` is 0.1.
 """
 
 import datetime as dt
-import re
+import math
 import uuid
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.expressions.times import NANOS_PER_DAY, Instant, TimeOfDay, parse_day, parse_instant, parse_time_of_day
 from bergline.format.types import DecimalType, FixedType, IcebergType, PrimitiveType
 from bergline.format.values import scaled
 
 _EPOCH_DATE = dt.date(1970, 1, 1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
-_NANOS_PER_DAY = 86_400_000_000_000
-_FRACTION = re.compile(r"[.,](\d+)")
+_NANOS_PER_MICRO = 1000
 _INT_RANGE = (-(2**31), 2**31 - 1)
 _LONG_RANGE = (-(2**63), 2**63 - 1)
 _RANGES = {"int": _INT_RANGE, "date": _INT_RANGE}
@@ -29,9 +31,9 @@ _MAX_DOUBLE = 1.7976931348623157e308
 _MOST_DIGITS = 60
 """Numbers of more digits before the point are beyond every type; they are never spelt out."""
 _NANOS_PER_UNIT = {
-    "date": _NANOS_PER_DAY,
-    "timestamp": 1000,
-    "timestamptz": 1000,
+    "date": NANOS_PER_DAY,
+    "timestamp": _NANOS_PER_MICRO,
+    "timestamptz": _NANOS_PER_MICRO,
     "timestamp_ns": 1,
     "timestamptz_ns": 1,
 }
@@ -65,16 +67,13 @@ def _locate(literal: Any, type_: IcebergType) -> Position | None:
             return Position(literal)
         case _, bool():
             return None
-        case PrimitiveType("int" | "long" as name), int() | Decimal():
-            return _in_range(Decimal(literal), _RANGES.get(name, _LONG_RANGE))
+        case PrimitiveType("int" | "long" as name), int() | Decimal() | float():
+            return _in_range(_exact(literal), _RANGES.get(name, _LONG_RANGE))
         case PrimitiveType("float" | "double"), int() | Decimal() | float():
             return _double(literal)
-        case DecimalType(precision, scale), int() | Decimal() | str():
-            sign, digits, exponent = Decimal(literal).as_tuple()
-            if not isinstance(exponent, int):
-                return None
+        case DecimalType(precision, scale), int() | Decimal() | float() | str():
             largest = 10**precision - 1
-            units = _in_range(Decimal((sign, digits, exponent + scale)), (-largest, largest))
+            units = _in_range(_shifted(_exact(literal), scale), (-largest, largest))
             return units and Position(scaled(units.value, scale), units.side)
         case PrimitiveType("string"), str():
             return Position(literal) if literal.isascii() or literal.encode() else None
@@ -82,26 +81,40 @@ def _locate(literal: Any, type_: IcebergType) -> Position | None:
             return Position(literal if isinstance(literal, uuid.UUID) else uuid.UUID(literal))
         case PrimitiveType("binary") | FixedType(), bytes():
             return Position(literal)
-        case PrimitiveType("time"), dt.time() | str():
-            return _time_of_day(literal if isinstance(literal, dt.time) else dt.time.fromisoformat(literal))
+        case PrimitiveType("time"), TimeOfDay() | dt.time() | str():
+            return _time_of_day(literal)
         case PrimitiveType("date"), str():
-            return Position((dt.date.fromisoformat(literal) - _EPOCH_DATE).days)
-        case PrimitiveType(name), dt.date() | str() if name in _NANOS_PER_UNIT:
-            return _instant(literal, name)
+            return _instant(parse_day(literal), "date")
+        case PrimitiveType(name), Instant() | dt.date() | str() if name in _NANOS_PER_UNIT:
+            return _instant(parse_instant(literal) if isinstance(literal, str) else literal, name)
     return None
+
+
+def _exact(literal: Decimal | float | str) -> Decimal:
+    """The number as it is written; a double beyond all numbers, as NaN is too, is infinite."""
+    if not isinstance(literal, float):
+        number = Decimal(literal)
+        return number if number.is_finite() else Decimal("NaN")
+    return Decimal("Infinity" if math.isnan(literal) else repr(literal))
+
+
+def _shifted(number: Decimal, digits: int) -> Decimal:
+    """A number times a power of ten, without rounding."""
+    sign, coefficient, exponent = number.as_tuple()
+    return Decimal((sign, coefficient, exponent + digits)) if isinstance(exponent, int) else number
 
 
 def _in_range(number: Decimal, limits: tuple[int, int]) -> Position | None:
     """A number among the whole numbers of a range."""
     low, high = limits
-    if not number.is_finite():
+    if number.is_nan():
         return None
-    if number and number.adjusted() > _MOST_DIGITS:
+    if number.is_infinite() or (number and number.adjusted() > _MOST_DIGITS):
         return Position(high, 1) if number > 0 else Position(low, -1)
     return _whole(int(number.to_integral_value(ROUND_FLOOR)), number, (low, high))
 
 
-def _whole(floor: int, number: Decimal | int, limits: tuple[int, int]) -> Position:
+def _whole(floor: int, number: Decimal | Fraction, limits: tuple[int, int]) -> Position:
     low, high = limits
     if number < low:
         return Position(low, -1)
@@ -121,32 +134,30 @@ def _double(number: Decimal | float) -> Position:
     return Position(value)
 
 
-def _time_of_day(value: dt.time) -> Position | None:
-    if value.tzinfo is not None:
-        return None
-    seconds = (value.hour * 60 + value.minute) * 60 + value.second
-    return Position(seconds * 1_000_000 + value.microsecond)
+def _time_of_day(literal: TimeOfDay | dt.time | str) -> Position | None:
+    match literal:
+        case dt.time():
+            if literal.tzinfo is not None:
+                return None
+            return _time_of_day(literal.isoformat())
+        case str():
+            return _time_of_day(parse_time_of_day(literal))
+        case TimeOfDay(nanoseconds):
+            micros = nanoseconds / _NANOS_PER_MICRO
+            return Position(int(micros // 1), 0 if micros.denominator == 1 else 1)
 
 
-def _instant(literal: dt.date | str, type_name: str) -> Position:
-    """A date or time among days, microseconds or nanoseconds; text is cut to the column's unit as Spark cuts it."""
-    unit = _NANOS_PER_UNIT[type_name]
-    nanos = _nanos(literal)
-    floor = nanos // unit
-    limits = _RANGES.get(type_name, _LONG_RANGE)
-    if isinstance(literal, str):
-        return _whole(floor, floor, limits)
-    position = _whole(floor, floor, limits)
-    return position if position.side or nanos == floor * unit else Position(floor, 1)
+def _instant(literal: Instant | dt.date, type_name: str) -> Position:
+    """A date or time among days, microseconds or nanoseconds."""
+    units = _nanos(literal) / _NANOS_PER_UNIT[type_name]
+    return _whole(int(units // 1), units, _RANGES.get(type_name, _LONG_RANGE))
 
 
-def _nanos(literal: dt.date | str) -> int:
+def _nanos(literal: Instant | dt.date) -> Fraction:
     """Nanoseconds since 1970; a date is its midnight, a time without a zone counts as UTC."""
-    if isinstance(literal, str):
-        fraction = _FRACTION.search(literal)
-        finer = int(fraction[1].ljust(9, "0")[6:9]) if fraction else 0
-        return _nanos(dt.datetime.fromisoformat(literal)) + finer
+    if isinstance(literal, Instant):
+        return literal.nanoseconds
     if not isinstance(literal, dt.datetime):
-        return (literal - _EPOCH_DATE).days * _NANOS_PER_DAY
+        return Fraction((literal - _EPOCH_DATE).days * NANOS_PER_DAY)
     aware = literal if literal.tzinfo else literal.replace(tzinfo=dt.UTC)
-    return (aware - _EPOCH) // _MICROSECOND * 1000
+    return Fraction((aware - _EPOCH) // _MICROSECOND * _NANOS_PER_MICRO)

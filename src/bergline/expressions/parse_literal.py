@@ -1,6 +1,5 @@
 """Literals of SQL text as Python values; None is NULL."""
 
-import datetime as dt
 import math
 import re
 import struct
@@ -10,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.expressions.times import parse_day, parse_instant, parse_time_of_day
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,60}")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -70,11 +70,11 @@ def _typed(tree: exp.Cast, value: str, text: str) -> Any:
 
 def _typed_text(tree: exp.Cast, value: str) -> Any:
     if tree.is_type("date"):
-        return dt.date.fromisoformat(value)
+        return parse_day(value)
     if tree.is_type("time"):
-        return dt.time.fromisoformat(value)
+        return parse_time_of_day(value)
     if tree.is_type("timestamp", "timestamptz", "timestampntz"):
-        return dt.datetime.fromisoformat(value)
+        return parse_instant(value)
     special = _SPECIAL_FLOATS.get(value.strip().lower())
     if special is not None and tree.is_type("float", "double"):
         return special

@@ -39,6 +39,13 @@ def days_of(year: int, month: int, day: int) -> int:
     return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
 
 
+def check_day(year: int, month: int, day: int, text: str) -> None:
+    """Refuse what is no day of the calendar; the text is for the message."""
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == _FEBRUARY):  # noqa: PLR2004
+        raise InvalidInputError(f"expected a day of the calendar, found `{text[:40]}`")
+
+
 def render_date(days: int) -> str:
     """`2017-11-16`; years past 9999 with a plus."""
     year, month, day = civil_date(days)
@@ -88,12 +95,10 @@ def parse_timestamp(text: str, *, per_second: int, zone: bool) -> int:
 
 def _days(match: re.Match[str]) -> int:
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     signed = match["year"][0] in "+-"
     if (year > _FOUR_DIGITS) != (match["year"][0] == "+") or (not signed and year > _FOUR_DIGITS):
         raise InvalidInputError(f"expected years past 9999 with a plus, found `{match[0][:40]}`")
-    if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == _FEBRUARY):  # noqa: PLR2004
-        raise InvalidInputError(f"expected a day of the calendar, found `{match[0][:40]}`")
+    check_day(year, month, day, match[0])
     return days_of(year, month, day)
 
 

@@ -1,9 +1,9 @@
 """Predicates from SQL text."""
 
-import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -25,6 +25,7 @@ from bergline.expressions.predicate import (
     any_of,
     bind,
 )
+from bergline.expressions.times import Instant, parse_day, parse_instant, parse_time_of_day
 from bergline.format.schema import Schema
 from bergline.format.types import BOOLEAN, LONG, NestedField
 
@@ -49,9 +50,11 @@ A, B = Comparison("a", "=", 1), Comparison("b", "=", 2)
         ("a = true", Comparison("a", "=", True)),
         ("s.x.y = 1", Comparison("s.x.y", "=", 1)),
         ("`a b` = 1", Comparison("a b", "=", 1)),
-        ("a = DATE '2020-02-29'", Comparison("a", "=", dt.date(2020, 2, 29))),
-        ("a = CAST('2020-02-29' AS DATE)", Comparison("a", "=", dt.date(2020, 2, 29))),
-        ("a > TIMESTAMP '2020-01-01 10:00:00+00:00'", Comparison("a", ">", dt.datetime(2020, 1, 1, 10, tzinfo=dt.UTC))),
+        ("a = DATE '2020-02-29'", Comparison("a", "=", parse_day("2020-02-29"))),
+        ("a = CAST('2020-02-29' AS DATE)", Comparison("a", "=", parse_day("2020-02-29"))),
+        ("a > TIMESTAMP '2020-01-01 10:00:00+00:00'", Comparison("a", ">", parse_instant("2020-01-01 10:00:00"))),
+        ("a = TIMESTAMP '1970-01-01 00:00:00.000000001'", Comparison("a", "=", Instant(Fraction(1)))),
+        ("a = TIMESTAMP '1970-1-1 0:00 UTC'", Comparison("a", "=", Instant(Fraction(0)))),
         ("a IN (1, 2)", IsIn("a", (1, 2))),
         ("a NOT IN ('x')", Not(IsIn("a", ("x",)))),
         ("a BETWEEN 1 AND 2", And(Comparison("a", ">=", 1), Comparison("a", "<=", 2))),
@@ -76,7 +79,7 @@ A, B = Comparison("a", "=", 1), Comparison("b", "=", 2)
         ("a = r'\\d'", Comparison("a", "=", "\\d")),
         ("a = X'1F'", Comparison("a", "=", b"\x1f")),
         ("a = X'1F0'", Comparison("a", "=", b"\x01\xf0")),
-        ("a = TIME '10:00:00'", Comparison("a", "=", dt.time(10))),
+        ("a = TIME '10:00:00'", Comparison("a", "=", parse_time_of_day("10:00"))),
         ("a = NULL", Comparison("a", "=", None)),
         ("a IN (1, NULL)", IsIn("a", (1, None))),
         ("a NOT IN (1, NULL)", Not(IsIn("a", (1, None)))),

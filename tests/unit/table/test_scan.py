@@ -48,3 +48,18 @@ def test_rows_come_in_pieces(orders: Table) -> None:
 def test_empty_table_has_no_pieces_and_a_schema(orders: Table) -> None:
     assert list(orders.scan().to_batches()) == []
     assert orders.scan().to_arrow_batch_reader().read_all().num_rows == 0
+
+
+@pytest.mark.parametrize("keyword", ["", "TIMESTAMP "])
+def test_times_compare_to_the_last_digit(lake: Lake, keyword: str) -> None:
+    schema = pa.schema([("ns", pa.timestamp("ns")), ("us", pa.timestamp("us"))])
+    table = lake.create_table("db.digits", schema, properties={"format-version": "3"})
+    table.append(pa.table({"ns": [0, 1, 1000], "us": [0, 1, 2]}, schema=schema))
+    literal = f"{keyword}'1970-01-01 00:00:00.000000001'"
+
+    def found(condition: str) -> list[int]:
+        rows = table.scan(f"{condition} {literal}").to_arrow()
+        return rows.column("us").cast(pa.int64()).to_pylist()
+
+    assert [found(f"ns {op}") for op in ("=", "<", "<=", ">", "!=")] == [[1], [0], [0, 1], [2], [0, 2]]
+    assert [found(f"us {op}") for op in ("=", "<", "<=", ">", "!=")] == [[], [0], [0], [1, 2], [0, 1, 2]]
