@@ -196,7 +196,7 @@ def doubling(levels: int, width: int) -> dict[str, Any]:
 )
 def test_schemas_that_grow_cost_nothing(schema: dict[str, Any]) -> None:
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    container = Container({"avro.schema": msgspec.json.encode(schema)}, 2**62, b"\x00" * 100)
+    container = Container({"avro.schema": msgspec.json.encode(schema)}, 2**62, (b"\x00" * 100,))
     with pytest.raises(FormatError, match=r"in m\.avro"):
         read_manifest_columns(around(container), "m.avro")
     assert time.monotonic() - started < _SECONDS

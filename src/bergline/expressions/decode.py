@@ -61,4 +61,8 @@ def decode_bounds(type_: IcebergType, values: pl.Series) -> pl.Series:
 
 
 def _one_by_one(type_: IcebergType, values: pl.Series, held: Any) -> pl.Series:
-    return pl.Series([None if v is None else decode_value(type_, v) for v in values], dtype=held)
+    decoded = [None if v is None else decode_value(type_, v) for v in values]
+    if held == pl.Int64:
+        # days of a column that holds timestamps now may lie beyond all timestamps, and then beyond all literals too
+        decoded = [None if v is None else max(-(2**63), min(v, 2**63 - 1)) for v in decoded]
+    return pl.Series(decoded, dtype=held)

@@ -50,6 +50,7 @@ def add_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadat
     numbered = _numbered(metadata, spec)
     specs, spec_id = with_added(metadata.partition_specs, numbered, "spec_id", _spec_content)
     if len(specs) > len(metadata.partition_specs):
+        _check_unique_ids(numbered)
         check_spec_fits(numbered, _current_schema(metadata))
         _check_sequential(metadata, numbered)
     last = max(metadata.last_partition_id, numbered.highest_field_id)
@@ -142,6 +143,12 @@ def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
             field_id = last = next_int("partition field id", last)
         fields.append(msgspec.structs.replace(field, field_id=field_id))
     return PartitionSpec(spec.spec_id, tuple(fields))
+
+
+def _check_unique_ids(spec: PartitionSpec) -> None:
+    ids = [f.field_id for f in spec.fields]
+    if len(set(ids)) != len(ids):
+        raise InvalidInputError(f"expected each partition field id once, found {ids}")
 
 
 def _check_sequential(metadata: TableMetadata, spec: PartitionSpec) -> None:

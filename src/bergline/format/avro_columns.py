@@ -11,6 +11,7 @@ from bergline.errors import FormatError
 from bergline.format.avro_container import Container, encode_long
 from bergline.format.avro_plain import END, SYNC, Layout, Plain, plain_schema
 
+_BY_JAVA = "iceberg.schema"
 Finish = Callable[[pl.DataFrame], pl.DataFrame]
 
 
@@ -37,34 +38,41 @@ def decode_columns(
 def _decode_fixed(container: Container, layout: Layout, finish: Finish) -> pl.DataFrame:
     """The records of a file with fixed values, which Java 1.8 to 1.12 write like bytes, against its own schema.
 
-    See apache/iceberg#17501. A file in which every such value begins with its length is one of those.
+    See apache/iceberg#17501. A file in which every such value begins with its length may be one of those.
     """
     schema = container.metadata["avro.schema"]
     plain = plain_schema(schema, layout, lengths=True)
-    try:
-        (frame,) = _decode_together([container], plain, finish)
-        if all(_has_size(frame[name], size) for name, size in plain.fixed.items() if name in frame.columns):
-            return frame
-    except FormatError:
-        pass  # written as the schema says
-    (frame,) = _decode_together([container], plain_schema(schema, layout), finish)
-    return frame
+    found: dict[bool, pl.DataFrame] = {}
+    problem = FormatError("")
+    for lengths in (True, False):
+        try:
+            (found[lengths],) = _decode_together([container], plain_schema(schema, layout, lengths=lengths), finish)
+        except FormatError as error:
+            problem = error
+    if True in found and not all(_has_size(found[True], name, size) for name, size in plain.fixed.items()):
+        del found[True]
+    if not found:
+        raise problem
+    # bytes that can be read in both ways are rare, and then the writer decides: only Java writes this key
+    return found[True] if True in found and (False not in found or _BY_JAVA in container.metadata) else found[False]
 
 
-def _has_size(column: pl.Series, size: int) -> bool:
-    return column.dtype == pl.Binary and bool((column.bin.size() == size).all())
+def _has_size(frame: pl.DataFrame, name: str, size: int) -> bool:
+    if name not in frame.columns:
+        return True
+    return frame.schema[name] == pl.Binary and bool((frame[name].bin.size() == size).all())
 
 
 def _decode_together(containers: Sequence[Container], plain: Plain, finish: Finish) -> list[pl.DataFrame]:
-    blocks = []
+    blocks: list[bytes] = []
     for container in containers:
         # polars allocates for as many records as a block says it has
-        if container.records * plain.least > len(container.data):
-            raise FormatError(f"expected {container.records:,} records, found {len(container.data):,} bytes")
+        if container.records * plain.least > container.size:
+            raise FormatError(f"expected {container.records:,} records, found {container.size:,} bytes")
         # nor does it tell where it stopped: a record of ours behind each file's own shows that it was there
-        blocks += [container.data, plain.empty]
+        blocks += [*container.blocks, plain.empty]
     ends = [n - 1 for n in accumulate(c.records + 1 for c in containers)]
-    frame = _decode(plain, ends[-1] + 1, b"".join(blocks))
+    frame = _decode(plain, ends[-1] + 1, blocks)
     if frame.height != ends[-1] + 1 or not all(_is_end(row) for row in frame[ends].rows()):
         raise FormatError(f"expected {containers[0].records:,} records, found others")
     if len(containers) == 1:
@@ -73,11 +81,11 @@ def _decode_together(containers: Sequence[Container], plain: Plain, finish: Fini
     return [whole.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
 
 
-def _decode(plain: Plain, records: int, block: bytes) -> pl.DataFrame:
-    data = b"".join((plain.header, encode_long(records), encode_long(len(block)), block, SYNC))
+def _decode(plain: Plain, records: int, blocks: Sequence[bytes]) -> pl.DataFrame:
+    size = encode_long(sum(map(len, blocks)))
     try:
-        return pl.read_avro(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        return pl.read_avro(io.BytesIO(b"".join((plain.header, encode_long(records), size, *blocks, SYNC))))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, MemoryError) as error:
         # a panic is how polars says that a length in the bytes points past their end
         raise FormatError(f"expected Avro records, found {str(error).splitlines()[0][:120]}") from error
 

@@ -13,18 +13,28 @@ from bergline.errors import FormatError
 
 MAGIC = b"Obj\x01"
 _SYNC_LENGTH = 16
-_MAX_INFLATED = 1 << 30
+_MAX_INFLATED = 512 * 1024 * 1024
 _SNAPPY_CHECKSUM = 4
 _PIECE = 1 << 20
 _XZ_MEMORY = 1 << 27
 
 
 class Container(msgspec.Struct, frozen=True):
-    """What a file holds: its header, and the binary records of all its blocks, one after the other."""
+    """What a file holds: its header, and the binary records in its blocks."""
 
     metadata: dict[str, bytes]
     records: int
-    data: bytes
+    blocks: tuple[bytes, ...]
+
+    @property
+    def data(self) -> bytes:
+        """All records, one after the other."""
+        return b"".join(self.blocks)
+
+    @property
+    def size(self) -> int:
+        """How many bytes all records take."""
+        return sum(map(len, self.blocks))
 
 
 def read_container(data: bytes, source: str, *, max_inflated: int = _MAX_INFLATED) -> Container:
@@ -88,7 +98,7 @@ class _Walker:
             blocks.append(block)
         if "avro.schema" not in metadata:
             raise _Broken("no schema in its header")
-        return Container(metadata, records, blocks[0] if len(blocks) == 1 else b"".join(blocks))
+        return Container(metadata, records, tuple(blocks))
 
     def _header(self) -> dict[str, bytes]:
         pairs: dict[str, bytes] = {}

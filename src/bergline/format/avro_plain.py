@@ -96,6 +96,8 @@ class _Renamer:
                 raise FormatError(f"expected each field id once, found `{field.get('field-id')}` twice")
             nested = layout.nested.get(name) if layout else None
             plain = self._type(field["type"], nested, depth + 1)
+            if layout is None or not layout.others:
+                plain = _widened(plain)
             if plain.size is not None and not name.startswith("-"):
                 self.fixed[name] = plain.size
             if plain.least or plain.empty:  # what takes no bytes can be left out
@@ -167,7 +169,7 @@ class _Renamer:
     def _array(self, items: Plain) -> Plain:
         if not items.least:
             raise FormatError("expected Avro arrays of something, found one of items without bytes")
-        return Plain({"type": "array", "items": items.schema}, 1, b"\x00")
+        return Plain({"type": "array", "items": _widened(items).schema}, 1, b"\x00")
 
     def _name(self, field: Mapping[str, Any], layout: Layout | None) -> str:
         field_id = field.get("field-id")
@@ -192,6 +194,13 @@ class _Renamer:
     def _fresh(self) -> str:
         self._count += 1
         return f"n{self._count}"
+
+
+def _widened(plain: Plain) -> Plain:
+    """Whole numbers as long ones: polars would cut those that do not fit, and we can say so."""
+    if isinstance(plain.schema, list):
+        return msgspec.structs.replace(plain, schema=["long" if s == "int" else s for s in plain.schema])
+    return msgspec.structs.replace(plain, schema="long") if plain.schema == "int" else plain
 
 
 def _fixed(size: int, name: str) -> Plain:

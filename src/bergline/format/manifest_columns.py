@@ -8,7 +8,7 @@ import polars as pl
 
 from bergline.errors import FormatError
 from bergline.format.avro_columns import decode_columns
-from bergline.format.avro_container import read_container
+from bergline.format.avro_container import Container, read_container
 from bergline.format.avro_plain import Layout
 from bergline.format.manifest import (
     DataFile,
@@ -22,8 +22,9 @@ from bergline.format.manifest import (
 from bergline.format.partition_columns import partition_values
 from bergline.format.types import IcebergType
 
-_COUNTS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
-_BOUNDS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Binary}))
+_TOGETHER_BYTES = 32 * 1024 * 1024
+_COUNTS = pl.List(pl.Struct({"key": pl.Int64, "value": pl.Int64}))
+_BOUNDS = pl.List(pl.Struct({"key": pl.Int64, "value": pl.Binary}))
 _SUMMARIES = pl.List(
     pl.Struct({"contains_null": pl.Boolean, "contains_nan": pl.Boolean, "lower": pl.Binary, "upper": pl.Binary})
 )
@@ -47,7 +48,7 @@ _FILE: dict[int, tuple[str, Any]] = {
     **{field_id: (name, type_) for field_id, (name, type_, _, _) in _MAPS.items()},
     131: ("key_metadata", pl.Binary),
     132: ("split_offsets", pl.List(pl.Int64)),
-    135: ("equality_ids", pl.List(pl.Int32)),
+    135: ("equality_ids", pl.List(pl.Int64)),
     140: ("sort_order_id", pl.Int32),
     142: ("first_row_id", pl.Int64),
     143: ("referenced_data_file", pl.String),
@@ -105,15 +106,24 @@ def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
 
 def read_manifests_columns(files: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame]:
     """The entries of some manifests, each with its source; those with one schema are decoded together."""
-    containers = [(read_container(data, source), source) for data, source in files]
-    by_schema: dict[bytes, list[int]] = defaultdict(list)
-    for place, (container, _) in enumerate(containers):
-        by_schema[container.metadata["avro.schema"]].append(place)
     frames: dict[int, pl.DataFrame] = {}
-    for places in by_schema.values():
-        group = [containers[place] for place in places]
-        decoded = decode_columns([c for c, _ in group], _ENTRY_LAYOUT, [s for _, s in group], _entry_columns)
-        frames.update(zip(places, decoded, strict=True))
+    waiting: dict[bytes, dict[int, Container]] = defaultdict(dict)
+
+    def decode(group: dict[int, Container]) -> None:
+        sources = [files[place][1] for place in group]
+        decoded = decode_columns(list(group.values()), _ENTRY_LAYOUT, sources, _entry_columns)
+        frames.update(zip(group, decoded, strict=True))
+        group.clear()
+
+    for place, (data, source) in enumerate(files):
+        container = read_container(data, source)
+        group = waiting[container.metadata["avro.schema"]]
+        group[place] = container
+        if sum(c.size for c in group.values()) >= _TOGETHER_BYTES:
+            decode(group)
+    for group in waiting.values():
+        if group:
+            decode(group)
     return [frames[place] for place in range(len(files))]
 
 

@@ -12,6 +12,11 @@ from bergline.format.values import scaled
 
 _UUID_LENGTH = _DECIMAL_LENGTH = 16
 _UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+_MICROS_PER_DAY = 86_400_000_000
+_UNITS_PER_DAY = {
+    **dict.fromkeys(("timestamp", "timestamptz"), _MICROS_PER_DAY),
+    **dict.fromkeys(("timestamp_ns", "timestamptz_ns"), _MICROS_PER_DAY * 1000),
+}
 _PLAIN = {"boolean": pl.Boolean, "string": pl.String, "binary": pl.Binary}
 
 
@@ -19,7 +24,7 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
     """One partition field as plain values; null where the manifest does not know it."""
     if str(field_id) not in frame.columns:
         return [None] * frame.height
-    column = frame[str(field_id)]
+    column = partition_column(frame, field_id, type_)
     if not _fits(column, type_):
         raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")
     values = column.to_list()
@@ -29,6 +34,13 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
         case PrimitiveType("uuid"):
             return [None if v is None else _uuid(v) for v in values]
     return values
+
+
+def partition_column(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> pl.Series:
+    """The column of a partition field that the manifest knows; days where there are timestamps now become those."""
+    column = frame[str(field_id)]
+    units = _UNITS_PER_DAY.get(str(type_))
+    return column.cast(pl.Int64) * units if units is not None and column.dtype == pl.Int32 else column
 
 
 def _fits(column: pl.Series, type_: IcebergType) -> bool:

@@ -80,6 +80,9 @@ class DeleteFiles:
         table = pa.schema([arrow_field(c.column).with_name(c.name) for c in columns]).empty_table()
         with open_parquet(self._io, delete.file_path) as file:
             stored = FileColumns(file.schema_arrow, wanted, RowSource(delete), mapping)
+            for column in columns:
+                if column.column.id not in stored.stored:
+                    raise FormatError(f"expected the key column `{column.path[0]}` of an equality delete, found none")
             parts = [stored.convert(batch, first) for first, batch in row_group_batches(file, stored.names)]
             table = pa.concat_tables([table, *parts])
         keys = [leaf_array(table, (c.name, *c.path[1:])).combine_chunks() for c in columns]

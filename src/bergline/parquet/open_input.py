@@ -46,10 +46,11 @@ def row_group_batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches of bounded size with the position of their first row in the file; of these row groups, or of all."""
     footer = file.metadata
+    chosen = set(range(footer.num_row_groups) if groups is None else groups)
     start = 0
     for group in range(footer.num_row_groups):
         rows = footer.row_group(group).num_rows
-        if groups is None or group in groups:
+        if group in chosen:
             yield from _batches(file, group, columns, start)
         start += rows
 

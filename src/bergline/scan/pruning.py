@@ -12,7 +12,7 @@ from bergline.expressions.project import partition_schema, project_inclusive
 from bergline.expressions.summaries import may_match_manifest
 from bergline.format.manifest import ManifestFile
 from bergline.format.partition import PartitionSpec
-from bergline.format.partition_columns import partition_values
+from bergline.format.partition_columns import partition_column, partition_values
 from bergline.format.schema import Schema
 from bergline.format.types import UUID, DecimalType, IcebergType
 from bergline.scan.file_metrics import column_metrics
@@ -67,4 +67,6 @@ def _partition_column(files: pl.DataFrame, field_id: int, type_: IcebergType) ->
         values: list[Any] = partition_values(files, field_id, type_)
         return pl.Series(values, dtype=pl.Object)
     name = str(field_id)
-    return files[name] if name in files.columns else pl.repeat(None, files.height, eager=True)
+    return (
+        partition_column(files, field_id, type_) if name in files.columns else pl.repeat(None, files.height, eager=True)
+    )

@@ -67,6 +67,11 @@ def test_values_written_when_the_type_was_narrower_stand_next_to_wide_ones() -> 
     assert decode_bounds(DOUBLE, doubles).to_list() == [0.5, 0.1]
 
 
+def test_days_beyond_all_timestamps_are_the_last_one() -> None:
+    days = pl.Series([struct.pack("<i", n) for n in (0, 2_932_896, 2**31 - 1, -(2**31))])
+    assert decode_bounds(TIMESTAMP_NS, days).to_list() == [0, 2**63 - 1, 2**63 - 1, -(2**63)]
+
+
 @pytest.mark.parametrize(
     ("type_", "data"), [(LONG, b"abc"), (INT, b"12345678"), (DOUBLE, b""), (STRING, b"\xff"), (UUID, b"x")], ids=str
 )

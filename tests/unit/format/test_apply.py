@@ -132,6 +132,13 @@ def test_wrong_updates_are_refused(
         apply(metadata, update)
 
 
+def test_spec_with_one_field_id_twice_is_refused(metadata: TableMetadata) -> None:
+    (field,) = bucketed(metadata, 4).fields
+    twice = PartitionSpec(0, (field, msgspec.structs.replace(field, name="again", transform=Bucket(8))))
+    with pytest.raises(InvalidInputError, match="each partition field id once"):
+        apply(metadata, AddPartitionSpec(twice))
+
+
 def test_what_is_in_use_is_not_removed(metadata: TableMetadata) -> None:
     with pytest.raises(ConflictError, match="it is the default"):
         apply(metadata, RemovePartitionSpecs((metadata.default_spec_id,)))

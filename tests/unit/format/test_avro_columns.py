@@ -96,7 +96,7 @@ def test_files_of_one_schema_are_decoded_together_and_cut_apart() -> None:
 
 def test_of_files_decoded_together_the_wrong_one_is_named() -> None:
     good = container(record(TEXT), {"t": "a"})
-    bad = Container(good.metadata, 1, b"\x05")
+    bad = Container(good.metadata, 1, (b"\x05",))
     with pytest.raises(FormatError, match=r"in g$"):
         decode_columns([good, bad, good], LAYOUT, ["f", "g", "h"], lambda frame: frame)
 
@@ -105,7 +105,7 @@ def test_of_files_decoded_together_the_wrong_one_is_named() -> None:
 def test_count_that_does_not_fit_the_bytes_is_refused(records: int) -> None:
     good = container(record(TEXT), {"t": "a"}, {"t": "b"})
     with pytest.raises(FormatError, match=r"expected .* in f"):
-        decode_columns([Container(good.metadata, records, good.data)], LAYOUT, ["f"], lambda frame: frame)
+        decode_columns([Container(good.metadata, records, good.blocks)], LAYOUT, ["f"], lambda frame: frame)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_count_that_does_not_fit_the_bytes_is_refused(records: int) -> None:
     ],
 )
 def test_schema_that_cannot_be_read_is_refused(schema: Any, problem: str) -> None:
-    bad = Container({"avro.schema": msgspec.json.encode(schema)}, 0, b"")
+    bad = Container({"avro.schema": msgspec.json.encode(schema)}, 0, ())
     with pytest.raises(FormatError, match=f"{problem}.* in f"):
         decode_columns([bad], LAYOUT, ["f"], lambda frame: frame)
 
@@ -132,14 +132,14 @@ def test_schema_that_multiplies_itself_is_refused() -> None:
     for level in range(1, 12):
         inner = [field(f"f{n}", f"r{level - 1}") for n in range(10)]
         fields.append(field(f"n{level}", record(*inner, name=f"r{level}")))
-    bad = Container({"avro.schema": msgspec.json.encode(record(*fields))}, 0, b"")
+    bad = Container({"avro.schema": msgspec.json.encode(record(*fields))}, 0, ())
     with pytest.raises(FormatError, match="at most 16 levels, found more in f"):
         decode_columns([bad], LAYOUT, ["f"], lambda frame: frame)
 
 
 def test_text_that_is_no_utf8_is_refused() -> None:
     good = container(record(TEXT), {"t": "ab"})
-    bad = Container(good.metadata, 1, good.data.replace(b"ab", b"\xff\xfe"))
+    bad = Container(good.metadata, 1, (good.data.replace(b"ab", b"\xff\xfe"),))
     with pytest.raises(FormatError, match="invalid utf8"):
         decode_columns([bad], LAYOUT, ["f"], lambda frame: frame)
 

@@ -362,7 +362,8 @@ def test_fixed_values_may_have_the_lengths_that_java_puts_before_them(lengths: b
     entries = [*partitions(value, None, value), *ENTRIES[1:2]]
     container = read_container(render_manifest(entries, schema, spec), "x")
     data = container.data.replace(value, encode_bytes(value)) if value and lengths else container.data
-    header = container_header({"avro.schema": container.metadata["avro.schema"]}, b"-" * 16)
+    of_java = {"iceberg.schema": b"{}"} if lengths else {}
+    header = container_header({"avro.schema": container.metadata["avro.schema"], **of_java}, b"-" * 16)
     java = header + encode_long(len(entries)) + encode_bytes(data) + b"-" * 16
     assert parse_manifest(java, spec, schema, "m.avro") == entries
 
@@ -388,3 +389,27 @@ def test_summary_of_uuids_is_in_the_order_of_java() -> None:
         partitions(uuid.UUID(int=0), high, low), parse_partition_by(["c"], schema).partition_type(schema)
     )
     assert (summary.lower_bound, summary.upper_bound) == (low.bytes, high.bytes)
+
+
+def test_fixed_values_of_other_writers_are_read_as_the_schema_says() -> None:
+    # read in Java's way each of these would be its first byte's length, and the record count lose a byte
+    schema = Schema(fields=(NestedField(1, "c", False, FixedType(2)),), schema_id=0)
+    spec = parse_partition_by(["c"], schema)
+    entries = [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (b"\x04\x04",), 100, 1))]
+    assert parse_manifest(render_manifest(entries, schema, spec), spec, schema, "m.avro") == entries
+
+
+def test_number_that_does_not_fit_its_column_is_refused() -> None:
+    def grow(schema: dict[str, Any], records: list[dict[str, Any]]) -> None:
+        schema["fields"][0]["type"] = "long"
+        records[0]["status"] = 2**40
+
+    data = rewritten(render_manifest(ENTRIES, SCHEMA, BY_REGION), grow)
+    with pytest.raises(FormatError, match=r"in m\.avro"):
+        parse_manifest(data, BY_REGION, SCHEMA, "m.avro")
+    # the same bytes under a schema that says int
+    small = data.replace(b'"status","type":"long"', b'"status","type": "int"').replace(
+        b'"type": "long", "field-id": 0', b'"type":  "int", "field-id": 0'
+    )
+    with pytest.raises(FormatError, match=r"in m\.avro"):
+        parse_manifest(small, BY_REGION, SCHEMA, "m.avro")

@@ -18,6 +18,7 @@ from bergline.format.types import (
     INT,
     LONG,
     STRING,
+    TIMESTAMP,
     TIMESTAMP_NS,
     UNKNOWN,
     UUID,
@@ -78,6 +79,12 @@ def test_values_are_plain(type_: IcebergType, dtype: Any, stored: Any, expected:
 def test_values_of_another_type_are_refused(type_: IcebergType, dtype: Any, stored: Any) -> None:
     with pytest.raises(FormatError, match=r"expected `.*` in partition field 1000, found other values"):
         partition_values(frame(None, stored, dtype=dtype), 1000, type_)
+
+
+@pytest.mark.parametrize(("type_", "units"), [(TIMESTAMP, 86_400_000_000), (TIMESTAMP_NS, 86_400_000_000_000)], ids=str)
+def test_days_of_a_column_that_holds_timestamps_now_are_those(type_: IcebergType, units: int) -> None:
+    assert partition_values(frame(3, None, dtype=pl.Int32), 1000, type_) == [3 * units, None]
+    assert partition_values(frame(3, None, dtype=pl.Int64), 1000, type_) == [3, None]
 
 
 def test_field_that_a_manifest_does_not_know_is_null() -> None:

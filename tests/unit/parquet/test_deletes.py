@@ -223,6 +223,14 @@ def test_equality_deletes_without_known_columns_are_an_error() -> None:
         left(io, data, msgspec.structs.replace(delete, equality_ids=None))
 
 
+def test_equality_deletes_without_their_own_key_column_are_an_error() -> None:
+    io = MemoryFileIO()
+    data = stored(io)
+    delete = msgspec.structs.replace(by_key(io, pa.table({"id": [1]}), 1), equality_ids=(2,))
+    with pytest.raises(FormatError, match=f"key column `d` of an equality delete, found none in {delete.file_path}"):
+        left(io, data, delete)
+
+
 def test_deletes_of_a_partition_are_read() -> None:
     io = MemoryFileIO()
     data = stored(io)
