@@ -229,7 +229,7 @@ def test_server_that_is_gone_is_given_up_in_time() -> None:
     )
     for use in (gone.read, lambda place: gone.create(place, b"")):
         start = time.monotonic()
-        with pytest.raises(UnavailableError, match="s3://bucket/x: the server cannot be reached"):
+        with pytest.raises(UnavailableError, match=r"s3://bucket/x: the server http://127.0.0.1:.* cannot be reached"):
             use("s3://bucket/x")
         assert time.monotonic() - start < 15
     locations = [f"s3://bucket/{number}" for number in range(2000)]
@@ -242,9 +242,9 @@ def test_answers_that_stay_away_leave_reads_unavailable_and_writes_in_doubt(
 ) -> None:
     far_files.create(f"{bucket}/x", b"")
     proxy.lose_answers = 1000
-    with pytest.raises(UnavailableError, match="connection was lost"):
+    with pytest.raises(UnavailableError, match=r"the connection to the server .* was lost"):
         far_files.read(f"{bucket}/x")
-    with pytest.raises(StorageError, match="connection was lost"):
+    with pytest.raises(StorageError, match=r"the connection to the server .* was lost"):
         far_files.create(f"{bucket}/y", b"")
 
 

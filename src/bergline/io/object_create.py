@@ -3,7 +3,7 @@
 import random
 import time
 
-from bergline.io.object_errors import Failure, failure_of, object_errors, storage_error
+from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained, storage_error
 from bergline.io.open_store import RETRY_SECONDS, OpenStore
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
@@ -23,7 +23,8 @@ def create_object(store: OpenStore, key: str, location: str, data: bytes) -> Non
     deadline, wait = time.monotonic() + RETRY_SECONDS, _FIRST_WAIT_SECONDS
     while True:
         try:
-            store.api.put(store.once, key, data, mode="create", use_multipart=False)
+            with panics_contained():
+                store.api.put(store.once, key, data, mode="create", use_multipart=False)
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
             if failure is Failure.EXISTS and in_doubt and _holds(store, key, location, data):

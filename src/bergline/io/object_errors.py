@@ -4,6 +4,7 @@ Its messages hold whole requests, addresses with signatures included, so only th
 """
 
 import contextlib
+import html
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -21,6 +22,12 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9._-]{1,80})</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]{1,300})</Message>")
 _ADDRESS = re.compile(r"\S*://\S*")
+_SERVER_ADDRESS = re.compile(
+    r"Error performing [A-Z]+ (https?://)(?:[^/\s@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\])(:\d+)?"
+)
+_WEB_PAGE = re.compile(r"<(!doctype html|html)[\s>]", re.IGNORECASE)
+_WANTS_TLS = re.compile("HTTP request (was sent )?to (an )?HTTPS (server|port)")
+_NO_TLS_WORDS = ("InvalidContentType", "NotTls", "received corrupt message")
 # where the clouds' machines ask for credentials when nobody gave any
 _CREDENTIAL_SERVICES = ("//169.254.169.254/", "//metadata.google.internal/", "//metadata/computeMetadata")
 _BUCKET_CODES = frozenset({"NoSuchBucket", "ContainerNotFound"})
@@ -43,6 +50,7 @@ _RANGE = 416
 _RANGE_WORDS = ("non-partial response", "Invalid range")
 _SERVER = 500
 _LONGEST_REASON = 300
+_CHECK_ENDPOINT = "check the endpoint: another server answers there, or it has no such bucket"
 
 
 class Failure(Enum):
@@ -54,6 +62,8 @@ class Failure(Enum):
     CONFLICT = "another request for the same object is under way; nothing was changed"
     NO_IDENTITY = "not allowed"
     NOT_REACHED = "the request did not arrive"
+    NO_TLS = "the server answered a TLS handshake with something else"
+    NO_STORE = "the server answered like no object store"
     TRANSIENT = "the answer is lost, or the server asks to try later"
     BAD_RANGE = "the range lies outside the object"
     OTHER = "something else"
@@ -68,6 +78,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure.NO_IDENTITY
     if code in _BUCKET_CODES:
         return Failure.NO_BUCKET
+    if code is None and status is not None and status < _SERVER and _WEB_PAGE.search(text):
+        return Failure.NO_STORE
     if code in _IDENTITY_CODES or status in _NOT_AUTHORIZED or kind == "UnauthenticatedError":
         return Failure.NO_IDENTITY
     if code in _CONFLICT_CODES:
@@ -81,15 +93,19 @@ def failure_of(error: Exception) -> Failure:
     if status is not None:
         return Failure.TRANSIENT if status >= _SERVER or status in _TRY_LATER else Failure.OTHER
     if "kind: Connect" in text:
-        return Failure.NOT_REACHED
+        return Failure.NO_TLS if any(words in text for words in _NO_TLS_WORDS) else Failure.NOT_REACHED
     return Failure.TRANSIENT if "HTTP error" in text or "reqwest::Error" in text else Failure.OTHER
 
 
 def storage_error(verb: str, location: str, error: Exception, *, changes: bool) -> BerglineError:
     """The error to raise; `changes` says whether this request or a try before it could have changed something."""
     failure = failure_of(error)
+    if failure is Failure.NO_OBJECT and verb == "write" and _server_code(str(error)) is None:
+        failure = Failure.NO_STORE  # a store has room for a new object, or says why not
     what = f"cannot {verb} {location}: {_reason(failure, str(error))}"
     match failure:
+        case Failure.NO_OBJECT if verb == "write":
+            return StorageError(what)
         case Failure.NO_OBJECT:
             return NotFoundError(f"no file {location}", kind="file", name=location)
         case Failure.NO_BUCKET:
@@ -100,8 +116,13 @@ def storage_error(verb: str, location: str, error: Exception, *, changes: bool) 
             return AuthenticationError(what, hints=["give credentials as properties or in the environment"])
         case Failure.CONFLICT | Failure.NOT_REACHED | Failure.TRANSIENT:
             return StorageError(what) if changes else UnavailableError(what)
+        case Failure.NO_TLS:
+            hints = ["write http:// instead of https:// if that is what the server speaks"]
+            return StorageError(what, hints=hints) if changes else UnavailableError(what, hints=hints)
+        case Failure.NO_STORE:
+            return StorageError(what, hints=[_CHECK_ENDPOINT, *_tls_hints(str(error))])
         case Failure.BAD_RANGE | Failure.OTHER:
-            return StorageError(what)
+            return StorageError(what, hints=_tls_hints(str(error)))
 
 
 def exists_error(location: str) -> AlreadyExistsError:
@@ -109,11 +130,29 @@ def exists_error(location: str) -> AlreadyExistsError:
     return AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
 
 
+class ClientPanicError(Exception):
+    """The client gave up in the middle of its own code."""
+
+
+@contextlib.contextmanager
+def panics_contained() -> Iterator[None]:
+    """Turn a panic of the client, which is no Exception, into one; it has a class of its own in every library."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        if any(c.__name__ == "PanicException" for c in type(error).__mro__):
+            raise ClientPanicError(f"the client stopped: {error}") from None
+        raise
+
+
 @contextlib.contextmanager
 def object_errors(verb: str, location: str, *, changes: bool = False) -> Iterator[None]:
     """Turn whatever obstore raises into an error of ours that names the location."""
     try:
-        yield
+        with panics_contained():
+            yield
     except BerglineError:
         raise
     except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
@@ -135,11 +174,32 @@ def _reason(failure: Failure, text: str) -> str:
         return "no credentials found"
     code, message, status = _server_code(text), _MESSAGE.search(text), _server_status(text)
     if code:
-        return f"{code}: {message[1].strip()}" if message else code
+        return f"{code}: {_plain_words(message[1])}" if message else code
     if status:
-        return f"the server answered with status {status}"
-    if failure is Failure.NOT_REACHED:
-        return "the server cannot be reached"
-    if failure is Failure.TRANSIENT:
-        return "the connection was lost or timed out"
+        like = ", and not like an object store" if failure is Failure.NO_STORE else ""
+        return f"{_server(text)} answered with status {status}{like}"
+    match failure:
+        case Failure.NOT_REACHED:
+            return f"{_server(text)} cannot be reached"
+        case Failure.NO_TLS:
+            return f"{_server(text)} does not speak TLS"
+        case Failure.NO_STORE:
+            return f"{_server(text)} does not answer like an object store"
+        case Failure.TRANSIENT:
+            return f"the connection to {_server(text)} was lost or timed out"
     return _ADDRESS.sub("…", text.split("\n", 1)[0])[:_LONGEST_REASON]
+
+
+def _tls_hints(text: str) -> list[str]:
+    return ["write https:// instead of http://: that is what the server wants"] if _WANTS_TLS.search(text) else []
+
+
+def _plain_words(text: str) -> str:
+    """What a server says in XML, on one line and without addresses."""
+    return _ADDRESS.sub("…", " ".join(html.unescape(text).split()))
+
+
+def _server(text: str) -> str:
+    """The server by its address without path and query, which may hold secrets."""
+    found = _SERVER_ADDRESS.search(text)
+    return f"the server {found[1]}{found[2]}{found[3] or ''}" if found else "the server"

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from bergline.errors import InvalidInputError
-from bergline.io.object_errors import exists_error, object_errors
+from bergline.io.object_errors import exists_error, object_errors, panics_contained
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -96,9 +96,9 @@ class ObjectOutput:
         self._state = _State.GONE
         if self._upload is None:
             return
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), panics_contained():
             self._upload.write(b"")  # waits for parts under way: one that arrives after the abort would stay
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), panics_contained():
             self._upload.__exit__(InterruptedError, InterruptedError(), None)  # obstore's way to abort
 
     def _send(self, batch: bytes) -> None:

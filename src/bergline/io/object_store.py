@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 from bergline.errors import BerglineError, NotFoundError
 from bergline.io.locations import directory_location, object_location
 from bergline.io.object_create import create_object
-from bergline.io.object_errors import Failure, failure_of, object_errors
+from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
 from bergline.io.object_output import PART_BYTES, ObjectOutput
 from bergline.io.open_store import OpenStore, check_process, open_store
@@ -20,8 +20,8 @@ _LONGEST_RANGE = 2**62
 _LIST_CHUNK = 1000
 _DELETE_BATCH = 1000
 _DELETE_THREADS = 16
-_UNREACHABLE = frozenset({Failure.NOT_REACHED, Failure.TRANSIENT})
-_HOPELESS = _UNREACHABLE | {Failure.NO_BUCKET, Failure.NO_IDENTITY}
+_UNREACHABLE = frozenset({Failure.NOT_REACHED, Failure.NO_TLS, Failure.TRANSIENT})
+_HOPELESS = _UNREACHABLE | {Failure.NO_BUCKET, Failure.NO_IDENTITY, Failure.NO_STORE}
 
 
 class ObjectStoreFileIO:
@@ -125,7 +125,8 @@ class ObjectStoreFileIO:
         store, key = self._find(location)
         with object_errors("read", location):
             try:
-                return store.api.get(store.store, key, options=options)
+                with panics_contained():
+                    return store.api.get(store.store, key, options=options)
             except Exception as error:
                 if failure_of(error) is Failure.BAD_RANGE:
                     return None
@@ -167,7 +168,8 @@ def _delete_each(store: OpenStore, keys: dict[str, str]) -> list[str]:
 def _delete(store: OpenStore, keys: str | list[str]) -> Failure | None:
     """Delete one object or many; why not, if it failed. Some stores report a missing object, and stop there."""
     try:
-        store.api.delete(store.store, keys)
+        with panics_contained():
+            store.api.delete(store.store, keys)
     except Exception as error:  # noqa: BLE001  (why it failed is the result)
         failure = failure_of(error)
         return None if failure is Failure.NO_OBJECT and isinstance(keys, str) else failure

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.io.azure import AZURE_SCHEMES, azure_settings
 from bergline.io.gcs import GCS_SCHEMES, gcs_settings
+from bergline.io.object_errors import panics_contained
 from bergline.io.s3 import S3_SCHEMES, s3_settings
 from bergline.io.settings import StoreSettings
 
@@ -77,7 +78,8 @@ def _build(build: Callable[..., Any], settings: StoreSettings, scheme: str, retr
     credential, client = settings.credential, _CLIENT | settings.client
     given = {"credential_provider": lambda: credential} if credential else {}
     try:
-        return build(settings.bucket, config=settings.config, client_options=client, retry_config=retry, **given)
+        with panics_contained():
+            return build(settings.bucket, config=settings.config, client_options=client, retry_config=retry, **given)
     except Exception as error:  # noqa: BLE001  (obstore raises its own, ValueError and TypeError; none may escape)
         reason = str(error).split("\n", 1)[0]
         for name in _SECRETS & settings.config.keys():

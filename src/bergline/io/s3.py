@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bergline.errors import InvalidInputError
-from bergline.io.settings import PropertyReader, StoreSettings, check_endpoint
+from bergline.io.settings import PropertyReader, StoreSettings, check_endpoint, is_ip_address
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 S3_PROPERTIES = (
@@ -55,7 +55,7 @@ def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
         raise InvalidInputError(f"expected the name of an S3 bucket, found `{shown}`")
     given = PropertyReader(properties)
     given.refuse(S3_REFUSED)
-    endpoint = given.endpoint("s3.endpoint")
+    endpoint, place = _endpoint(given)
     config: dict[str, Any] = {}
     if endpoint:
         config["endpoint"] = config["aws_endpoint_url_s3"] = endpoint
@@ -68,10 +68,29 @@ def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
     if _virtual_hosts(given):
         config["virtual_hosted_style_request"] = True
         if endpoint:
-            config["endpoint"] = config["aws_endpoint_url_s3"] = endpoint.replace("://", f"://{bucket}.", 1)
+            if is_ip_address(endpoint):
+                raise InvalidInputError(
+                    f"expected an address with a name, to put the bucket before it, in {place}, found `{endpoint}`",
+                    hints=["set s3.path-style-access to true: the bucket then stands in the path"],
+                )
+            with_bucket = endpoint.replace("://", f"://{bucket}.", 1)
+            check_endpoint(with_bucket, f"{place} with bucket `{bucket}`")
+            config["endpoint"] = config["aws_endpoint_url_s3"] = with_bucket
     return StoreSettings(
         "S3Store", bucket, config | _encryption(given), _client(given, endpoint), credential=_credential(given)
     )
+
+
+def _endpoint(given: PropertyReader) -> tuple[str | None, str]:
+    """The address of the server, and where it was given; None for Amazon's."""
+    if endpoint := given.endpoint("s3.endpoint"):
+        return endpoint, "property `s3.endpoint`"
+    variable = next((v for v in _ENDPOINT_VARIABLES if os.environ.get(v)), None)
+    if variable is None:
+        return None, ""
+    place = f"the environment's {variable}"
+    check_endpoint(os.environ[variable], place)
+    return os.environ[variable].rstrip("/"), place
 
 
 def _credential(given: PropertyReader) -> dict[str, Any] | None:
@@ -111,11 +130,6 @@ def _encryption(given: PropertyReader) -> dict[str, str]:
 
 
 def _client(given: PropertyReader, endpoint: str | None) -> dict[str, Any]:
-    if endpoint is None:
-        variable = next((v for v in _ENDPOINT_VARIABLES if os.environ.get(v)), None)
-        if variable:
-            endpoint = os.environ[variable]
-            check_endpoint(endpoint, f"the environment's {variable}")
     client: dict[str, Any] = {"allow_http": True} if endpoint and endpoint.startswith("http:") else {}
     if proxy := given.endpoint("s3.proxy-uri"):
         client["proxy_url"] = proxy

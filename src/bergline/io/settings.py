@@ -1,5 +1,7 @@
 """Settings of an object store, read from Iceberg's properties; values that may be secret stand in no message."""
 
+import contextlib
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +10,13 @@ import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
 
-_ENDPOINT = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\])(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?")
-_TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
+_ENDPOINT = re.compile(
+    r"https?://(?:(?P<host>[A-Za-z0-9._-]+)|\[(?P<ipv6>[0-9A-Fa-f:.]+)\])(?::(?P<port>\d{1,5}))?(?:/[A-Za-z0-9._~/-]*)?"
+)
+_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_HIGHEST_PORT = 65535
+_BOOLEANS = {"true": True, "false": False}
 
 
 class StoreSettings(msgspec.Struct, frozen=True):
@@ -46,8 +53,8 @@ class PropertyReader:
         value = self.text(*names)
         if value is None:
             return None
-        if value.lower() in _TRUE | _FALSE:
-            return value.lower() in _TRUE
+        if value.lower() in _BOOLEANS:
+            return _BOOLEANS[value.lower()]
         raise InvalidInputError(f"expected true or false in property `{names[0]}`, found `{value}`")
 
     def seconds(self, *names: str) -> str | None:
@@ -79,12 +86,32 @@ class PropertyReader:
     def refuse(self, names: Mapping[str, str]) -> None:
         """UnsupportedError if a property asks for what we cannot do; `names` says what would do instead."""
         for name, instead in names.items():
-            if self._properties.get(name, "false").lower() not in _FALSE:
+            if self._properties.get(name, "false").lower() != "false":
                 raise UnsupportedError(f"property `{name}` is not supported", hints=[instead])
 
 
 def check_endpoint(value: str, place: str) -> None:
     """InvalidInputError unless the value is an http or https address and nothing more."""
-    if not _ENDPOINT.fullmatch(value):
+    match = _ENDPOINT.fullmatch(value)
+    if match is None or not _is_host(match) or not 1 <= int(match["port"] or 1) <= _HIGHEST_PORT:
         found = "another text" if "@" in value else f"`{value}`"  # before an @ stands a password
         raise InvalidInputError(f"expected an address like `http://host:9000` in {place}, found {found}")
+
+
+def is_ip_address(endpoint: str) -> bool:
+    """Whether the host of an endpoint is a number and not a name."""
+    match = _ENDPOINT.fullmatch(endpoint)
+    return match is not None and (match["ipv6"] is not None or _ends_in_number(match["host"]))
+
+
+def _is_host(match: re.Match[str]) -> bool:
+    """What clients take for a host: one that ends in a number must be an IPv4 address."""
+    if match["ipv6"] is not None or _ends_in_number(match["host"]):
+        with contextlib.suppress(ValueError):
+            return bool(ipaddress.ip_address(match["ipv6"] or match["host"]))
+        return False
+    return all(_LABEL.fullmatch(label) for label in match["host"].removesuffix(".").split("."))
+
+
+def _ends_in_number(host: str) -> bool:
+    return _NUMBER.fullmatch(host.removesuffix(".").rpartition(".")[2]) is not None

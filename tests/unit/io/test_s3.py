@@ -100,6 +100,8 @@ def test_times_anonymity_and_proxy() -> None:
 def test_plain_http_endpoint_of_the_environment_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://host:9000")
     assert s3_settings("bucket", {}).client == {"allow_http": True}
+    virtual = s3_settings("bucket", {"s3.path-style-access": "false"}).config
+    assert virtual["endpoint"] == "http://bucket.host:9000"
     monkeypatch.setenv("AWS_ENDPOINT_URL", "nonsense")
     with pytest.raises(InvalidInputError, match="in the environment's AWS_ENDPOINT_URL, found `nonsense`"):
         s3_settings("bucket", {})
@@ -113,6 +115,16 @@ def test_plain_http_endpoint_of_the_environment_is_allowed(monkeypatch: pytest.M
         ({"s3.endpoint": "http://"}, "found `http://`"),
         ({"s3.endpoint": "http://us:hush-hush@host"}, "found another text"),
         ({"s3.endpoint": "http://host:9000?x=1"}, "found `http://host:9000\\?x=1`"),
+        ({"s3.endpoint": "http://host:99999"}, "found `http://host:99999`"),
+        ({"s3.endpoint": "http://host:0"}, "found `http://host:0`"),
+        ({"s3.endpoint": "http://1.2.3.999"}, "found `http://1.2.3.999`"),
+        ({"s3.endpoint": "http://[::::1]:80"}, "expected an address"),
+        ({"s3.endpoint": "http://a..b"}, "found `http://a..b`"),
+        ({"s3.endpoint": "http://1.2.3.4:9", "s3.path-style-access": "false"}, "expected an address with a name"),
+        ({"s3.endpoint": "http://[::1]:9", "s3.path-style-access": "false"}, "expected an address with a name"),
+        ({"s3.proxy-uri": "http://host:99999"}, "in property `s3.proxy-uri`"),
+        ({"s3.anonymous": "yes"}, "expected true or false in property `s3.anonymous`, found `yes`"),
+        ({"s3.anonymous": "1"}, "expected true or false"),
         ({"s3.region": "eu central"}, "found `eu central`"),
         ({"s3.path-style-access": "maybe"}, "expected true or false in property `s3.path-style-access`, found `maybe`"),
         ({"s3.path-style-access": "true", "s3.force-virtual-addressing": "true"}, "found both"),
@@ -136,6 +148,19 @@ def test_name_that_no_bucket_has_is_refused(bucket: str) -> None:
     with pytest.raises(InvalidInputError, match="expected the name of an S3 bucket") as caught:
         s3_settings(bucket, {})
     assert "hush-hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bucket", ["a..b", "a.", "a-"])
+def test_bucket_that_makes_no_host_name_is_refused(bucket: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"with bucket `{bucket}`"):
+        s3_settings(bucket, {"s3.endpoint": "http://host", "s3.path-style-access": "false"})
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://127.0.0.1:9", "http://[::1]:65535", "https://a-b.c_d.example./x", "http://h"]
+)
+def test_addresses_of_every_kind(endpoint: str) -> None:
+    assert s3_settings("bucket", {"s3.endpoint": endpoint}).config["endpoint"] == endpoint
 
 
 @pytest.mark.parametrize("name", S3_REFUSED)
