@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, UnsupportedError
 from bergline.format.avro_encode import Encode, encoder, render_container, render_containers
 from bergline.format.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
 from bergline.format.manifest import FieldSummary, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_columns import entries_of, read_manifest_columns, read_manifest_list
-from bergline.format.partition import PartitionSpec
+from bergline.format.partition import PartitionSpec, result_type
 from bergline.format.schema import Schema
+from bergline.format.transforms import UnknownTransform
+from bergline.format.types import UNKNOWN
 from bergline.format.wire import encode_json
 
 # v1 readers want a block size; nothing has used it for years, and Java writes this one
@@ -54,8 +56,11 @@ def parse_manifest(data: bytes, spec: PartitionSpec, schema: Schema, source: str
 
 
 def partition_types(spec: PartitionSpec, schema: Schema) -> dict[int, Any]:
-    """The types of a spec's partition values by field id, in order."""
-    return {f.id: f.type for f in spec.partition_type(schema).fields}
+    """The types of a spec's partition values by field id, in order; of a transform that we do not know, `unknown`."""
+    return {
+        f.field_id: UNKNOWN if isinstance(f.transform, UnknownTransform) else result_type(f, schema)
+        for f in spec.fields
+    }
 
 
 def render_manifest_list(
@@ -99,6 +104,9 @@ def _encoded(
 ) -> tuple[AvroSchema, dict[str, str], Iterator[bytes]]:
     if format_version == 1 and content is not ManifestContent.DATA:
         raise FormatError("expected data files in a v1 table, found delete files")
+    for field in spec.fields:
+        if isinstance(field.transform, UnknownTransform):
+            raise UnsupportedError(f"cannot write a manifest of files partitioned by the unknown `{field.transform}`")
     avro = manifest_schema(spec.partition_type(schema), format_version)
     header = {
         "schema": encode_json(schema).decode(),

@@ -1,5 +1,6 @@
 """Partition values in the columns of manifests, which are named by field id: checked, and made plain."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -25,8 +26,7 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
     if str(field_id) not in frame.columns:
         return [None] * frame.height
     column = partition_column(frame, field_id, type_)
-    if not _fits(column, type_):
-        raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")
+    _check(column, field_id, type_)
     values = column.to_list()
     match type_:
         case DecimalType(_, scale):
@@ -36,11 +36,26 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
     return values
 
 
+def check_partition(frame: pl.DataFrame, types: Mapping[int, IcebergType], source: str) -> None:
+    """FormatError, with the manifest's name, for values that are not of their partition field's type."""
+    for field_id, type_ in types.items():
+        if str(field_id) in frame.columns:
+            try:
+                _check(partition_column(frame, field_id, type_), field_id, type_)
+            except FormatError as error:
+                raise FormatError(f"{error} in {source}") from error
+
+
 def partition_column(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> pl.Series:
     """The column of a partition field that the manifest knows; days where there are timestamps now become those."""
     column = frame[str(field_id)]
     units = _UNITS_PER_DAY.get(str(type_))
     return column.cast(pl.Int64) * units if units is not None and column.dtype == pl.Int32 else column
+
+
+def _check(column: pl.Series, field_id: int, type_: IcebergType) -> None:
+    if not _fits(column, type_):
+        raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")
 
 
 def _fits(column: pl.Series, type_: IcebergType) -> bool:

@@ -15,7 +15,7 @@ from bergline.format.name_mapping import NameMapping
 from bergline.format.partition import PartitionSpec
 from bergline.format.reserved import DELETED, FILE, LAST_UPDATED_SEQUENCE_NUMBER, PARTITION_ID, POS, ROW_ID, SPEC_ID
 from bergline.format.schema import Schema
-from bergline.format.transforms import Identity
+from bergline.format.transforms import Identity, UnknownTransform
 from bergline.format.types import LONG, NestedField, StructType
 from bergline.parquet.arrow_schema import arrow_field
 from bergline.parquet.constants import constant_array
@@ -36,7 +36,10 @@ class RowSource:
         values = file.partition if spec else ()
         if len(fields) != len(values):
             raise FormatError(f"expected {len(fields)} partition values, found {len(values)} for {self.path}")
-        self._partition = dict(zip((f.field_id for f in fields), values, strict=True))
+        self._partition = {
+            f.field_id: _text(value) if isinstance(f.transform, UnknownTransform) else value
+            for f, value in zip(fields, values, strict=True)
+        }
         self.identity_values: dict[int, Any] = {
             f.source_id: self._partition[f.field_id] for f in fields if isinstance(f.transform, Identity)
         }
@@ -116,6 +119,13 @@ class FileColumns:
         if field.id in self._source.identity_values:
             return constant_array(field.type, self._source.identity_values[field.id], batch.num_rows)
         return missing(field, batch.num_rows, field.name)
+
+
+def _text(value: Any) -> str | None:
+    """A value of a transform that we do not know, which the specification takes for text."""
+    if value is None or isinstance(value, str):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _with_partition_values(field: NestedField, values: Mapping[int, Any]) -> NestedField:

@@ -52,7 +52,8 @@ def read_file(
         groups = matching_groups(stream, stored.stored, plan.filter, plan.table_schema)
         for first, batch in row_group_batches(file, stored.names, groups):
             rows = stored.convert(batch, first)
-            yield from _matching(rows, gone.deleted(rows, first), plan).to_batches()
+            batches = _matching(rows, gone.deleted(rows, first), plan).to_batches()
+            yield from (batch for batch in batches if batch.num_rows)
 
 
 def _matching(rows: pa.Table, deleted: pa.Array | None, plan: ScanPlan) -> pa.Table:

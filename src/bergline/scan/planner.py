@@ -12,7 +12,7 @@ from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile,
 from bergline.format.manifest_avro import partition_types
 from bergline.format.metadata import TableMetadata
 from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from bergline.format.partition_columns import partition_values
+from bergline.format.partition_columns import check_partition, partition_values
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
@@ -67,6 +67,8 @@ def _groups(
     frames = load_columns(io, kept)
     by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
     for frame, manifest in zip(frames, kept, strict=True):
+        spec = spec_of(manifest, metadata)
+        check_partition(frame, partition_types(spec, metadata.schema_for(spec)), manifest.manifest_path)
         by_spec[manifest.partition_spec_id].append((frame, manifest))
     return [
         _group(inherit_columns(*zip(*pairs, strict=True)), spec_id, metadata, pruning, index)

@@ -1,11 +1,14 @@
 """Scans: reserved columns by name, rows in pieces."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from rows import ORDERS, order_rows
 
+import bergline
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
 
 
 def test_reserved_columns_are_given_by_name(lake: Lake) -> None:
@@ -63,3 +66,57 @@ def test_times_compare_to_the_last_digit(lake: Lake, keyword: str) -> None:
 
     assert [found(f"ns {op}") for op in ("=", "<", "<=", ">", "!=")] == [[1], [0], [0, 1], [2], [0, 2]]
     assert [found(f"us {op}") for op in ("=", "<", "<=", ">", "!=")] == [[], [0], [0], [1, 2], [0, 1, 2]]
+
+
+def test_pieces_are_never_empty(lake: Lake) -> None:
+    table = lake.create_table("db.pieces", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1, 3]})).append(pa.table({"id": [2]}))
+    assert [b.num_rows for b in table.scan("id = 2").to_batches()] == [1]
+    assert list(table.scan("id > 1 and id < 2").to_batches()) == []
+
+
+@pytest.mark.parametrize(
+    ("term", "named", "shown"),
+    [
+        ("bucket(2, id)", "bucket[2]", {"0", "1"}),
+        ("truncate(1, s)", "truncate[1]", {"a", "b", "c"}),
+        ("b", "identity", {"0061"}),
+    ],
+)
+def test_partitions_by_an_unknown_transform_are_read_whatever_they_are(
+    tmp_path: Path, lake: Lake, term: str, named: str, shown: set[str]
+) -> None:
+    columns = pa.schema([("id", pa.int64()), ("s", pa.string()), ("b", pa.binary())])
+    table = lake.create_table("db.odd", columns, partition_by=[term])
+    rows = [{"id": i, "s": s, "b": b"\x00a"} for i, s in enumerate("abc", 1)]
+    table.append(pa.Table.from_pylist(rows, schema=columns))
+    _edit_metadata(table, named, "foo[2]")
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+        odd = other.load_table("db.odd")
+        assert sorted(odd.scan().to_arrow().to_pylist(), key=str) == rows
+        assert odd.scan("id = 2").to_arrow()["id"].to_pylist() == [2]
+        partitions = odd.scan(columns=["_partition"]).to_arrow()["_partition"].to_pylist()
+        assert {text for p in partitions for text in p.values()} == shown
+        with pytest.raises(InvalidInputError, match="expected a known transform to write with"):
+            odd.append(pa.Table.from_pylist(rows, schema=columns))
+        with pytest.raises(UnsupportedError, match="partitioned by the unknown `foo\\[2\\]`"):
+            odd.overwrite_files([])
+
+
+def test_partition_values_of_another_type_name_their_manifest(tmp_path: Path, lake: Lake) -> None:
+    table = lake.create_table(
+        "db.wrong", pa.schema([("id", pa.int64()), ("s", pa.string())]), partition_by=["truncate(1, id)"]
+    )
+    table.append(pa.table({"id": [1], "s": ["a"]}))
+    _edit_metadata(table, '"source-id":1', '"source-id":2')
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+        wrong = other.load_table("db.wrong")
+        for row_filter in (None, "id = 1"):
+            with pytest.raises(FormatError, match=r"expected `string` in partition field 1000, .* in file:.*-m0\.avro"):
+                wrong.scan(row_filter).to_arrow()
+
+
+def _edit_metadata(table: Table, old: str, new: str) -> None:
+    file = Path(table.metadata_location.removeprefix("file://"))
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
