@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from peers import OfficialRuntime, needs_java, pyiceberg_catalog
+from postgres_server import running_postgres
 from pyspark.sql import SparkSession
 from rows import ORDERS
 
@@ -30,6 +31,13 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 def orders(lake: Lake) -> Table:
     """An empty table of orders."""
     return lake.create_table("db.orders", ORDERS)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URI of a PostgreSQL server of this run's own."""
+    with running_postgres(tmp_path_factory.mktemp("postgres")) as uri:
+        yield uri
 
 
 @pytest.fixture(scope="session")

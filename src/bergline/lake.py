@@ -12,6 +12,7 @@ from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, 
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION
@@ -29,7 +30,8 @@ from bergline.table.table import Table
 
 _SQLITE = "sqlite:///"
 DEFAULT_CATALOG = f"{_SQLITE}./lake/catalog.db"
-_PLANNED = ("postgresql:", "http:", "https:", "s3:", "glue:", "file:")
+_POSTGRES = ("postgresql:", "postgres:")
+_PLANNED = ("http:", "https:", "s3:", "glue:", "file:")
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
@@ -44,8 +46,8 @@ def connect(
     """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
 
     Args:
-        uri: `sqlite:///path/catalog.db` or `memory:`.
-        warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside the catalog's
+        uri: `sqlite:///path/catalog.db`, `postgresql://user@host/database` or `memory:`.
+        warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside an SQLite
             database.
         name: the catalog's name in the database, which Java and PyIceberg must use too.
         properties: keys and addresses of object stores by Iceberg's names, such as `s3.endpoint`; what is missing comes
@@ -61,12 +63,19 @@ def connect(
         store = SqlitePointerStore(path, catalog_name=name, busy_timeout_s=busy_timeout)
         home = os.fspath(warehouse) if warehouse is not None else os.path.join(os.path.dirname(path), "warehouse")
         return Lake(PointerCatalog(store, SchemeFileIO(properties=storage), absolute_location(home)), name)
+    if uri.startswith(_POSTGRES):
+        if warehouse is None:
+            raise InvalidInputError("expected a warehouse for new tables with a PostgreSQL catalog, found none")
+        io, home = SchemeFileIO(properties=storage), absolute_location(os.fspath(warehouse))
+        return Lake(PointerCatalog(PostgresPointerStore(uri, catalog_name=name), io, home), name)
     if uri in {"memory:", "memory://"}:
         store, io = MemoryPointerStore(), SchemeFileIO({"memory": MemoryFileIO()}, properties=storage)
         home = absolute_location(os.fspath(warehouse)) if warehouse is not None else "memory://warehouse"
         return Lake(PointerCatalog(store, io, home), name)
     if uri.startswith(_PLANNED):
-        raise UnsupportedError(f"expected `sqlite:///path/catalog.db` or `memory:` for now, found `{uri}`")
+        raise UnsupportedError(
+            f"expected `sqlite:///path/catalog.db`, `postgresql://user@host/db` or `memory:` for now, found `{uri}`"
+        )
     raise InvalidInputError(
         f"expected a catalog like `sqlite:///path/catalog.db`, found `{uri}`",
         hints=["for an absolute path write four slashes: sqlite:////data/lake/catalog.db"],

@@ -57,7 +57,7 @@ def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
         bergline.connect(uri)
 
 
-@pytest.mark.parametrize("uri", ["postgresql://x/y", "https://x", "s3://b/p", "glue://x", "file:///x"])
+@pytest.mark.parametrize("uri", ["https://x", "s3://b/p", "glue://x", "file:///x"])
 def test_catalogs_that_are_not_there_yet_say_so(uri: str) -> None:
     with pytest.raises(UnsupportedError, match="for now"):
         bergline.connect(uri)

@@ -1,11 +1,14 @@
 """Every store passes the same suite."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.testing.pointer_store_suite import PointerStoreSuite
 
@@ -26,3 +29,17 @@ class TestSqlitePointerStore(PointerStoreSuite):
 
     def make_store(self) -> PointerStore:
         return SqlitePointerStore(self._database)
+
+
+class TestPostgresPointerStore(PointerStoreSuite):
+    @pytest.fixture(autouse=True)
+    def _catalog(self, postgres: str) -> Iterator[None]:
+        self._uri, self._name = postgres, uuid4().hex
+        self._stores: list[PointerStore] = []
+        yield
+        for store in self._stores:
+            store.close()
+
+    def make_store(self) -> PointerStore:
+        self._stores.append(PostgresPointerStore(self._uri, catalog_name=self._name))
+        return self._stores[-1]

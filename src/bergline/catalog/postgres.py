@@ -1,0 +1,84 @@
+"""Pointers in a PostgreSQL database."""
+
+import contextlib
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from bergline.catalog.sql_layout import create_layout, has_type_column
+from bergline.catalog.sql_store import SqlPointerStore
+from bergline.errors import InvalidInputError, StorageError, UnavailableError, UnsupportedError
+
+_CONNECT_TIMEOUT_S = 10
+_LAYOUT_LOCK = 0x6265726773  # any number, as long as every bergline uses the same
+_MAX_CONNECTIONS = 10
+
+
+class PostgresPointerStore(SqlPointerStore):
+    """PointerStore in a database that many processes share; connections are pooled."""
+
+    def __init__(self, url: str, *, catalog_name: str = "lake") -> None:
+        engine = _engine(url)
+        self._name = engine.url.render_as_string(hide_password=True)
+        super().__init__(engine, catalog_name)
+        with self.writing() as connection:
+            # two processes that create the same tables at once would both fail
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
+            create_layout(connection)
+        with self.reading() as connection:
+            self._typed = has_type_column(connection)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection to read with."""
+        with self._unavailable("did not answer"), self._engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction; what fails before its end was certainly not committed, what fails at its end may have been."""
+        with self._unavailable("refused a change"):
+            connection = self._engine.connect()
+        with connection:
+            with self._unavailable("refused a change"):
+                transaction = connection.begin()
+                try:
+                    yield connection
+                except BaseException:
+                    with contextlib.suppress(sa.exc.DBAPIError):
+                        transaction.rollback()
+                    raise
+            try:
+                transaction.commit()
+            except sa.exc.DBAPIError as error:
+                raise StorageError(f"catalog database {self._name} failed while committing: {error.orig}") from error
+
+    @contextlib.contextmanager
+    def _unavailable(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.IntegrityError:
+            raise
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            raise UnavailableError(
+                f"catalog database {self._name} {what}: {reason}", hints=["nothing was changed; try again"]
+            ) from error
+
+
+def _engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        return sa.create_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            pool_size=_MAX_CONNECTIONS,
+            max_overflow=0,
+            connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        )
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            "cannot connect to PostgreSQL without psycopg", hints=["pip install 'bergline[postgres]'"]
+        ) from error
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise InvalidInputError("expected a catalog like `postgresql://user@host:5432/database`") from error
