@@ -1,0 +1,116 @@
+"""What is special about PostgreSQL: the shared layout, lost connections, many writers."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from pyiceberg.catalog.sql import SqlCatalog
+from rows import ORDERS, ids, order_rows
+
+import bergline
+from bergline import Lake
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.postgres import PostgresPointerStore
+from bergline.errors import InvalidInputError, StorageError, UnavailableError
+
+TABLE = TableName(("db",), "orders")
+
+
+@pytest.fixture
+def store(postgres: str) -> Iterator[PostgresPointerStore]:
+    opened = PostgresPointerStore(postgres, catalog_name=uuid4().hex)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pg_lake(postgres: str, tmp_path: Path) -> Iterator[Lake]:
+    with bergline.connect(postgres, warehouse=tmp_path, name=uuid4().hex) as lake:
+        lake.create_namespace("db")
+        yield lake
+
+
+def end_all_connections(postgres: str) -> None:
+    engine = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"), poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        others = sa.text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        connection.execute(others)
+
+
+def test_connection_lost_before_the_commit_changes_nothing(postgres: str, store: PostgresPointerStore) -> None:
+    store.create(TABLE, "a")
+
+    def lose_and_swap() -> None:
+        with store.writing() as connection:
+            end_all_connections(postgres)
+            connection.execute(sa.text("SELECT 1"))
+
+    with pytest.raises(UnavailableError, match="refused a change"):
+        lose_and_swap()
+    assert store.read(TABLE) == "a"
+
+
+def test_connection_lost_at_the_commit_leaves_the_outcome_in_doubt(postgres: str, store: PostgresPointerStore) -> None:
+    def lose_at_the_end() -> None:
+        with store.writing() as connection:
+            connection.execute(sa.text("SELECT 1"))
+            end_all_connections(postgres)
+
+    with pytest.raises(StorageError, match="failed while committing"):
+        lose_at_the_end()
+
+
+def test_store_works_again_after_the_server_dropped_its_connections(postgres: str, store: PostgresPointerStore) -> None:
+    store.create(TABLE, "a")
+    end_all_connections(postgres)
+    assert store.read(TABLE) == "a"
+    assert store.swap(TABLE, "a", "b")
+
+
+def test_server_that_is_not_there_is_unavailable_and_its_password_stays_secret() -> None:
+    with pytest.raises(UnavailableError, match=r"user:\*\*\*@127\.0\.0\.1:1/db") as caught:
+        PostgresPointerStore("postgresql://user:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["postgresql://host:port/db", "postgres:nothing"])
+def test_bad_uri_says_what_a_good_one_looks_like(uri: str) -> None:
+    with pytest.raises(InvalidInputError, match="postgresql://user@host:5432/database"):
+        PostgresPointerStore(uri)
+
+
+def test_warehouse_must_be_named(postgres: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected a warehouse"):
+        bergline.connect(postgres)
+
+
+def test_nothing_is_lost_when_many_append_at_once(pg_lake: Lake) -> None:
+    pg_lake.create_table("db.orders", ORDERS)
+
+    def work(first: int) -> None:
+        table = pg_lake.load_table("db.orders")
+        for number in range(5):
+            table.append(order_rows(first * 100 + number))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = sorted(first * 100 + number for first in range(4) for number in range(5))
+    assert ids(pg_lake.load_table("db.orders").scan().to_arrow()) == expected
+
+
+def test_pyiceberg_works_on_the_same_catalog(postgres: str, pg_lake: Lake, tmp_path: Path) -> None:
+    orders = pg_lake.create_table("db.orders", ORDERS).append(order_rows(1))
+    uri = sa.make_url(postgres).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    peer = SqlCatalog(pg_lake.name, uri=uri, warehouse=f"file://{tmp_path}")
+    theirs = peer.load_table("db.orders")
+    theirs.append(order_rows(2).cast(theirs.schema().as_arrow()))
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
+    orders.append(order_rows(3))
+    assert ids(peer.load_table("db.orders").scan().to_arrow()) == [1, 2, 3]
+    peer.close()
