@@ -170,7 +170,9 @@ def show_numbers(table: Table) -> None:
     rows: list[tuple[object, ...]] = []
     for manifest in load_manifest_list(table.io, head) if head else []:
         spec = table.metadata.specs_by_id[manifest.partition_spec_id]
-        written = parse_manifest(table.io.read(manifest.manifest_path), spec, manifest.manifest_path)
+        written = parse_manifest(
+            table.io.read(manifest.manifest_path), spec, table.metadata.schema, manifest.manifest_path
+        )
         resolved = load_entries(table.io, manifest, table.metadata)
         for raw, seen in list(zip(written, resolved, strict=True))[:1]:
             stored = "null" if raw.sequence_number is None else raw.sequence_number

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.arguments import check_list, check_text, check_texts, shown
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION
 from bergline.format.new_table import new_metadata
 from bergline.format.partition import parse_partition_by
@@ -54,8 +55,14 @@ def connect(
             from the environment.
         busy_timeout: seconds to wait for another writer on a locked SQLite database.
     """
-    if uri is None:
-        uri = DEFAULT_CATALOG
+    uri = check_text(DEFAULT_CATALOG if uri is None else uri, "a catalog like `sqlite:///path/catalog.db`")
+    check_text(name, "text for the catalog's name")
+    if warehouse is not None and not isinstance(warehouse, str | os.PathLike):
+        raise InvalidInputError(f"expected a directory as the warehouse, found {shown(warehouse)}")
+    if not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout < float("inf"):
+        raise InvalidInputError(f"expected seconds of 0 or more for busy_timeout, found {shown(busy_timeout)}")
+    if properties is not None and not isinstance(properties, Mapping):
+        raise InvalidInputError(f"expected a mapping of storage properties, found {type(properties).__name__}")
     storage = check_store_properties(properties or {})
     store: PointerStore
     if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
@@ -104,7 +111,9 @@ class Lake:
     ) -> None:
         """A new namespace such as `db` or `db.raw`."""
         try:
-            self.catalog.create_namespace(parse_namespace(namespace), dict(properties or {}))
+            self.catalog.create_namespace(
+                parse_namespace(namespace), check_texts({} if properties is None else properties, "property")
+            )
         except AlreadyExistsError:
             if not if_not_exists:
                 raise
@@ -139,13 +148,15 @@ class Lake:
         table = parse_table_name(name)
         if not isinstance(schema, Schema | pa.Schema):
             raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
-        if isinstance(partition_by, str):
-            raise InvalidInputError(f"expected a list of partition terms, found the text `{partition_by}`")
+        if location is not None:
+            check_text(location, "text for the location")
+        terms = check_list(partition_by, "partition term")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
-        given = _check_properties(properties or {})
+        given = check_texts({} if properties is None else properties, "property")
+        check_commit_properties(given)
         metadata = new_metadata(
             schema=iceberg,
-            spec=parse_partition_by(partition_by, iceberg),
+            spec=parse_partition_by(terms, iceberg),
             location=absolute_location(location) if location else self.catalog.default_location(table),
             properties=_NEW_TABLE_PROPERTIES | stored_properties(given),
             table_uuid=str(uuid4()),
@@ -181,11 +192,3 @@ class Lake:
     def close(self) -> None:
         """Let go of connections."""
         self.catalog.close()
-
-
-def _check_properties(properties: Mapping[str, Any]) -> dict[str, str]:
-    for key, value in properties.items():
-        if not isinstance(value, str):
-            raise InvalidInputError(f"expected text for property `{key}`, found {value!r}")
-    check_commit_properties(properties)
-    return dict(properties)

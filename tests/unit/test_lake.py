@@ -72,7 +72,11 @@ def test_bad_table_names_are_refused(lake: Lake, name: str) -> None:
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (["day(id)"], "expected date or timestamp"),
+        (["day(id)"], "expected date or timestamp.* for `day`, found `long` in column `id`"),
+        (
+            ["bucket(4, id)", "bucket(8, id)"],
+            "`bucket.8, id.`, which would both be named `id_bucket`",
+        ),
         (["nope"], "no column `nope`"),
         (["bucket(id)"], "expected a term like"),
         (["region", "region"], "once, found `region` twice"),

@@ -3,8 +3,10 @@
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_list, check_text
 
 MAX_NAME_LENGTH = 255
+_EXAMPLE = "a namespace like `db`"
 
 Namespace = tuple[str, ...]
 
@@ -23,7 +25,7 @@ def parse_table_name(text: str | TableName) -> TableName:
     """`db.orders` as a table name; the last part is the table."""
     if isinstance(text, TableName):
         return text
-    parts = tuple(text.split("."))
+    parts = tuple(check_text(text, "a table name like `db.orders`").split("."))
     if len(parts) < 2 or not all(parts):  # noqa: PLR2004
         raise InvalidInputError(f"expected a table name like `db.orders`, found `{text}`")
     return TableName(parts[:-1], parts[-1])
@@ -31,9 +33,12 @@ def parse_table_name(text: str | TableName) -> TableName:
 
 def parse_namespace(text: str | Namespace) -> Namespace:
     """`db` or `db.raw` as a namespace."""
-    parts = tuple(text.split(".")) if isinstance(text, str) else tuple(text)
+    if isinstance(text, tuple | list):
+        parts = check_list(text, "namespace part")
+    else:
+        parts = tuple(check_text(text, _EXAMPLE).split("."))
     if not parts or not all(parts):
-        raise InvalidInputError(f"expected a namespace like `db`, found `{text}`")
+        raise InvalidInputError(f"expected {_EXAMPLE}, found `{text}`")
     return parts
 
 

@@ -49,6 +49,8 @@ _UNDERSTOOD = (
 
 def parse_predicate(text: str) -> Predicate:
     """The predicate that the text says; SqlSyntaxError or UnsupportedError where it cannot be one."""
+    if not text.strip():
+        raise SqlSyntaxError("expected a filter, found empty text", line=1, column=1)
     try:
         return _predicate(_tree(text), text)
     except RecursionError as error:

@@ -1,27 +1,43 @@
 """Whether a schema, a partition spec and a sort order can stand in a table together."""
 
 from bergline.errors import InvalidInputError
-from bergline.format.partition import PartitionField, PartitionSpec
+from bergline.format.arguments import check_text, check_whole, shown
+from bergline.format.partition import PartitionField, PartitionSpec, check_transforms
 from bergline.format.reserved import MAX_COLUMN_ID
 from bergline.format.schema import Schema
 from bergline.format.sorting import SortField, SortOrder
 from bergline.format.transforms import Void
 from bergline.format.types import (
     V3_PRIMITIVES,
+    FixedType,
     GeographyType,
     GeometryType,
     IcebergType,
     ListType,
     MapType,
+    NestedField,
     StructType,
+    nesting,
 )
+from bergline.format.types_json import MAX_NESTING, parse_primitive
 
 _V3 = 3
+_FIXED_LENGTHS = range(1, 2**31)
+_STORABLE = (
+    "decimals have 1 to 38 digits of which 0 or more, and not more than all, come after the point; "
+    "fixed values have at least one byte, structs at least one field"
+)
 
 
 def check_for_version(schema: Schema, format_version: int) -> None:
     """Refuse column ids, types and defaults that tables of a format version cannot have."""
+    for column in schema.fields:
+        if nesting(column.type) > MAX_NESTING:
+            raise InvalidInputError(
+                f"expected at most {MAX_NESTING} levels of nested types, found more in column `{column.name}`"
+            )
     for name, field in schema.names.items():
+        _check_storable(name, field)
         if not 0 <= field.id <= MAX_COLUMN_ID:
             raise InvalidInputError(f"expected column ids up to {MAX_COLUMN_ID}, found {field.id} for `{name}`")
         least = least_version(field.type)
@@ -35,6 +51,35 @@ def check_for_version(schema: Schema, format_version: int) -> None:
                 f"expected no default in format version {format_version}, found one for column `{name}`",
                 hints=["defaults need format version 3"],
             )
+
+
+def _check_storable(name: str, field: NestedField) -> None:
+    """Refuse what could be written and not be read again."""
+    check_text(field.name, "text for the name of a column")
+    check_whole(field.id, f"the id of column `{name}`")
+    if not isinstance(field.required, bool):
+        raise InvalidInputError(f"expected true or false for required, found {shown(field.required)} in `{name}`")
+    if field.doc is not None:
+        check_text(field.doc, f"text for the documentation of column `{name}`")
+    if not _is_storable(field.type):
+        raise InvalidInputError(
+            f"expected a type that can be stored, found `{field.type}` in column `{name}`",
+            hints=[_STORABLE],
+        )
+
+
+def _is_storable(type_: IcebergType) -> bool:
+    match type_:
+        case StructType(fields):
+            return bool(fields)
+        case ListType() | MapType():
+            return True
+        case FixedType(length):
+            return type(length) is int and length in _FIXED_LENGTHS
+    try:
+        return parse_primitive(str(type_)) == type_
+    except InvalidInputError:
+        return False
 
 
 def least_version(type_: IcebergType) -> int:
@@ -85,4 +130,4 @@ def _check_source(what: str, field: PartitionField | SortField, schema: Schema) 
         if isinstance(source.type, StructType | ListType | MapType):
             raise InvalidInputError(f"expected a primitive column for {what}, found `{source.type}`")
         if not field.source_ids:
-            field.transform.result_type(source.type)
+            check_transforms(field.transform, source.type, schema.names_by_id[source_id])

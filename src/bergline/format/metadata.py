@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
+from bergline.format.arguments import check_text
 from bergline.format.integers import Int, Long, next_long
 from bergline.format.partition import PartitionSpec
 from bergline.format.properties import whole_number
@@ -158,6 +159,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def ref(self, name: str) -> SnapshotRef:
         """The branch or tag of this name."""
+        check_text(name, "the name of a branch or tag")
         try:
             return self.refs[name]
         except KeyError:

@@ -90,6 +90,14 @@ def check_sources(field: Any, what: str) -> None:
         msgspec.structs.force_setattr(field, "source_ids", ())
 
 
+def check_transforms(transform: Transform, source: IcebergType, column: str) -> None:
+    """Refuse a column whose type the transform does not take."""
+    try:
+        transform.result_type(source)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} in column `{column}`") from error
+
+
 def parse_partition_by(terms: Sequence[str], schema: Schema) -> PartitionSpec:
     """A new table's spec from `["day(ts)", "bucket(16, id)", "region"]`."""
     fields: list[PartitionField] = []
@@ -97,15 +105,21 @@ def parse_partition_by(terms: Sequence[str], schema: Schema) -> PartitionSpec:
         transform, column = parse_term(term)
         source = schema.find(column)
         name = creation_name(schema.names_by_id[source.id], transform)
-        if any(f.name == name for f in fields):
-            raise InvalidInputError(f"expected each partition field once, found `{term}` twice")
+        earlier = next((n for n, f in enumerate(fields) if f.name == name), None)
+        if earlier is not None:
+            if fields[earlier].transform == transform:
+                raise InvalidInputError(f"expected each partition field once, found `{term}` twice")
+            raise InvalidInputError(
+                f"expected partition fields with names of their own, "
+                f"found `{terms[earlier]}` and `{term}`, which would both be named `{name}`"
+            )
         if name in schema.names and not isinstance(transform, Identity):
             raise InvalidInputError(f"expected a free name for partition field `{term}`, found a column `{name}`")
         if isinstance(transform, TimeTransform) and any(
             f.source_id == source.id and isinstance(f.transform, TimeTransform) for f in fields
         ):
             raise InvalidInputError(f"expected one unit of time for each column, found `{term}` as a second one")
-        transform.result_type(source.type)
+        check_transforms(transform, source.type, schema.names_by_id[source.id])
         if source.id not in schema.paths:
             raise InvalidInputError(f"expected a column outside lists and maps, found `{term}`")
         fields.append(PartitionField(source.id, FIRST_PARTITION_FIELD_ID + number, name, transform))

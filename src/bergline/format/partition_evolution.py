@@ -12,7 +12,7 @@ import msgspec
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.compatibility import check_partition_names, check_spec_fits
 from bergline.format.integers import next_int
-from bergline.format.partition import PartitionField, PartitionSpec
+from bergline.format.partition import PartitionField, PartitionSpec, check_transforms
 from bergline.format.schema import Schema
 from bergline.format.terms import parse_term
 from bergline.format.transforms import (
@@ -183,7 +183,7 @@ class _Work:
     def _resolve(self, term: str) -> tuple[Transform, int]:
         transform, column = parse_term(term)
         source = self._schema.find(column)
-        transform.result_type(source.type)
+        check_transforms(transform, source.type, self._schema.names_by_id[source.id])
         return transform, source.id
 
     def _earlier(self, source_id: int, transform: Transform, name: str | None) -> PartitionField | None:

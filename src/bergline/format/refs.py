@@ -6,10 +6,12 @@ from typing import Final
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_text, shown
 from bergline.format.integers import Int, Long
 
 MAIN: Final = "main"
 _MAX_NAME_LENGTH = 255
+_MOST = {"min_snapshots_to_keep": 2**31 - 1, "max_snapshot_age_ms": 2**63 - 1, "max_ref_age_ms": 2**63 - 1}
 
 
 class SnapshotRefType(StrEnum):
@@ -33,10 +35,15 @@ class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     max_ref_age_ms: Long | None = None
 
     def __post_init__(self) -> None:
-        for setting in ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms"):
+        for setting, most in _MOST.items():
             value = getattr(self, setting)
-            if value is not None and value < 1:
-                raise InvalidInputError(f"expected {setting.replace('_', '-')} above 0, found {value}")
+            if value is None:
+                continue
+            name = setting.replace("_", "-")
+            if type(value) is not int or value > most:
+                raise InvalidInputError(f"expected a whole number up to {most} for {name}, found {shown(value)}")
+            if value < 1:
+                raise InvalidInputError(f"expected {name} above 0, found {value}")
         if not self.is_branch and (self.min_snapshots_to_keep or self.max_snapshot_age_ms):
             raise InvalidInputError("expected only max-ref-age-ms on a tag, found snapshot retention")
 
@@ -48,7 +55,6 @@ class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
 
 def check_ref_name(name: str) -> None:
     """Refuse names that are empty or longer than 255 characters."""
-    if not isinstance(name, str):
-        raise InvalidInputError(f"expected the name of a branch or tag, found {name!r}")
+    check_text(name, "the name of a branch or tag")
     if not 0 < len(name) <= _MAX_NAME_LENGTH:
         raise InvalidInputError(f"expected a ref name of 1 to {_MAX_NAME_LENGTH} characters, found {len(name)}")

@@ -7,7 +7,7 @@ import msgspec
 
 from bergline.errors import InvalidInputError
 from bergline.format.integers import Int
-from bergline.format.partition import NO_SOURCE, check_sources
+from bergline.format.partition import NO_SOURCE, check_sources, check_transforms
 from bergline.format.schema import Schema
 from bergline.format.terms import parse_term
 from bergline.format.transforms import Transform, UnknownTransform
@@ -65,7 +65,7 @@ def _parse_field(text: str, schema: Schema) -> SortField:
     source = schema.find(column)
     if child_fields(source.type):
         raise InvalidInputError(f"expected a primitive column to sort by, found `{source.type}` in `{text[:80]}`")
-    transform.result_type(source.type)
+    check_transforms(transform, source.type, schema.names_by_id[source.id])
     default = _NULL_ORDERS[0] if direction in (None, "asc") else _NULL_ORDERS[1]
     return SortField(source.id, transform, direction or "asc", nulls or default)
 

@@ -178,6 +178,14 @@ def walk_fields(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[t
         yield from walk_fields(child_fields(field.type), f"{name}.")
 
 
+def nesting(type_: IcebergType) -> int:
+    """How many nested types stand around the innermost one; 0 for primitives."""
+    levels, inside = 0, child_fields(type_)
+    while inside:
+        levels, inside = levels + 1, tuple(c for f in inside for c in child_fields(f.type))
+    return levels
+
+
 def child_fields(type_: IcebergType) -> tuple[NestedField, ...]:
     """The fields directly inside a type; none for primitives."""
     match type_:

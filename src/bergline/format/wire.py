@@ -36,10 +36,13 @@ def encode_json(value: Any) -> bytes:
 
 def describe_decode_error(error: Exception) -> str:
     """Msgspec's message in our words: expected, found, place."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"expected UTF-8, found the byte 0x{error.object[error.start]:02x} in a text at $"
     text = str(error) or type(error).__name__
     place = match["place"] if (match := _PLACE.search(text)) else "$"
     text = _PLACE.sub("", text).replace(", got ", ", found ")
-    return f"{text[:1].lower()}{text[1:]} at {place}"
+    start = text[:1] if text[1:2].isupper() else text[:1].lower()
+    return f"{start}{text[1:]} at {place}"
 
 
 @cache

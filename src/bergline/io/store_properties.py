@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bergline.errors import InvalidInputError, near_names
+from bergline.format.arguments import check_text
 from bergline.io.azure import AZURE_ACCOUNT_PROPERTIES, AZURE_PROPERTIES, AZURE_REFUSED
 from bergline.io.gcs import GCS_PROPERTIES, GCS_REFUSED
 from bergline.io.s3 import S3_PROPERTIES, S3_REFUSED
@@ -18,6 +19,7 @@ def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     Values may be secret and are not shown.
     """
     for name, value in properties.items():
+        check_text(name, "text for the name of a storage property")
         known = name in STORE_PROPERTIES or name in _REFUSED
         if not known and not any(name.startswith(f"{prefix}.") for prefix in AZURE_ACCOUNT_PROPERTIES):
             near = near_names(str(name), STORE_PROPERTIES)

@@ -4,7 +4,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.schema import Schema
 from bergline.format.types import (
     BINARY,
@@ -33,6 +33,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
+from bergline.format.types_json import MAX_NESTING
 
 FIELD_ID = b"PARQUET:field_id"
 _PRIMITIVES: dict[IcebergType, pa.DataType] = {
@@ -99,14 +100,18 @@ def file_field_id(field: pa.Field) -> int | None:
     return None if text is None else int(text)
 
 
-def _field_from_arrow(field: pa.Field, ids: "count[int]", path: str) -> NestedField:
-    return NestedField(next(ids), field.name, not field.nullable, _type_from_arrow(field.type, ids, path))
+def _field_from_arrow(field: pa.Field, ids: "count[int]", path: str, levels: int = MAX_NESTING) -> NestedField:
+    return NestedField(next(ids), field.name, not field.nullable, _type_from_arrow(field.type, ids, path, levels))
 
 
-def _type_from_arrow(type_: pa.DataType, ids: "count[int]", path: str) -> IcebergType:
+def _type_from_arrow(type_: pa.DataType, ids: "count[int]", path: str, levels: int) -> IcebergType:
     types = pa.types
     if types.is_dictionary(type_):
-        return _type_from_arrow(type_.value_type, ids, path)
+        return _type_from_arrow(type_.value_type, ids, path, levels)
+    if types.is_nested(type_) and not levels:
+        raise InvalidInputError(
+            f"expected at most {MAX_NESTING} levels of nested types, found more in column `{path.partition('.')[0]}`"
+        )
     if types.is_timestamp(type_):
         if type_.unit == "ns":
             return TIMESTAMPTZ_NS if type_.tz else TIMESTAMP_NS
@@ -114,15 +119,16 @@ def _type_from_arrow(type_: pa.DataType, ids: "count[int]", path: str) -> Iceber
     if types.is_decimal128(type_):
         return DecimalType(type_.precision, type_.scale)
     if types.is_struct(type_):
-        return StructType(tuple(_field_from_arrow(f, ids, f"{path}.{f.name}") for f in type_))
+        return StructType(tuple(_field_from_arrow(f, ids, f"{path}.{f.name}", levels - 1) for f in type_))
     if types.is_list(type_) or types.is_large_list(type_):
         element = type_.value_field
         element_id = next(ids)
-        return ListType(element_id, _type_from_arrow(element.type, ids, f"{path}.element"), not element.nullable)
+        inside = _type_from_arrow(element.type, ids, f"{path}.element", levels - 1)
+        return ListType(element_id, inside, not element.nullable)
     if types.is_map(type_):
         key_id, value_id = next(ids), next(ids)
-        key = _type_from_arrow(type_.key_type, ids, f"{path}.key")
-        value = _type_from_arrow(type_.item_type, ids, f"{path}.value")
+        key = _type_from_arrow(type_.key_type, ids, f"{path}.key", levels - 1)
+        value = _type_from_arrow(type_.item_type, ids, f"{path}.value", levels - 1)
         return MapType(key_id, key, value_id, value, not type_.item_field.nullable)
     for matches, found in _FROM_ARROW:
         if matches(type_):

@@ -69,6 +69,7 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
         column = pa.chunked_array([_arrange(chunk, field) for chunk in column.chunks]) if column.num_chunks else column
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
+        _check_required(column, field, field.name)
         try:
             column = pc.cast(column, target, safe=True)
         except pa.ArrowException as error:
@@ -76,6 +77,12 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
                 f"expected values that fit `{field.type}`, found others in column `{field.name}`: {error}"
             ) from error
     _check_required(column, field, field.name)
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise InvalidInputError(
+            f"expected values of `{field.type}`, found damaged ones in column `{field.name}`: {error}"
+        ) from error
     return column
 
 

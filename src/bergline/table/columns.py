@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from bergline.errors import InvalidInputError
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import result_type
 from bergline.format.reserved import METADATA_COLUMNS, partition_column
@@ -14,7 +15,13 @@ _PARTITION = "_partition"
 
 def select_columns(metadata: TableMetadata, schema: Schema, names: Iterable[str]) -> Schema:
     """The columns of these names, in the order asked for; a table's own column hides a reserved one."""
-    return Schema(fields=tuple(_find(metadata, schema, name) for name in names), schema_id=schema.schema_id)
+    fields: dict[int, NestedField] = {}
+    for name in names:
+        field = _find(metadata, schema, name)
+        if field.id in fields:
+            raise InvalidInputError(f"expected each column once, found `{field.name}` twice")
+        fields[field.id] = field
+    return Schema(fields=tuple(fields.values()), schema_id=schema.schema_id)
 
 
 def _find(metadata: TableMetadata, schema: Schema, name: str) -> NestedField:

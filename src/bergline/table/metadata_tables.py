@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from bergline.errors import NotFoundError
+from bergline.format.arguments import check_text
 from bergline.format.metadata import TableMetadata
 
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -41,7 +42,7 @@ HISTORY_SCHEMA = pa.schema(
 
 def metadata_table(metadata: TableMetadata, name: str) -> pa.Table:
     """One of the metadata tables; names ignore case."""
-    build = METADATA_TABLES.get(name.lower())
+    build = METADATA_TABLES.get(check_text(name, "the name of a metadata table").lower())
     if build is None:
         raise NotFoundError(f"no metadata table `{name}`", kind="metadata table", name=name, known=METADATA_TABLES)
     return build(metadata)

@@ -3,11 +3,14 @@
 import msgspec
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.arguments import check_text
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId
 from bergline.format.updates import RemoveSnapshotRef, set_ref
 from bergline.table.operation import Change
+
+_NAME = "the name of a branch or tag"
 
 
 class Retention(msgspec.Struct, frozen=True):
@@ -57,6 +60,7 @@ def replace_ref(
     base: TableMetadata, name: str, kind: SnapshotRefType, snapshot_id: int | None, retention: Retention
 ) -> Change:
     """Move a ref anywhere; retention that is not mentioned stays."""
+    check_text(name, _NAME)
     ref = _existing(base, name, kind)
     moved = msgspec.structs.replace(ref, snapshot_id=_target(base, name, snapshot_id))
     return _set(base, name, _with_retention(moved, retention))
@@ -64,6 +68,7 @@ def replace_ref(
 
 def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists: bool = False) -> Change:
     """Forget a ref; its snapshots stay until expiry."""
+    check_text(name, _NAME)
     if kind is SnapshotRefType.BRANCH and name == MAIN:
         raise RefusedError("cannot drop branch `main`: every table keeps it")
     if if_exists and name not in base.refs:
@@ -74,6 +79,7 @@ def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists
 
 def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
     """Move a branch to a ref that descends from it; an absent branch is created there."""
+    check_text(branch, _NAME)
     target = base.ref(to)
     if branch not in base.refs:
         return create_ref(base, branch, SnapshotRefType.BRANCH, target.snapshot_id, Retention())

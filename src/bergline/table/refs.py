@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_whole, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.io.fileio import FileIO
@@ -31,7 +32,7 @@ class Refs:
         return self._metadata().ref(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._metadata().refs
+        return isinstance(name, str) and name in self._metadata().refs
 
     def create_branch(
         self,
@@ -98,6 +99,8 @@ class Refs:
         self._run(MetadataOperation(lambda base: change(base, *arguments)))
 
     def _replace(self, name: str, kind: SnapshotRefType, at: int | str | None, retention: Retention) -> None:
+        if not isinstance(retention, Retention):
+            raise InvalidInputError(f"expected a Retention, found {shown(retention)}")
         self._run(MetadataOperation(lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), retention)))
 
 
@@ -119,4 +122,6 @@ def _creation(
 
 def _snapshot_at(base: TableMetadata, at: int | str | None) -> int | None:
     """The snapshot of an id or a ref."""
-    return base.ref(at).snapshot_id if isinstance(at, str) else at
+    if isinstance(at, str):
+        return base.ref(at).snapshot_id
+    return None if at is None else check_whole(at, "the id of a snapshot")

@@ -7,6 +7,7 @@ import pyarrow as pa
 from bergline.errors import InvalidInputError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.format.arguments import check_list, shown
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_schema
@@ -31,12 +32,13 @@ class TableScan:
         self.io = io
         self._metadata = metadata
         self.version = version
-        self._filter = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter or ALWAYS_TRUE
-        if isinstance(columns, str):
-            raise InvalidInputError(f"expected a list of columns, found the text `{columns}`")
-        if columns is not None and not columns:
-            raise InvalidInputError("expected at least one column, found none")
-        self._columns = version.schema if columns is None else select_columns(metadata, version.schema, columns)
+        self._filter = _predicate(row_filter)
+        self._columns = version.schema
+        if columns is not None:
+            names = check_list(columns, "column")
+            if not names:
+                raise InvalidInputError("expected at least one column, found none")
+            self._columns = select_columns(metadata, version.schema, names)
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""
@@ -60,3 +62,13 @@ class TableScan:
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())
+
+
+def _predicate(row_filter: str | Predicate | None) -> Predicate:
+    if row_filter is None:
+        return ALWAYS_TRUE
+    if isinstance(row_filter, str):
+        return parse_predicate(row_filter)
+    if not isinstance(row_filter, Predicate):
+        raise InvalidInputError(f"expected a filter as SQL text, found {shown(row_filter)}")
+    return row_filter

@@ -10,6 +10,7 @@ from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, CommitUnknownError, InvalidInputError
 from bergline.expressions.predicate import Predicate
+from bergline.format.arguments import check_list, check_texts, check_whole, shown
 from bergline.format.manifest import DataFile, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
@@ -112,18 +113,20 @@ class Table:
     def append(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> "Table":
         """Add rows to a branch; a branch that does not exist starts at the head of `main`."""
         self.check_branch(branch)
+        _checked_summary(summary)
         return self.append_files(self._write(rows), branch=branch, summary=summary)
 
     def append_files(
         self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
     ) -> "Table":
         """Add files that were written for this table; they are deleted if the commit certainly failed."""
-        operation = Append(self.io, files, branch=branch, summary={**self._summary, **(summary or {})})
+        operation = Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary))
         return self._commit_files(operation, files)
 
     def overwrite(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> "Table":
         """Replace all rows of a branch."""
         self.check_branch(branch)
+        _checked_summary(summary)
         return self.overwrite_files(self._write(rows), branch=branch, summary=summary)
 
     def overwrite_files(
@@ -135,7 +138,7 @@ class Table:
         summary: Mapping[str, str] | None = None,
     ) -> "Table":
         """Replace the files that `removes` picks, by default all, by files that were written for this table."""
-        operation = Overwrite(self.io, files, removes, branch=branch, summary={**self._summary, **(summary or {})})
+        operation = Overwrite(self.io, files, removes, branch=branch, summary=self._summary | _checked_summary(summary))
         return self._commit_files(operation, files)
 
     def replace_partitions(
@@ -149,7 +152,7 @@ class Table:
             files,
             removes=lambda file: partition_key(file) in replaced,
             branch=branch,
-            summary={**(summary or {}), "replace-partitions": "true"},
+            summary=_checked_summary(summary) | {"replace-partitions": "true"},
         )
 
     def scan(
@@ -180,17 +183,21 @@ class Table:
         snapshot_ids: Iterable[int] = (),
     ) -> ExpiryResult:
         """Forget snapshots that no live ref protects, and delete the files that only they needed."""
-        wish = ExpiryWish(None if older_than is None else _millis(older_than), retain_last, frozenset(snapshot_ids))
+        if not isinstance(snapshot_ids, Iterable):
+            raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
+        wish = ExpiryWish(
+            None if older_than is None else _millis(older_than),
+            None if retain_last is None else check_whole(retain_last, "retain_last"),
+            frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
+        )
         operation = Expire(self.io, wish)
         self.commit(operation)
         return operation.result
 
     def set_properties(self, updates: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> "Table":
         """Set and remove table properties."""
-        set_, removed = dict(updates or {}), tuple(remove)
-        for key, value in set_.items():
-            if not isinstance(value, str):
-                raise InvalidInputError(f"expected text for property `{key}`, found {value!r}")
+        set_ = check_texts({} if updates is None else updates, "property")
+        removed = check_list(remove, "property name")
         changes = (SetProperties(set_),) if set_ else ()
         removals = (RemoveProperties(removed),) if removed else ()
         self.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
@@ -215,6 +222,10 @@ class Table:
             self.io.delete([f.file_path for f in files])
             raise
         return self
+
+
+def _checked_summary(summary: Mapping[str, str] | None) -> dict[str, str]:
+    return {} if summary is None else check_texts(summary, "summary entry")
 
 
 def _millis(moment: dt.datetime) -> int:

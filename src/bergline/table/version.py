@@ -5,6 +5,7 @@ import datetime as dt
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.arguments import check_whole
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.format.schema import Schema
@@ -32,9 +33,9 @@ def resolve_version(
     if ref is not None:
         check_ref_name(ref)
     if snapshot_id is not None:
-        return _at_snapshot(metadata, snapshot_id)
+        return _at_snapshot(metadata, check_whole(snapshot_id, "a snapshot id"))
     if as_of_ms is not None:
-        if not 0 <= as_of_ms <= _LATEST_MS:
+        if not 0 <= check_whole(as_of_ms, "as_of_ms") <= _LATEST_MS:
             raise InvalidInputError(f"expected a time in milliseconds up to the year 9999, found {as_of_ms}")
         return _at_snapshot(metadata, _snapshot_as_of(metadata, as_of_ms))
     if ref in {None, MAIN} and MAIN not in metadata.refs:

@@ -21,11 +21,15 @@ from bergline.format.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     VARIANT,
+    DecimalType,
+    FixedType,
     GeographyType,
     GeometryType,
     IcebergType,
+    ListType,
     MapType,
     NestedField,
+    PrimitiveType,
     StructType,
 )
 
@@ -113,3 +117,42 @@ def test_order_that_does_not_fit_is_refused(source: int, message: str) -> None:
     check_order_fits(SortOrder(7, (SortField(6, IDENTITY, "asc", "nulls-first"),)), NESTED)
     with pytest.raises(InvalidInputError, match=message):
         check_order_fits(SortOrder(7, (SortField(source, IDENTITY, "asc", "nulls-first"),)), NESTED)
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        *(DecimalType(5, -2), DecimalType(3, 5), DecimalType(39, 2), DecimalType(0, 0)),
+        *(FixedType(0), FixedType(-1), FixedType(2**31), StructType(()), PrimitiveType("integer")),
+        *(GeometryType("a)b"), GeographyType("a", "straight"), None),
+    ],
+    ids=str,
+)
+def test_type_that_cannot_be_read_again_is_refused_by_column(type_: IcebergType) -> None:
+    inside = ListType(2, StructType((NestedField(3, "x", False, type_),)), False)
+    with pytest.raises(InvalidInputError, match=r"type that can be stored, found .* in column `c.element.x`"):
+        check_for_version(Schema((NestedField(1, "c", False, inside),)), 3)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (NestedField(1, 5, False, INT), "the name of a column, found 5"),  # type: ignore[arg-type]
+        (NestedField(1, "\ud800", False, INT), "without lone surrogates"),
+        (NestedField("x", "c", False, INT), "the id of column `c`, found 'x'"),  # type: ignore[arg-type]
+        (NestedField(1, "c", None, INT), "true or false for required, found None in `c`"),  # type: ignore[arg-type]
+        (NestedField(1, "c", False, INT, 5), "documentation of column `c`, found 5"),  # type: ignore[arg-type]
+    ],
+)
+def test_field_that_cannot_be_read_again_is_refused(field: NestedField, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        check_for_version(Schema((field,)), 3)
+
+
+def test_nesting_has_an_end() -> None:
+    type_: IcebergType = INT
+    for level in range(100):
+        type_ = ListType(level + 2, type_, False)
+    check_for_version(Schema((NestedField(1, "c", False, type_),)), 2)
+    with pytest.raises(InvalidInputError, match="at most 100 levels of nested types, found more in column `c`"):
+        check_for_version(Schema((NestedField(1, "c", False, ListType(200, type_, False)),)), 2)

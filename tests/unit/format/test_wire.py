@@ -52,3 +52,15 @@ def test_types_and_transforms_are_text() -> None:
 
 def test_error_without_place_is_at_the_root() -> None:
     assert describe_decode_error(msgspec.DecodeError("Expected `int`, got `str`")) == "expected `int`, found `str` at $"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xff", r"^JSON is malformed: invalid character \(byte 0\) at \$ in file.json$"),
+        (b'{"fields": "\xff"}', r"^expected UTF-8, found the byte 0xff in a text at \$ in file.json$"),
+    ],
+)
+def test_broken_text_is_told_in_plain_words(data: bytes, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        decode_json(data, dict, "file.json")

@@ -195,3 +195,19 @@ def test_null_where_a_value_is_required_is_refused(array: pa.Array, type_: Icebe
 def test_columns_that_do_not_fit_are_named(rows: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         fit_to_schema(rows, TWO)
+
+
+@pytest.mark.parametrize(
+    "array", [pa.array([b"a", b"\xff\xfe"]).view(pa.string()), pa.array([b"\xff"]).view(pa.string())]
+)
+def test_text_that_is_no_utf_8_is_refused_by_column(array: pa.Array) -> None:
+    schema = Schema((NestedField(1, "t", False, STRING),))
+    with pytest.raises(InvalidInputError, match=r"expected values of `string`, found damaged ones in column `t`.*UTF8"):
+        fit_to_schema(pa.table({"t": array}), schema)
+
+
+def test_null_in_a_required_field_of_a_struct_names_the_field() -> None:
+    type_ = StructType((NestedField(2, "a", True, LONG),))
+    rows = pa.table({"st": pa.array([{"a": None}], pa.struct([("a", pa.int32())]))})
+    with pytest.raises(InvalidInputError, match=r"expected values in the required column `st\.a`, found 1 nulls"):
+        fit_to_schema(rows, Schema((NestedField(1, "st", False, type_),)))

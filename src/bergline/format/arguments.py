@@ -1,0 +1,52 @@
+"""Checks on what a caller hands over: the right kind of value, or an InvalidInputError that says what was expected."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bergline.errors import InvalidInputError
+
+_LONG = range(-(2**63), 2**63)
+_SHOWN = 80
+
+
+def check_text(value: Any, what: str) -> str:
+    """Text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"expected {what}, found {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"expected text without lone surrogates, found {shown(value)}") from error
+    return value
+
+
+def check_texts(values: Any, what: str) -> dict[str, str]:
+    """Names with texts."""
+    if not isinstance(values, Mapping):
+        raise InvalidInputError(f"expected a mapping with text for each {what}, found {shown(values)}")
+    for key, value in values.items():
+        check_text(key, f"text for the name of a {what}")
+        check_text(value, f"text for {what} `{key}`")
+    return dict(values)
+
+
+def check_list(values: Any, what: str) -> tuple[str, ...]:
+    """Several texts, not one."""
+    if isinstance(values, str):
+        raise InvalidInputError(f"expected a list of {what}s, found the text `{values[:_SHOWN]}`")
+    if not isinstance(values, Iterable):
+        raise InvalidInputError(f"expected a list of {what}s, found {shown(values)}")
+    return tuple([check_text(value, f"text for a {what}") for value in values])
+
+
+def check_whole(value: Any, what: str) -> int:
+    """A whole number of 64 bits."""
+    if type(value) is not int or value not in _LONG:
+        raise InvalidInputError(f"expected a whole number for {what}, found {shown(value)}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
