@@ -185,6 +185,18 @@ class Lake:
             raise
         return True
 
+    def register_table(self, name: str | TableName, metadata_location: str) -> Table:
+        """A table that exists already, by its metadata file; two names for one table are two tables to every writer."""
+        if not isinstance(metadata_location, str) or not metadata_location:
+            raise InvalidInputError(f"expected the location of a metadata file, found {metadata_location!r}")
+        location = absolute_location(metadata_location)
+        registered = self.catalog.register_table(parse_table_name(name), location)
+        return Table(self.catalog, registered, timing=self._timing)
+
+    def rename_table(self, name: str | TableName, new: str | TableName) -> None:
+        """Give a table another name; its files stay where they are."""
+        self.catalog.rename_table(parse_table_name(name), parse_table_name(new))
+
     def drop_table(self, name: str | TableName) -> None:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))

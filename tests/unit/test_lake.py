@@ -10,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import AlreadyExistsError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
 
 
 def test_public_names_are_these() -> None:
@@ -168,3 +168,46 @@ def test_create_if_not_exists_from_many_threads_makes_one_table(tmp_path: Path) 
     for thread in threads:
         thread.join()
     assert len(uuids) == 1
+
+
+def test_dropped_table_comes_back_by_its_metadata_file(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    lake.drop_table("db.orders")
+    again = lake.register_table("db.again", orders.metadata_location)
+    assert again.metadata == orders.metadata
+    again.append(order_rows(2))
+    assert ids(lake.load_table("db.again").scan().to_arrow()) == [1, 2]
+
+
+def test_what_cannot_be_registered_is_refused_and_kept(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    with pytest.raises(AlreadyExistsError, match=r"`db\.orders` exists already"):
+        lake.register_table("db.orders", orders.metadata_location)
+    with pytest.raises(NotFoundError, match="no file"):
+        lake.register_table("db.other", f"file://{tmp_path}/nothing.metadata.json")
+    (tmp_path / "bad.metadata.json").write_text("{}")
+    with pytest.raises(FormatError, match=r"bad\.metadata\.json"):
+        lake.register_table("db.other", str(tmp_path / "bad.metadata.json"))
+    with pytest.raises(NotFoundError, match="no namespace `nowhere`"):
+        lake.register_table("nowhere.t", orders.metadata_location)
+    assert not lake.table_exists("db.other")
+    assert orders.refresh().metadata_location
+
+
+def test_renamed_table_keeps_its_rows_and_its_writers(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    lake.create_namespace("archive")
+    lake.rename_table("db.orders", "archive.orders")
+    assert not lake.table_exists("db.orders")
+    assert ids(lake.load_table("archive.orders").append(order_rows(2)).scan().to_arrow()) == [1, 2]
+    with pytest.raises(NotFoundError, match=r"no table `db\.orders`"):
+        orders.append(order_rows(3))
+
+
+def test_table_is_not_renamed_over_another(lake: Lake, orders: Table) -> None:
+    lake.create_table("db.items", ORDERS)
+    with pytest.raises(AlreadyExistsError, match=r"`db\.items` exists already"):
+        lake.rename_table("db.orders", "db.items")
+    with pytest.raises(NotFoundError, match=r"no table `db\.nope`"):
+        lake.rename_table("db.nope", "db.new")
+    with pytest.raises(NotFoundError, match="no namespace `nowhere`"):
+        lake.rename_table("db.orders", "nowhere.orders")

@@ -74,6 +74,14 @@ class Catalog(Protocol):
         """
         ...
 
+    def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """A table by its metadata file, which must exist; AlreadyExistsError if the name is taken."""
+        ...
+
+    def rename_table(self, name: TableName, new: TableName) -> None:
+        """Give a table another name; its files stay where they are."""
+        ...
+
     def drop_table(self, name: TableName) -> None:
         """Forget the table; its files stay."""
         ...

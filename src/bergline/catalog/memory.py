@@ -35,6 +35,14 @@ class MemoryPointerStore:
         with self._lock:
             return self._pointers.pop(table, None) is not None
 
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Move the pointer to another name."""
+        with self._lock:
+            if table not in self._pointers or new in self._pointers:
+                return False
+            self._pointers[new] = self._pointers.pop(table)
+            return True
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Tables in a namespace."""
         return sorted(t for t in self._pointers if t.namespace == namespace)

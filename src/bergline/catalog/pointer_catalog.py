@@ -95,6 +95,23 @@ class PointerCatalog:
         location = self._files.write(metadata, base.metadata_location)
         return self._swap(change, LoadedTable(base.name, metadata, location))
 
+    def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """Read the metadata file, then create the pointer to it."""
+        self._check_namespace(name.namespace)
+        metadata = self._files.load(metadata_location)
+        if not self._create_pointer(name, metadata_location, metadata, ours=False):
+            raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
+        return LoadedTable(name, metadata, metadata_location)
+
+    def rename_table(self, name: TableName, new: TableName) -> None:
+        """Move the pointer to another name."""
+        self._check_namespace(new.namespace)
+        if self.store.rename(name, new):
+            return
+        if self.store.read(name) is None:
+            raise self._table_not_found(name)
+        raise AlreadyExistsError(f"table `{new}` exists already", kind="table", name=str(new))
+
     def drop_table(self, name: TableName) -> None:
         """Remove the pointer."""
         if not self.store.drop(name):
@@ -133,12 +150,16 @@ class PointerCatalog:
         """Let go of the store."""
         self.store.close()
 
-    def _create_pointer(self, name: TableName, location: str, metadata: TableMetadata) -> bool:
-        """Create the pointer; after a lost answer the location, which is ours alone, tells whether it landed."""
+    def _create_pointer(self, name: TableName, location: str, metadata: TableMetadata, *, ours: bool = True) -> bool:
+        """Create the pointer; after a lost answer the pointer itself tells whether it landed.
+
+        A file that is `ours` is deleted where it is certain that nothing points to it.
+        """
         try:
             return self.store.create(name, location)
         except UnavailableError:
-            self._files.discard(location)
+            if ours:
+                self._files.discard(location)
             raise
         except Exception as error:
             for wait in self._status_check_waits(metadata):

@@ -32,6 +32,10 @@ class PointerStore(Protocol):
         """True if and only if the table had a pointer and now has none."""
         ...
 
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """True if and only if the table had a pointer, the new name had none, and the pointer goes by that name now."""
+        ...
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """The tables directly in a namespace, sorted."""
         ...

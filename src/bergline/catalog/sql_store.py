@@ -79,6 +79,22 @@ class SqlPointerStore(ABC):
         with self.writing() as connection:
             return bool(connection.execute(sa.delete(TABLES).where(self._row(table))).rowcount == 1)
 
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Give the row another name; a row that has it already stands against it."""
+        check_lengths(join_namespace(new.namespace), new.name)
+        if table == new:
+            return False
+        statement = (
+            sa.update(TABLES)
+            .where(self._row(table))
+            .values(table_namespace=join_namespace(new.namespace), table_name=new.name)
+        )
+        try:
+            with self.writing() as connection:
+                return bool(connection.execute(statement).rowcount == 1)
+        except sa.exc.IntegrityError:
+            return False
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Tables in a namespace."""
         query = sa.select(TABLES.c.table_name).where(

@@ -46,6 +46,10 @@ class FaultyStore:
         """Pass on."""
         return self._store.drop(table)
 
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Pass on."""
+        return self._store.rename(table, new)
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Pass on."""
         return self._store.list_tables(namespace)

@@ -84,6 +84,26 @@ class PointerStoreSuite(ABC):
         assert not store.drop(ORDERS)
         assert store.read(ORDERS) is None
 
+    def test_renamed_table_keeps_its_pointer(self) -> None:
+        """The old name is free again, in any namespace."""
+        store, moved = self.make_store(), TableName(("db", "raw"), "moved")
+        store.create(ORDERS, "a")
+        assert store.rename(ORDERS, moved)
+        assert (store.read(ORDERS), store.read(moved)) == (None, "a")
+        assert store.swap(moved, "a", "b")
+        assert not store.swap(ORDERS, "b", "c")
+        assert store.create(ORDERS, "x")
+
+    def test_table_is_not_renamed_to_a_taken_name_or_from_an_unknown_one(self) -> None:
+        """Nothing changes then."""
+        store = self.make_store()
+        store.create(ORDERS, "a")
+        store.create(ITEMS, "b")
+        assert not store.rename(ORDERS, ITEMS)
+        assert not store.rename(ORDERS, ORDERS)
+        assert not store.rename(TableName(("db",), "nope"), TableName(("db",), "new"))
+        assert (store.read(ORDERS), store.read(ITEMS)) == ("a", "b")
+
     def test_tables_are_listed_in_order_and_by_namespace(self) -> None:
         """Only the namespace's own tables."""
         store = self.make_store()
