@@ -19,7 +19,7 @@ from bergline.format.arguments import check_list, check_text, check_texts, shown
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION
 from bergline.format.new_table import new_metadata
 from bergline.format.partition import parse_partition_by
-from bergline.format.properties import asked_format_version, check_commit_properties, stored_properties
+from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.io.memory import MemoryFileIO
@@ -27,6 +27,7 @@ from bergline.io.schemes import SchemeFileIO
 from bergline.io.store_properties import check_store_properties
 from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
+from bergline.table.known_properties import check_properties
 from bergline.table.table import Table
 
 _SQLITE = "sqlite:///"
@@ -153,7 +154,7 @@ class Lake:
         terms = check_list(partition_by, "partition term")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
         given = check_texts({} if properties is None else properties, "property")
-        check_commit_properties(given)
+        check_properties(given, iceberg)
         metadata = new_metadata(
             schema=iceberg,
             spec=parse_partition_by(terms, iceberg),

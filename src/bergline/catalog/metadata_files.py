@@ -9,7 +9,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_gzip import metadata_extension, pack, unpack
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.io.fileio import FileIO
-from bergline.io.locations import join
+from bergline.io.locations import absolute_location, join
 
 _VERSION = re.compile(r"(?:^|/)(\d{1,18})-[^/]*$")
 _CACHED_FILES = 64
@@ -59,4 +59,4 @@ def next_location(metadata: TableMetadata, previous_location: str | None) -> str
 
 def metadata_directory(metadata: TableMetadata) -> str:
     """Where a table's metadata files, manifests and manifest lists go."""
-    return metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata")
+    return absolute_location(metadata.properties.get("write.metadata.path") or join(metadata.location, "metadata"))

@@ -9,18 +9,18 @@ from bergline.errors import RefusedError
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
-_MAX_INT = 2**31 - 1
-_MAX_LONG = 2**63 - 1
+MAX_INT = 2**31 - 1
+MAX_LONG = 2**63 - 1
 
 
 def next_int(what: str, last: int) -> int:
     """The id after the last one; RefusedError where there is none left."""
-    return _next(what, last, _MAX_INT)
+    return _next(what, last, MAX_INT)
 
 
 def next_long(what: str, last: int) -> int:
     """The number after the last one; RefusedError where there is none left."""
-    return _next(what, last, _MAX_LONG)
+    return _next(what, last, MAX_LONG)
 
 
 def _next(what: str, last: int, limit: int) -> int:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from bergline.errors import InvalidInputError
+from bergline.format.integers import MAX_LONG
 
 FORMAT_VERSION: Final = "format-version"
+_MOST_DIGITS = 100  # of more, Python reads only so many
 RESERVED_PROPERTIES: Final = frozenset(
     {
         FORMAT_VERSION,
@@ -19,12 +21,6 @@ RESERVED_PROPERTIES: Final = frozenset(
         "default-sort-order",
     }
 )
-_COMMIT_PROPERTIES = (
-    "commit.retry.num-retries",
-    "commit.retry.min-wait-ms",
-    "commit.retry.max-wait-ms",
-    "commit.retry.total-timeout-ms",
-)
 
 
 def stored_properties(properties: Mapping[str, str]) -> dict[str, str]:
@@ -37,12 +33,6 @@ def asked_format_version(properties: Mapping[str, str], default: int) -> int:
     return whole_number(properties, FORMAT_VERSION, default)
 
 
-def check_commit_properties(properties: Mapping[str, str]) -> None:
-    """Refuse settings of the commit loop that are no whole numbers, as Java does for new tables."""
-    for key in _COMMIT_PROPERTIES:
-        whole_number(properties, key, 0)
-
-
 def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
     """A property that is a whole number of 0 or more, or its default."""
     text = properties.get(key)
@@ -50,7 +40,6 @@ def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
         return default
     if not text.strip().isdecimal():
         raise InvalidInputError(f"expected a whole number of 0 or more for property `{key}`, found `{text}`")
-    try:
-        return int(text)
-    except ValueError as error:  # more digits than Python reads
-        raise InvalidInputError(f"expected a whole number for property `{key}`, found {len(text)} digits") from error
+    if len(text) > _MOST_DIGITS or int(text) > MAX_LONG:
+        raise InvalidInputError(f"expected a whole number up to {MAX_LONG} for property `{key}`, found a greater one")
+    return int(text)

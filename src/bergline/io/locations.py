@@ -79,6 +79,11 @@ def normalized(location: str) -> str:
     return f"{_ONE_SCHEME.get(scheme, scheme)}{rest}"
 
 
+def is_absolute(location: str) -> bool:
+    """Whether a location means the same from any working directory."""
+    return _SCHEME.match(location) is not None or os.path.isabs(location)
+
+
 def absolute_location(location: str) -> str:
     """A location that means the same from any working directory; bare paths become `file:///…`."""
     return location.rstrip("/") if _SCHEME.match(location) else f"file://{os.path.abspath(location)}"

@@ -1,6 +1,7 @@
 """How the files of a table are written, by its properties."""
 
-from typing import Any
+import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -10,7 +11,7 @@ from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED
 from bergline.format.types import VARIANT, GeographyType, GeometryType
-from bergline.io.locations import join
+from bergline.io.locations import absolute_location, join
 from bergline.parquet.metrics_mode import MetricsModes, metrics_modes
 
 _DEFAULT_TARGET_FILE_SIZE = 512 * 1024 * 1024
@@ -27,7 +28,8 @@ _CODECS = {
     "lz4_raw": "lz4",
     "uncompressed": "none",
 }
-_LEVELLED_CODECS = ("zstd", "gzip", "brotli")
+_LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
+_CODEC, _LEVEL = "compression-codec", "compression-level"
 
 
 class ParquetOptions(msgspec.Struct, frozen=True):
@@ -79,17 +81,14 @@ def check_writable_types(schema: Schema) -> None:
 def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:
     properties = metadata.properties
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
-    codec = _property(properties, prefix, "compression-codec", "zstd").lower()
-    if codec not in _CODECS:
-        raise InvalidInputError(f"expected a codec of {', '.join(_CODECS)}, found `{codec}`")
     return WriteSpec(
         schema=metadata.schema,
         spec=metadata.spec,
-        data_location=properties.get("write.data.path") or join(metadata.location, "data"),
-        compression=_CODECS[codec],
+        data_location=absolute_location(properties.get("write.data.path") or join(metadata.location, "data")),
+        compression=_codec(properties, prefix),
         target_file_size=positive_property(metadata, f"{prefix}target-file-size-bytes", target_file_size),
         options=ParquetOptions(
-            compression_level=_level(_CODECS[codec], _property(properties, prefix, "compression-level", None)),
+            compression_level=compression_level(properties, prefix),
             row_group_bytes=_size(metadata, prefix, "row-group-size-bytes", _ROW_GROUP_BYTES),
             page_bytes=_size(metadata, prefix, "page-size-bytes", _PAGE_BYTES),
             dictionary_bytes=_size(metadata, prefix, "dict-size-bytes", _DICTIONARY_BYTES),
@@ -98,23 +97,39 @@ def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteS
     )
 
 
-def _property(properties: dict[str, str], prefix: str, name: str, default: Any) -> Any:
-    """A property of one kind of file, or that of data files."""
-    return properties.get(f"{prefix}parquet.{name}", properties.get(f"write.parquet.{name}", default))
+def check_codec(key: str, name: str) -> str:
+    """The codec as Parquet names it; InvalidInputError for one that it does not have."""
+    if name.lower() not in _CODECS:
+        raise InvalidInputError(f"expected a codec of {', '.join(_CODECS)} for property `{key}`, found `{name}`")
+    return _CODECS[name.lower()]
+
+
+def compression_level(properties: Mapping[str, str], prefix: str) -> int | None:
+    """The level for one kind of file, where its codec has levels."""
+    key = _key(properties, prefix, _LEVEL)
+    text = properties.get(key)
+    if text is None:
+        return None
+    codec = _codec(properties, prefix)
+    least, most = _LEVELS.get(codec, (0, 99))
+    if not re.fullmatch("[0-9]{1,2}", text) or not least <= int(text) <= most:
+        raise InvalidInputError(
+            f"expected a level of {least} to {most} of {codec} for property `{key}`, found `{text}`"
+        )
+    return int(text) if codec in _LEVELS else None
+
+
+def _codec(properties: Mapping[str, str], prefix: str) -> str:
+    key = _key(properties, prefix, _CODEC)
+    return check_codec(key, properties.get(key, "zstd"))
+
+
+def _key(properties: Mapping[str, str], prefix: str, name: str) -> str:
+    """The property of one kind of file if it is set, else that of data files."""
+    key = f"{prefix}parquet.{name}"
+    return key if key in properties else f"write.parquet.{name}"
 
 
 def _size(metadata: TableMetadata, prefix: str, name: str, default: int) -> int:
     of_data = positive_property(metadata, f"write.parquet.{name}", default)
     return max(1, positive_property(metadata, f"{prefix}parquet.{name}", of_data))
-
-
-def _level(codec: str, text: str | None) -> int | None:
-    """The level, where the codec has levels."""
-    if text is None or codec not in _LEVELLED_CODECS:
-        return None
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"expected a whole number for property `write.parquet.compression-level`, found `{text}`"
-        ) from error

@@ -25,6 +25,7 @@ from bergline.parquet.write_spec import write_spec
 from bergline.table.append import Append
 from bergline.table.commit import Timing, commit
 from bergline.table.expire import Expire, ExpiryResult
+from bergline.table.known_properties import check_properties
 from bergline.table.metadata_tables import metadata_table
 from bergline.table.operation import Change, MetadataOperation, Operation
 from bergline.table.overwrite import Overwrite
@@ -198,6 +199,7 @@ class Table:
         """Set and remove table properties."""
         set_ = check_texts({} if updates is None else updates, "property")
         removed = check_list(remove, "property name")
+        check_properties(set_, self.schema, remove=removed, base=self.metadata.properties)
         changes = (SetProperties(set_),) if set_ else ()
         removals = (RemoveProperties(removed),) if removed else ()
         self.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
