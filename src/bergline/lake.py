@@ -16,6 +16,7 @@ from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.arguments import check_list, check_text, check_texts, shown
+from bergline.format.compatibility import check_free_names
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION
 from bergline.format.new_table import new_metadata
 from bergline.format.partition import parse_partition_by
@@ -153,6 +154,7 @@ class Lake:
             check_text(location, "text for the location")
         terms = check_list(partition_by, "partition term")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
+        check_free_names(iceberg)
         given = check_texts({} if properties is None else properties, "property")
         check_properties(given, iceberg)
         metadata = new_metadata(

@@ -16,7 +16,16 @@ from typing import Any, Literal
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.times import NANOS_PER_DAY, Instant, TimeOfDay, parse_day, parse_instant, parse_time_of_day
+from bergline.expressions.times import (
+    NANOS_PER_DAY,
+    TIME_HINT,
+    Instant,
+    TimeOfDay,
+    parse_day,
+    parse_instant,
+    parse_time_of_day,
+)
+from bergline.format.arguments import shown
 from bergline.format.types import DecimalType, FixedType, IcebergType, PrimitiveType
 from bergline.format.values import scaled
 
@@ -53,12 +62,29 @@ def locate(literal: Any, type_: IcebergType, column: str) -> Position:
     except (ValueError, OverflowError, InvalidOperation):
         position = None
     if position is None:
-        found = repr(literal)
         raise InvalidInputError(
-            f"expected a `{type_}` to compare with column `{column}`, "
-            f"found {found if len(found) <= 80 else f'{found[:77]}...'}"  # noqa: PLR2004
+            f"expected a `{type_}` to compare with column `{column}`, found {shown(literal)}",
+            hints=_hints(literal, type_, column),
         )
     return position
+
+
+def nan_hint(column: str) -> str:
+    """How to ask for NaN."""
+    return f"write isnan({column}), or double('NaN') as a literal"
+
+
+def _hints(literal: Any, type_: IcebergType, column: str) -> list[str]:
+    match type_, literal:
+        case PrimitiveType("float" | "double"), str():
+            if literal.strip().lower() == "nan":
+                return [nan_hint(column)]
+            return ["write numbers without quotes, and infinity as double('Infinity')"]
+        case PrimitiveType("int" | "long"), str():
+            return ["write numbers without quotes"]
+        case PrimitiveType(name), str() if name == "time" or name in _NANOS_PER_UNIT:
+            return [TIME_HINT]
+    return []
 
 
 def _locate(literal: Any, type_: IcebergType) -> Position | None:

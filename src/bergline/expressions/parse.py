@@ -7,6 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.expressions.literals import nan_hint
 from bergline.expressions.parse_like import parse_like
 from bergline.expressions.parse_literal import is_literal, parse_literal, render_sql
 from bergline.expressions.predicate import (
@@ -160,8 +161,10 @@ def _operands(tree: Any, text: str) -> tuple[str, Any, bool]:
     """The column and the literal of a comparison, and whether they stand the other way round."""
     left, right = _unwrapped(tree.this), _unwrapped(tree.expression)
     if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+        nan = next((c for c, other in ((left, right), (right, left)) if other.name.lower() == "nan"), None)
         raise UnsupportedError(
-            f"expected a column and a literal, found the two columns of `{render_sql(tree)}` in the filter `{text}`"
+            f"expected a column and a literal, found the two columns of `{render_sql(tree)}` in the filter `{text}`",
+            hints=[] if nan is None else [nan_hint(_column(nan, text))],
         )
     if isinstance(left, exp.Column):
         return _column(left, text), parse_literal(right, text), False

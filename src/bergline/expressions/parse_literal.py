@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.expressions.times import parse_day, parse_instant, parse_time_of_day
+from bergline.expressions.times import TIME_HINT, parse_day, parse_instant, parse_time_of_day
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,60}")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -49,7 +49,8 @@ def parse_literal(tree: Any, text: str) -> Any:
                 return value.copy_negate() if isinstance(value, Decimal) else -value
         case exp.Cast() if isinstance(tree.this, exp.Literal):
             return _typed(tree, str(tree.this.this), text)
-    raise UnsupportedError(f"expected a literal, found `{render_sql(tree)}` in the filter `{text}`")
+    hints = ["for a quote inside text write \\', as in 'it\\'s'"] if isinstance(tree, exp.Concat) else []
+    raise UnsupportedError(f"expected a literal, found `{render_sql(tree)}` in the filter `{text}`", hints=hints)
 
 
 def render_sql(tree: Any) -> str:
@@ -64,7 +65,10 @@ def _typed(tree: exp.Cast, value: str, text: str) -> Any:
             return found
     except (ValueError, OverflowError, InvalidOperation) as error:
         kind = render_sql(tree.to).lower()
-        raise InvalidInputError(f"expected a {kind}, found `{value}` in the filter `{text}`") from error
+        raise InvalidInputError(
+            f"expected a {kind}, found `{value}` in the filter `{text}`",
+            hints=[TIME_HINT] if kind.startswith(("date", "time")) else [],
+        ) from error
     raise UnsupportedError(f"expected a literal, found `{render_sql(tree)}` in the filter `{text}`")
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.literals import Position, locate
+from bergline.format.reserved import is_metadata_column
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, STRING, NestedField
 
@@ -242,6 +243,10 @@ def _bind_in(name: str, field: NestedField, literals: tuple[Any, ...]) -> Predic
 
 
 def _column(name: str, schema: Schema) -> tuple[str, NestedField]:
+    if name not in schema.names and is_metadata_column(name):
+        raise UnsupportedError(
+            f"expected a column of the table in a filter, found `{name}`, which can be selected but not filtered on yet"
+        )
     field = schema.find(name)
     if field.id not in schema.paths:
         raise UnsupportedError(f"expected a column outside lists and maps in a filter, found `{name}`")

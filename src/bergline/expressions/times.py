@@ -20,6 +20,7 @@ _TIME = (
 )
 _OFFSET = r"(?P<sign>[+-])(?P<hours>[0-9]{1,2})(?::?(?P<minutes>[0-9]{2}))?"
 _ZONE = rf" ?(?:Z|(?:UTC|GMT|UT)(?:{_OFFSET})?|{_OFFSET.replace('?P<', '?P<plain_')})"
+TIME_HINT = "dates and times are written like 2020-02-29 10:30:00.5; a zone is Z, UTC, GMT or an offset such as +01:00"
 _DAY_TEXT = re.compile(_DATE)
 _TIME_TEXT = re.compile(_TIME)
 _INSTANT_TEXT = re.compile(rf"{_DATE}(?:[T ]{_TIME}(?:{_ZONE})?)?", re.IGNORECASE)

@@ -3,7 +3,7 @@
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_text, check_whole, shown
 from bergline.format.partition import PartitionField, PartitionSpec, check_transforms
-from bergline.format.reserved import MAX_COLUMN_ID
+from bergline.format.reserved import MAX_COLUMN_ID, METADATA_COLUMNS, PARTITION
 from bergline.format.schema import Schema
 from bergline.format.sorting import SortField, SortOrder
 from bergline.format.transforms import Void
@@ -50,6 +50,16 @@ def check_for_version(schema: Schema, format_version: int) -> None:
             raise InvalidInputError(
                 f"expected no default in format version {format_version}, found one for column `{name}`",
                 hints=["defaults need format version 3"],
+            )
+
+
+def check_free_names(schema: Schema) -> None:
+    """Refuse new columns with names of reserved ones, which hide them: Spark and Trino read no table that has any."""
+    for field in schema.fields:
+        if field.name in (PARTITION, *METADATA_COLUMNS):
+            raise InvalidInputError(
+                f"expected names that are not reserved, found the column `{field.name}`",
+                hints=["other engines refuse to read a table with such a column"],
             )
 
 

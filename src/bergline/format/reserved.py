@@ -30,6 +30,8 @@ LAST_UPDATED_SEQUENCE_NUMBER: Final = NestedField(
 METADATA_COLUMNS: Final = {f.name: f for f in (FILE, POS, DELETED, SPEC_ID, ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)}
 """What a scan can give beside a table's own columns, by name; `_partition` too, whose type is the table's."""
 
+PARTITION: Final = "_partition"
+
 RESERVED_IDS: Final = frozenset(
     (
         *(f.id for f in METADATA_COLUMNS.values()),
@@ -41,7 +43,13 @@ RESERVED_IDS: Final = frozenset(
 
 def partition_column(partition: StructType) -> NestedField:
     """The `_partition` column of a table; `partition` unites the fields of all its specs."""
-    return NestedField(PARTITION_ID, "_partition", False, partition, "Partition to which a row belongs to")
+    return NestedField(PARTITION_ID, PARTITION, False, partition, "Partition to which a row belongs to")
+
+
+def is_metadata_column(name: str) -> bool:
+    """Whether a name, up to its first dot, is that of a column that a scan can give beside a table's own."""
+    first = name.partition(".")[0]
+    return first in METADATA_COLUMNS or first == PARTITION
 
 
 def deleted_row_column(row: IcebergType) -> NestedField:

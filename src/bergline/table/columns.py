@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from bergline.errors import InvalidInputError
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import result_type
-from bergline.format.reserved import METADATA_COLUMNS, partition_column
+from bergline.format.reserved import METADATA_COLUMNS, PARTITION, partition_column
 from bergline.format.schema import Schema
 from bergline.format.transforms import Void
 from bergline.format.types import NestedField, StructType
-
-_PARTITION = "_partition"
 
 
 def select_columns(metadata: TableMetadata, schema: Schema, names: Iterable[str]) -> Schema:
@@ -26,7 +24,7 @@ def select_columns(metadata: TableMetadata, schema: Schema, names: Iterable[str]
 
 def _find(metadata: TableMetadata, schema: Schema, name: str) -> NestedField:
     if name not in schema.names:
-        if name == _PARTITION:
+        if name == PARTITION:
             return partition_column(_all_partition_fields(metadata))
         if name in METADATA_COLUMNS:
             return METADATA_COLUMNS[name]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import re
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -176,3 +177,18 @@ def test_nan_is_a_value_of_doubles() -> None:
 def test_literal_that_does_not_compare_is_refused(type_: IcebergType, value: Any) -> None:
     with pytest.raises(InvalidInputError, match="to compare with column `c`, found"):
         locate(value, type_, "c")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "hint"),
+    [
+        (DOUBLE, "NaN", r"write isnan\(c\), or double\('NaN'\) as a literal"),
+        (FLOAT, "Infinity", r"infinity as double\('Infinity'\)"),
+        (LONG, "1", "without quotes"),
+        (TIMESTAMP, "2020-01-01 Europe/Berlin", "a zone is Z, UTC, GMT or an offset"),
+    ],
+)
+def test_likely_mistake_comes_with_a_hint(type_: IcebergType, value: str, hint: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        locate(value, type_, "c")
+    assert re.search(hint, " ".join(caught.value.hints))

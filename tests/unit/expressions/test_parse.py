@@ -1,6 +1,7 @@
 """Predicates from SQL text."""
 
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -208,4 +209,26 @@ def test_chain_of_very_many_terms_is_read(word: str, join: Callable[[list[Predic
 )
 def test_very_deep_nesting_is_not_supported(text: str) -> None:
     with pytest.raises(UnsupportedError, match="less nesting"):
+        parse_predicate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a = 'it''s'", r"write \\', as in 'it\\'s'"),
+        ("d <=> NaN", r"write isnan\(d\)"),
+        ("nan = s.d", r"write isnan\(s\.d\)"),
+        ("d = TIMESTAMP '2020-01-01 00:00 Europe/Berlin'", "a zone is Z, UTC, GMT or an offset"),
+        ("d = DATE 'today'", "dates and times are written like 2020-02-29"),
+    ],
+)
+def test_likely_mistake_comes_with_a_hint(text: str, hint: str) -> None:
+    with pytest.raises((InvalidInputError, UnsupportedError)) as caught:
+        parse_predicate(text)
+    assert re.search(hint, " ".join(caught.value.hints))
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_empty_text_is_no_filter(text: str) -> None:
+    with pytest.raises(SqlSyntaxError, match="expected a filter, found empty text"):
         parse_predicate(text)

@@ -159,3 +159,13 @@ def test_fold_pushes_negation_to_the_tests() -> None:
         either=lambda left, right: f"({left} or {right})",
     )
     assert text == "((Comparison(column='a', operator='>=', literal=1) and IsNull(column='b')) or None)"
+
+
+@pytest.mark.parametrize("name", ["_row_id", "_pos", "_file", "_deleted", "_partition", "_partition.region"])
+def test_reserved_columns_are_not_filtered_on_yet(name: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"found `{name}`, which can be selected but not filtered on yet"):
+        bind(IsNull(name), Schema((NestedField(1, "a", False, LONG),)))
+
+
+def test_own_column_of_a_reserved_name_is_a_column() -> None:
+    assert bind(IsNull("_pos"), Schema((NestedField(1, "_pos", False, LONG),))) == IsNull("_pos")

@@ -1,6 +1,7 @@
 """Scans: reserved columns by name, rows in pieces."""
 
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -8,7 +9,11 @@ from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.identifiers import TableName
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.new_table import new_metadata
+from bergline.format.partition import UNPARTITIONED
+from bergline.parquet.arrow_schema import schema_from_arrow
 
 
 def test_reserved_columns_are_given_by_name(lake: Lake) -> None:
@@ -26,8 +31,23 @@ def test_reserved_columns_are_given_by_name(lake: Lake) -> None:
     assert row == {"id": 1, "_pos": 0, "_spec_id": 0, "_deleted": False, "_row_id": None}
 
 
+@pytest.mark.parametrize("name", ["_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id"])
+def test_new_table_has_no_column_of_a_reserved_name(lake: Lake, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"expected names that are not reserved, found the column `{name}`"):
+        lake.create_table("db.t", pa.schema([(name, pa.string())]))
+
+
 def test_own_column_hides_a_reserved_one(lake: Lake) -> None:
-    table = lake.create_table("db.t", pa.schema([("_pos", pa.string())]))
+    metadata = new_metadata(
+        schema=schema_from_arrow(pa.schema([("_pos", pa.string())])),
+        spec=UNPARTITIONED,
+        location=lake.catalog.default_location(TableName(("db",), "t")),
+        properties={},
+        table_uuid=str(uuid4()),
+        now_ms=1,
+    )
+    lake.catalog.create_table(TableName(("db",), "t"), metadata)
+    table = lake.load_table("db.t")
     table.append(pa.table({"_pos": ["x"]}))
     assert table.scan(columns=["_pos"]).to_arrow().to_pydict() == {"_pos": ["x"]}
 
