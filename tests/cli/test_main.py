@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from rows import order_rows
+import pytest
+from rows import ORDERS, order_rows
 
-from bergline import Table
+from bergline import Lake, Table
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -45,6 +47,28 @@ def test_missing_table_is_one_error_with_a_hint(tmp_path: Path, orders: Table) -
     done = run("refs", "db.ordres", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: no table `db.ordres`\nhint: did you mean `db.orders`?\n"
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_text("[/red] {")])
+def test_table_that_cannot_be_read_is_listed_beside_the_others(
+    tmp_path: Path, lake: Lake, orders: Table, damage: Callable[[Path], object]
+) -> None:
+    broken = lake.create_table("db.broken", ORDERS)
+    damage(Path(broken.metadata_location.removeprefix("file://")))
+    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    _, *rows = (line.split() for line in done.stdout.splitlines())
+    assert rows == [["db.broken", broken.metadata_location], ["db.orders", orders.metadata_location]]
+    assert done.stderr.startswith("error: table `db.broken`: ")
+    assert broken.metadata_location in done.stderr
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+def test_brackets_of_names_are_shown(tmp_path: Path, lake: Lake) -> None:
+    lake.create_table("db.[red]x[/red]", ORDERS)
+    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    assert "db.[red]x[/red]" in done.stdout
+    done = run("refs", "db.[bold]", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
+    assert done.stderr.startswith("error: no table `db.[bold]`")
 
 
 def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path) -> None:

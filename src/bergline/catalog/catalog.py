@@ -61,6 +61,10 @@ class Catalog(Protocol):
         """The table now."""
         ...
 
+    def pointer(self, name: TableName) -> str:
+        """Where the table's metadata is now, unread."""
+        ...
+
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """A new table with this metadata; AlreadyExistsError if the name is taken."""
         ...

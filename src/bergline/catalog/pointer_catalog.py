@@ -52,9 +52,7 @@ class PointerCatalog:
 
     def load_table(self, name: TableName) -> LoadedTable:
         """The table now."""
-        pointer = self.store.read(name)
-        if pointer is None:
-            raise self._table_not_found(name)
+        pointer = self.pointer(name)
         try:
             metadata = self._files.load(pointer)
         except NotFoundError as error:
@@ -62,6 +60,13 @@ class PointerCatalog:
                 f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer
             ) from error
         return LoadedTable(name, metadata, pointer)
+
+    def pointer(self, name: TableName) -> str:
+        """What the store holds."""
+        pointer = self.store.read(name)
+        if pointer is None:
+            raise self._table_not_found(name)
+        return pointer
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Write the first metadata file, then create the pointer."""

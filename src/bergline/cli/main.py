@@ -8,7 +8,9 @@ import msgspec
 import pyarrow as pa
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from bergline.errors import BerglineError, NotFoundError
 from bergline.lake import DEFAULT_CATALOG, Lake, connect
@@ -23,14 +25,21 @@ TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 
 @app.command()
 def tables(catalog: Catalog = None, as_json: AsJson = False) -> None:
-    """List all tables with their metadata pointers."""
+    """List all tables with their metadata pointers; tables whose metadata cannot be read are named as errors."""
+    errors: dict[str, BerglineError] = {}
     with _open(catalog) as lake:
-        rows = [
-            {"table": name, "pointer": lake.load_table(name).metadata_location}
-            for namespace in lake.list_namespaces()
-            for name in lake.list_tables(namespace)
-        ]
+        names = [name for namespace in lake.catalog.list_namespaces() for name in lake.catalog.list_tables(namespace)]
+        rows = [{"table": str(name), "pointer": lake.catalog.pointer(name)} for name in names]
+        for name in names:
+            try:
+                lake.load_table(name)
+            except BerglineError as error:
+                errors[str(name)] = error
     _print(pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json)
+    for table, reason in errors.items():
+        _show_error(reason, f"table `{table}`: ")
+    if errors:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -56,11 +65,16 @@ def main() -> None:
     try:
         app()
     except BerglineError as error:
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
-        console.print(f"[red]error[/red]: {error}")
-        for hint in error.hints:
-            console.print(f"[dim]hint[/dim]: {hint}")
+        _show_error(error)
         sys.exit(1)
+
+
+def _show_error(error: BerglineError, prefix: str = "") -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    # what an error says is text: its brackets are no markup
+    console.print(f"[red]error[/red]: {escape(prefix + str(error))}")
+    for hint in error.hints:
+        console.print(f"[dim]hint[/dim]: {escape(hint)}")
 
 
 def _inspect(catalog: str | None, table: str, metadata_table: str, *, as_json: bool) -> None:
@@ -85,7 +99,7 @@ def _print(rows: pa.Table, as_json: bool) -> None:
     for name in rows.column_names:
         shown.add_column(name, overflow="fold")
     for row in rows.to_pylist():
-        shown.add_row(*("" if value is None else _text(value) for value in row.values()))
+        shown.add_row(*(Text("" if value is None else _text(value)) for value in row.values()))
     # no value is ever cut: a terminal folds long ones, a pipe gets whole lines
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
 
