@@ -1,12 +1,16 @@
 """Pointers in memory, for one process."""
 
 import threading
+from collections.abc import Sequence
 
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer_store import PointerSwap
 
 
 class MemoryPointerStore:
     """PointerStore over dictionaries under one lock."""
+
+    atomic_tables = True
 
     def __init__(self) -> None:
         self._pointers: dict[TableName, str] = {}
@@ -28,6 +32,14 @@ class MemoryPointerStore:
             if self._pointers.get(table) != expected:
                 return False
             self._pointers[table] = new
+            return True
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Move all pointers if all are still as expected."""
+        with self._lock:
+            if any(self._pointers.get(s.table) != s.expected for s in swaps):
+                return False
+            self._pointers.update({s.table: s.new for s in swaps})
             return True
 
     def drop(self, table: TableName) -> bool:

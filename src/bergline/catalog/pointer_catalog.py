@@ -3,19 +3,20 @@
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import MetadataFiles
-from bergline.catalog.pointer_store import PointerStore
-from bergline.catalog.settle import Verdict, settle_swap
+from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.settle import Verdict, settle_swaps
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
     CommitUnknownError,
     ConflictError,
+    InvalidInputError,
     NotFoundError,
     RefusedError,
     UnavailableError,
@@ -32,8 +33,6 @@ from bergline.io.locations import join
 class PointerCatalog:
     """Catalog over any PointerStore; a commit is right only if the whole base is still current."""
 
-    atomic_tables = False
-
     def __init__(
         self,
         store: PointerStore,
@@ -44,6 +43,7 @@ class PointerCatalog:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.store = store
+        self.atomic_tables = store.atomic_tables
         self.io = io
         self._files = MetadataFiles(io)
         self._warehouse = warehouse
@@ -81,24 +81,23 @@ class PointerCatalog:
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         """Apply, write, swap; a lost answer is settled by reading back."""
-        if len(changes) != 1:
-            raise UnsupportedError(f"expected a change to one table, found {len(changes)}: this catalog moves one")
-        change = changes[0]
-        base = change.base
-        if self.store.read(base.name) != base.metadata_location:
-            return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
+        self._check_tables([c.base.name for c in changes])
+        for base in (c.base for c in changes):
+            if self.store.read(base.name) != base.metadata_location:
+                return Conflicted(_moved_on(base))
         try:
-            check_requirements(base.metadata, change.requirements, str(base.name))
-            updates = change.updates
-            if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
-                updates = (AssignUuid(str(uuid.uuid4())), *updates)
-            metadata = apply_updates(
-                base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms()
-            )
+            applied = [self._apply(change) for change in changes]
         except ConflictError as error:
             return Conflicted(error)
-        location = self._files.write(metadata, base.metadata_location)
-        return self._swap(change, LoadedTable(base.name, metadata, location))
+        written: list[LoadedTable] = []
+        try:
+            for change, metadata in zip(changes, applied, strict=True):
+                location = self._files.write(metadata, change.base.metadata_location)
+                written.append(LoadedTable(change.base.name, metadata, location))
+        except BaseException:
+            self._discard(written)
+            raise
+        return self._swap(changes, tuple(written))
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         """Read the metadata file, then create the pointer to it."""
@@ -179,33 +178,65 @@ class PointerCatalog:
                 f"cannot find out whether table `{name}` was created", table=str(name), metadata_location=location
             ) from error
 
-    def _swap(self, change: TableChange, new: LoadedTable) -> Outcome:
-        expected = change.base.metadata_location
+    def _check_tables(self, names: list[TableName]) -> None:
+        if not names or len(set(names)) != len(names):
+            raise InvalidInputError(
+                f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}"
+            )
+        if len(names) > 1 and not self.atomic_tables:
+            raise UnsupportedError(
+                f"expected a change to one table, found {len(names)}: this catalog moves one at a time"
+            )
+
+    def _apply(self, change: TableChange) -> TableMetadata:
+        base, updates = change.base, change.updates
+        check_requirements(base.metadata, change.requirements, str(base.name))
+        if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
+            updates = (AssignUuid(str(uuid.uuid4())), *updates)
+        return apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+
+    def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
+        swaps = [
+            PointerSwap(table.name, change.base.metadata_location, table.metadata_location)
+            for change, table in zip(changes, new, strict=True)
+        ]
         try:
-            verdict = Verdict.LANDED if self.store.swap(new.name, expected, new.metadata_location) else Verdict.LOST
-            cause = ""
+            moved = self.store.swap_all(swaps) if len(swaps) > 1 else self._swap_one(swaps[0])
+            verdict, cause = Verdict.LANDED if moved else Verdict.LOST, ""
         except UnavailableError:
-            self._files.discard(new.metadata_location)
+            self._discard(new)
             raise
         except Exception as error:  # noqa: BLE001  (any doubt is settled below)
             cause = f"{type(error).__name__}: {error}"
-            verdict = settle_swap(
+            verdict = settle_swaps(
                 self.store,
-                new.name,
-                expected,
-                new.metadata_location,
+                swaps,
                 load=self._files.load,
-                added_snapshots=frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot)),
-                waits=self._status_check_waits(change.base.metadata),
+                added_snapshots={c.base.name: _added_snapshots(c) for c in changes},
+                waits=self._status_check_waits(changes[0].base.metadata),
             )
         match verdict:
             case Verdict.LANDED:
-                return Committed((new,))
+                return Committed(new)
             case Verdict.LOST:
-                self._files.discard(new.metadata_location)
-                return Conflicted(ConflictError(f"table `{new.name}` moved on from {expected}"))
+                self._discard(new)
+                return Conflicted(self._winner(changes))
             case Verdict.UNKNOWN:
-                return Unknown(new.name, new.metadata_location, cause)
+                return Unknown(new[0].name, new[0].metadata_location, cause)
+
+    def _swap_one(self, swap: PointerSwap) -> bool:
+        return self.store.swap(swap.table, swap.expected, swap.new)
+
+    def _winner(self, changes: tuple[TableChange, ...]) -> ConflictError:
+        """The table that moved on, of those in the commit."""
+        for base in (c.base for c in changes):
+            if self.store.read(base.name) != base.metadata_location:
+                return _moved_on(base)
+        return _moved_on(changes[0].base)
+
+    def _discard(self, tables: Iterable[LoadedTable]) -> None:
+        for table in tables:
+            self._files.discard(table.metadata_location)
 
     def _status_check_waits(self, metadata: TableMetadata) -> Iterator[Callable[[], None]]:
         retries = positive_property(metadata, "commit.status-check.num-retries", 3)
@@ -225,3 +256,11 @@ class PointerCatalog:
         self._check_namespace(name.namespace)
         known = [str(t) for t in self.store.list_tables(name.namespace)]
         return NotFoundError(f"no table `{name}`", kind="table", name=str(name), known=known)
+
+
+def _moved_on(base: LoadedTable) -> ConflictError:
+    return ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")
+
+
+def _added_snapshots(change: TableChange) -> frozenset[int]:
+    return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))

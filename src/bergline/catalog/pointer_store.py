@@ -1,8 +1,19 @@
 """The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
 from bergline.catalog.identifiers import Namespace, TableName
+
+
+class PointerSwap(msgspec.Struct, frozen=True):
+    """One pointer that is to move, and what it must be now."""
+
+    table: TableName
+    expected: str
+    new: str
 
 
 class PointerStore(Protocol):
@@ -11,6 +22,9 @@ class PointerStore(Protocol):
     Every method raises UnavailableError if and only if the store could not answer and it is certain that nothing was
     changed. Any other exception from a method that changes something leaves the outcome in doubt.
     """
+
+    atomic_tables: bool
+    """Whether several pointers can move in one step."""
 
     def read(self, table: TableName) -> str | None:
         """The table's pointer; None if there is no such table."""
@@ -25,6 +39,13 @@ class PointerStore(Protocol):
 
         False if and only if the pointer was something else, or the table does not exist; nothing was changed then.
         Any doubt (timeout, lost connection) is an exception, never False.
+        """
+        ...
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """True if and only if every pointer was as expected and all have moved, atomically and durably.
+
+        False if and only if one was not, and then none has moved. Only for stores with `atomic_tables`.
         """
         ...
 

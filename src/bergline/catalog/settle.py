@@ -5,11 +5,11 @@ very same swap again is harmless, and fences a late twin of the first), or it mo
 to whose file it moved first.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.errors import BerglineError
 from bergline.format.metadata import TableMetadata
 
@@ -22,28 +22,39 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-def settle_swap(
+def settle_swaps(
     store: PointerStore,
-    table: TableName,
-    expected: str,
-    new: str,
+    swaps: Sequence[PointerSwap],
     *,
     load: Callable[[str], TableMetadata],
-    added_snapshots: frozenset[int],
+    added_snapshots: Mapping[TableName, frozenset[int]],
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
-    """Ask the store until it tells; each wait is called before another try after a failure."""
+    """Ask the store until it tells; each wait is called before another try after a failure.
+
+    All pointers moved or none: what became of one became of all.
+    """
     for wait in waits:
         try:
-            pointer = store.read(table)
-            if pointer == expected and store.swap(table, expected, new):
-                return Verdict.LANDED
-            if pointer == expected:  # it moved between reading and swapping: look once more
-                pointer = store.read(table)
-            return _read_history(pointer, expected, new, load, added_snapshots)
+            pointers = [store.read(s.table) for s in swaps]
+            if pointers == [s.expected for s in swaps]:
+                if _swap(store, swaps):
+                    return Verdict.LANDED
+                pointers = [store.read(s.table) for s in swaps]  # one moved between reading and swapping
+            verdicts = {
+                _read_history(pointer, s.expected, s.new, load, added_snapshots[s.table])
+                for pointer, s in zip(pointers, swaps, strict=True)
+            } - {Verdict.UNKNOWN}
+            return verdicts.pop() if len(verdicts) == 1 else Verdict.UNKNOWN
         except (BerglineError, OSError):
             wait()
     return Verdict.UNKNOWN
+
+
+def _swap(store: PointerStore, swaps: Sequence[PointerSwap]) -> bool:
+    if len(swaps) == 1:
+        return store.swap(swaps[0].table, swaps[0].expected, swaps[0].new)
+    return store.swap_all(swaps)
 
 
 def _read_history(
@@ -55,7 +66,7 @@ def _read_history(
 ) -> Verdict:
     if pointer == new:
         return Verdict.LANDED
-    if pointer is None:  # dropped since: it may have landed before
+    if pointer is None or pointer == expected:  # dropped since, or another table decides
         return Verdict.UNKNOWN
     metadata = load(pointer)
     history = {e.metadata_file for e in metadata.metadata_log}

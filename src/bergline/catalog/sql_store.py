@@ -1,11 +1,13 @@
 """Pointers in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import Namespace, TableName, check_lengths
+from bergline.catalog.pointer_store import PointerSwap
 from bergline.catalog.sql_layout import (
     EXISTS_KEY,
     MAX_LOCATION_LENGTH,
@@ -24,6 +26,8 @@ class SqlPointerStore(ABC):
 
     Which database it is shows in `reading` and `writing`, and in what their errors mean.
     """
+
+    atomic_tables = True
 
     def __init__(self, engine: sa.Engine, catalog_name: str) -> None:
         check_lengths(catalog_name)
@@ -65,14 +69,20 @@ class SqlPointerStore(ABC):
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Move the pointer in one UPDATE that names the expected value."""
-        _check_pointer(new)
-        statement = (
-            sa.update(TABLES)
-            .where(self._row(table), TABLES.c.metadata_location == expected)
-            .values(metadata_location=new, previous_metadata_location=expected)
-        )
-        with self.writing() as connection:
-            return bool(connection.execute(statement).rowcount == 1)
+        return self.swap_all((PointerSwap(table, expected, new),))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Move the pointers in one transaction, which is rolled back if one is not as expected."""
+        for swap in swaps:
+            _check_pointer(swap.new)
+        try:
+            with self.writing() as connection:
+                # always in the same order, so that two writers of the same tables do not wait for each other
+                for swap in sorted(swaps, key=lambda s: s.table):
+                    self._swap_in(connection, swap)
+        except _Stale:
+            return False
+        return True
 
     def drop(self, table: TableName) -> bool:
         """Delete the row."""
@@ -145,6 +155,15 @@ class SqlPointerStore(ABC):
         """Let go of the database."""
         self._engine.dispose()
 
+    def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        statement = (
+            sa.update(TABLES)
+            .where(self._row(swap.table), TABLES.c.metadata_location == swap.expected)
+            .values(metadata_location=swap.new, previous_metadata_location=swap.expected)
+        )
+        if connection.execute(statement).rowcount != 1:
+            raise _Stale
+
     def _row(self, table: TableName) -> sa.ColumnElement[bool]:
         return table_row(self._catalog, table, typed=self._typed)
 
@@ -164,6 +183,10 @@ class SqlPointerStore(ABC):
             tables = tables.where(namespace_or_below(TABLES.c.table_namespace, namespace))
             namespaces = namespaces.where(namespace_or_below(NAMESPACES.c.namespace, namespace))
         return list(connection.execute(sa.union(tables, namespaces)).scalars())
+
+
+class _Stale(Exception):  # noqa: N818  (never leaves this module)
+    """A pointer is not as expected: roll back."""
 
 
 def _check_pointer(pointer: str) -> None:

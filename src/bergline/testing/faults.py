@@ -1,10 +1,10 @@
 """A pointer store that misbehaves on demand: answers that get lost, stores that go away, swaps that wait."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.errors import StorageError, UnavailableError
 
 
@@ -26,6 +26,7 @@ class FaultyStore:
         self._before_swap = before_swap
         self._gone = False
         self.swaps = 0
+        self.atomic_tables = store.atomic_tables
 
     def read(self, table: TableName) -> str | None:
         """The pointer, while the store is there."""
@@ -41,6 +42,12 @@ class FaultyStore:
         self._before_swap()
         self.swaps += 1
         return self._with_fault(lambda: self._store.swap(table, expected, new))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Swap several, with the next fault."""
+        self._before_swap()
+        self.swaps += 1
+        return self._with_fault(lambda: self._store.swap_all(swaps))
 
     def drop(self, table: TableName) -> bool:
         """Pass on."""

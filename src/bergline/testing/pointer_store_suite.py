@@ -4,7 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.pointer_store import PointerStore, PointerSwap
 
 ORDERS = TableName(("db",), "orders")
 ITEMS = TableName(("db",), "items")
@@ -75,6 +75,43 @@ class PointerStoreSuite(ABC):
         for thread in threads:
             thread.join()
         assert winners == [self.make_store().read(ORDERS)]
+
+    def test_several_pointers_move_together_or_not_at_all(self) -> None:
+        """One stale pointer holds all of them."""
+        store = self.make_store()
+        if not store.atomic_tables:
+            return
+        store.create(ORDERS, "a")
+        store.create(ITEMS, "x")
+        assert not store.swap_all([PointerSwap(ORDERS, "a", "b"), PointerSwap(ITEMS, "stale", "y")])
+        assert not store.swap_all([PointerSwap(ITEMS, "x", "y"), PointerSwap(TableName(("db",), "nope"), "a", "b")])
+        assert (store.read(ORDERS), store.read(ITEMS)) == ("a", "x")
+        assert store.swap_all([PointerSwap(ORDERS, "a", "b"), PointerSwap(ITEMS, "x", "y")])
+        assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "y")
+
+    def test_one_of_many_swaps_of_the_same_tables_wins(self) -> None:
+        """Eight threads name the tables in both orders; both pointers are the winner's."""
+        if not (first := self.make_store()).atomic_tables:
+            return
+        for table in (ORDERS, ITEMS):
+            first.create(table, "start")
+        barrier, winners = threading.Barrier(8), []
+
+        def race(number: int) -> None:
+            store = self.make_store()
+            swaps = [PointerSwap(table, "start", f"new-{number}") for table in (ORDERS, ITEMS)]
+            barrier.wait()
+            if store.swap_all(swaps if number % 2 else swaps[::-1]):
+                winners.append(f"new-{number}")
+            store.close()
+
+        threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        store = self.make_store()
+        assert winners * 2 == [store.read(ORDERS), store.read(ITEMS)]
 
     def test_drop_removes_the_pointer_once(self) -> None:
         """The second drop finds nothing."""

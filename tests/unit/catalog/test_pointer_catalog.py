@@ -13,6 +13,7 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     CommitUnknownError,
+    InvalidInputError,
     NotFoundError,
     RefusedError,
     UnavailableError,
@@ -147,9 +148,61 @@ def test_locked_store_raises_unavailable_and_leaves_no_file(tmp_path: Path) -> N
 
 def test_several_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     catalog, base, _ = faulty_catalog(tmp_path)
+    other = with_another_table(catalog)
+    catalog.atomic_tables = False
     with pytest.raises(UnsupportedError, match="found 2"):
+        catalog.commit(change(base) + change(other))
+    with pytest.raises(InvalidInputError, match="each table once"):
         catalog.commit(change(base) * 2)
-    assert metadata_files(tmp_path) == 1
+    with pytest.raises(InvalidInputError, match="each table once"):
+        catalog.commit(())
+    assert metadata_files(tmp_path) == 2
+
+
+def with_another_table(catalog: PointerCatalog) -> LoadedTable:
+    return catalog.load_table(Lake(catalog, "lake").create_table("db.items", ORDERS).name)
+
+
+def test_several_tables_change_in_one_commit(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    other = with_another_table(catalog)
+    outcome = catalog.commit(change(base) + change(other))
+    assert isinstance(outcome, Committed)
+    assert outcome.tables == (catalog.load_table(base.name), catalog.load_table(other.name))
+    assert [t.metadata.properties["k"] for t in outcome.tables] == ["v", "v"]
+    assert store.swaps == 1
+
+
+def test_of_several_tables_one_that_moved_on_holds_all(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    other = with_another_table(catalog)
+    store._before_swap = lambda: store._store.swap(other.name, other.metadata_location, "elsewhere") and None
+    outcome = catalog.commit(change(base) + change(other))
+    assert isinstance(outcome, Conflicted)
+    assert "`db.items` moved on" in str(outcome.reason)
+    assert catalog.load_table(base.name) == base
+    assert metadata_files(tmp_path) == 2
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+def test_lost_answer_for_several_tables_is_settled(tmp_path: Path, fault: Fault) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    other = with_another_table(catalog)
+    store._faults = [fault]
+    outcome = catalog.commit(change(base) + change(other))
+    assert isinstance(outcome, Committed)
+    assert outcome.tables == (catalog.load_table(base.name), catalog.load_table(other.name))
+
+
+def test_lost_answer_for_several_tables_of_which_one_moved_on_is_settled_as_lost(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    other = with_another_table(catalog)
+    rival = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+    store._faults = [Fault.NEVER_ARRIVES]
+    store._before_swap = lambda: rival.commit(change(rival.load_table(other.name), "rival")) and None
+    assert isinstance(catalog.commit(change(base) + change(other)), Conflicted)
+    assert catalog.load_table(base.name) == base
+    assert "k" not in catalog.load_table(other.name).metadata.properties
 
 
 @pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
