@@ -205,5 +205,5 @@ class Lake:
         self.catalog.drop_table(parse_table_name(name))
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Let go of connections: the lake takes no more calls, and what was loaded from it can still be read."""
         self.catalog.close()

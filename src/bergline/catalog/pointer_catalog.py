@@ -29,6 +29,8 @@ from bergline.format.updates import AddSnapshot, AssignUuid
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 
+_NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
+
 
 class PointerCatalog:
     """Catalog over any PointerStore; a commit is right only if the whole base is still current."""
@@ -42,13 +44,21 @@ class PointerCatalog:
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.store = store
+        self._store = store
+        self._closed = False
         self.atomic_tables = store.atomic_tables
         self.io = io
         self._files = MetadataFiles(io)
         self._warehouse = warehouse
         self._clock_ms = clock_ms
         self._sleep = sleep
+
+    @property
+    def store(self) -> PointerStore:
+        """The store; InvalidInputError after `close`."""
+        if self._closed:
+            raise InvalidInputError("expected an open lake, found one that was closed")
+        return self._store
 
     def load_table(self, name: TableName) -> LoadedTable:
         """The table now."""
@@ -122,8 +132,8 @@ class PointerCatalog:
             raise self._table_not_found(name)
 
     def default_location(self, name: TableName) -> str:
-        """Below the warehouse, a directory per namespace level."""
-        return join(self._warehouse, *name.namespace, name.name)
+        """Below the warehouse, one directory for each level of the namespace and one for the table."""
+        return join(self._warehouse, *map(_directory, (*name.namespace, name.name)))
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Tables in a namespace."""
@@ -151,16 +161,19 @@ class PointerCatalog:
         return self.store.list_namespaces()
 
     def close(self) -> None:
-        """Let go of the store."""
-        self.store.close()
+        """Let go of the store; again does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._store.close()
 
+    # what is under way while the lake is closed must still find out how it ended: not self.store
     def _create_pointer(self, name: TableName, location: str, metadata: TableMetadata, *, ours: bool = True) -> bool:
         """Create the pointer; after a lost answer the pointer itself tells whether it landed.
 
         A file that is `ours` is deleted where it is certain that nothing points to it.
         """
         try:
-            return self.store.create(name, location)
+            return self._store.create(name, location)
         except UnavailableError:
             if ours:
                 self._files.discard(location)
@@ -168,10 +181,10 @@ class PointerCatalog:
         except Exception as error:
             for wait in self._status_check_waits(metadata):
                 try:
-                    pointer = self.store.read(name)
-                    if pointer is None and self.store.create(name, location):
+                    pointer = self._store.read(name)
+                    if pointer is None and self._store.create(name, location):
                         return True
-                    return (pointer or self.store.read(name)) == location
+                    return (pointer or self._store.read(name)) == location
                 except (BerglineError, OSError):
                     wait()
             raise CommitUnknownError(
@@ -201,7 +214,7 @@ class PointerCatalog:
             for change, table in zip(changes, new, strict=True)
         ]
         try:
-            moved = self.store.swap_all(swaps) if len(swaps) > 1 else self._swap_one(swaps[0])
+            moved = self._store.swap_all(swaps) if len(swaps) > 1 else self._swap_one(swaps[0])
             verdict, cause = Verdict.LANDED if moved else Verdict.LOST, ""
         except UnavailableError:
             self._discard(new)
@@ -209,7 +222,7 @@ class PointerCatalog:
         except Exception as error:  # noqa: BLE001  (any doubt is settled below)
             cause = f"{type(error).__name__}: {error}"
             verdict = settle_swaps(
-                self.store,
+                self._store,
                 swaps,
                 load=self._files.load,
                 added_snapshots={c.base.name: _added_snapshots(c) for c in changes},
@@ -225,12 +238,12 @@ class PointerCatalog:
                 return Unknown(new[0].name, new[0].metadata_location, cause)
 
     def _swap_one(self, swap: PointerSwap) -> bool:
-        return self.store.swap(swap.table, swap.expected, swap.new)
+        return self._store.swap(swap.table, swap.expected, swap.new)
 
     def _winner(self, changes: tuple[TableChange, ...]) -> ConflictError:
         """The table that moved on, of those in the commit."""
         for base in (c.base for c in changes):
-            if self.store.read(base.name) != base.metadata_location:
+            if self._store.read(base.name) != base.metadata_location:
                 return _moved_on(base)
         return _moved_on(changes[0].base)
 
@@ -264,3 +277,9 @@ def _moved_on(base: LoadedTable) -> ConflictError:
 
 def _added_snapshots(change: TableChange) -> frozenset[int]:
     return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))
+
+
+def _directory(name: str) -> str:
+    """A name as one directory: without what would end it there, or end the location in other readers."""
+    dots = name in {".", ".."}
+    return "".join(f"%{ord(c):02X}" if c in _NOT_IN_DIRECTORIES or dots else c for c in name)

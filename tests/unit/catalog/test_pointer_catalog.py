@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from rows import ORDERS
+from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import (
@@ -257,3 +258,59 @@ def test_namespace_with_tables_is_not_dropped(lake: Lake, orders: Table) -> None
     lake.drop_table(orders.name)
     lake.drop_namespace("db")
     assert lake.list_namespaces() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "directory"),
+    [
+        ("a/b c", "a%2Fb c"),
+        ("50%?#", "50%25%3F%23"),
+        ("\u00e9\n", "\u00e9%0A"),
+        ("..", "%2E%2E"),
+        (".hidden..", ".hidden.."),
+        ("a\\b", "a%5Cb"),
+    ],
+)
+def test_default_location_has_one_directory_for_each_name(lake: Lake, name: str, directory: str) -> None:
+    inner, outer = TableName(("db",), name), TableName((name,), "t")
+    assert lake.catalog.default_location(inner).endswith(f"/warehouse/db/{directory}")
+    assert lake.catalog.default_location(outer).endswith(f"/warehouse/{directory}/t")
+    lake.create_table(inner, ORDERS)
+    assert lake.load_table(inner).location.endswith(f"/db/{directory}")
+
+
+@pytest.mark.parametrize("uri", ["memory:", "sqlite:///{path}/closed.db"])
+def test_closed_lake_refuses_calls(tmp_path: Path, uri: str) -> None:
+    lake = bergline.connect(uri.format(path=tmp_path))
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1))
+    lake.close()
+    lake.close()
+    calls = (
+        lambda: lake.load_table("db.t"),
+        lake.list_namespaces,
+        lambda: lake.create_table("db.u", ORDERS),
+        lambda: lake.drop_table("db.t"),
+        table.refresh,
+        lambda: table.append(order_rows(2)),
+    )
+    for call in calls:
+        with pytest.raises(InvalidInputError, match="expected an open lake, found one that was closed"):
+            call()
+    assert table.scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_commit_under_way_ends_though_the_lake_is_closed(tmp_path: Path) -> None:
+    _, base, _ = faulty_catalog(tmp_path)
+    store = MemoryPointerStore()
+    store.create(base.name, base.metadata_location)
+    catalogs: list[PointerCatalog] = []
+
+    def close_all() -> None:
+        for opened in catalogs:
+            opened.close()
+
+    faulty = FaultyStore(store, Fault.LANDS_BUT_ANSWER_IS_LOST, before_swap=close_all)
+    catalog = PointerCatalog(faulty, SchemeFileIO(), f"file://{tmp_path}", sleep=lambda _: None)
+    catalogs.append(catalog)
+    assert isinstance(catalog.commit(change(base)), Committed)
