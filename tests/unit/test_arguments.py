@@ -47,6 +47,8 @@ TABLE: dict[str, Callable[[Any], Any]] = {
         f"keep {v!r}": lambda t, v=v: t.refs.create_branch("b", min_snapshots_to_keep=v)  # type: ignore[misc]
         for v in ("x", 1.5, 2**31, True, 0)
     },
+    "files": lambda t: t.append_files(5),
+    "file": lambda t: t.overwrite_files([5]),
     "overwrite": lambda t: t.overwrite(ROWS, summary={"a": 5}),
     "branch name": lambda t: t.refs.create_branch(5),
     "tag name": lambda t: t.refs.create_tag([]),

@@ -121,6 +121,7 @@ class Table:
         self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
     ) -> "Table":
         """Add files that were written for this table; they are deleted if the commit certainly failed."""
+        _check_files(files)
         operation = Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary))
         return self._commit_files(operation, files)
 
@@ -139,6 +140,7 @@ class Table:
         summary: Mapping[str, str] | None = None,
     ) -> "Table":
         """Replace the files that `removes` picks, by default all, by files that were written for this table."""
+        _check_files(files)
         operation = Overwrite(self.io, files, removes, branch=branch, summary=self._summary | _checked_summary(summary))
         return self._commit_files(operation, files)
 
@@ -146,6 +148,7 @@ class Table:
         self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
     ) -> "Table":
         """Replace every partition that the files have rows in; without files there is nothing to do."""
+        _check_files(files)
         if not files:
             return self
         replaced = {partition_key(f) for f in files}
@@ -224,6 +227,11 @@ class Table:
             self.io.delete([f.file_path for f in files])
             raise
         return self
+
+
+def _check_files(files: Sequence[DataFile]) -> None:
+    if not isinstance(files, Sequence) or not all(isinstance(f, DataFile) for f in files):
+        raise InvalidInputError(f"expected a list of data files, found {shown(files)}")
 
 
 def _checked_summary(summary: Mapping[str, str] | None) -> dict[str, str]:
