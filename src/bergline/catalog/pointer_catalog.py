@@ -11,6 +11,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.catalog.settle import Verdict, settle_swaps
+from bergline.catalog.winner import describe_change
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -94,7 +95,7 @@ class PointerCatalog:
         self._check_tables([c.base.name for c in changes])
         for base in (c.base for c in changes):
             if self.store.read(base.name) != base.metadata_location:
-                return Conflicted(_moved_on(base))
+                return Conflicted(self._moved_on(base))
         try:
             applied = [self._apply(change) for change in changes]
         except ConflictError as error:
@@ -244,8 +245,16 @@ class PointerCatalog:
         """The table that moved on, of those in the commit."""
         for base in (c.base for c in changes):
             if self._store.read(base.name) != base.metadata_location:
-                return _moved_on(base)
-        return _moved_on(changes[0].base)
+                return self._moved_on(base)
+        return self._moved_on(changes[0].base)
+
+    def _moved_on(self, base: LoadedTable) -> ConflictError:
+        """That a table moved on, and by what, if that can be read."""
+        try:
+            what = describe_change(base.metadata, self.load_table(base.name).metadata)
+        except BerglineError:
+            what = f"it is no longer at {base.metadata_location}"
+        return ConflictError(f"table `{base.name}` moved on: {what}")
 
     def _discard(self, tables: Iterable[LoadedTable]) -> None:
         for table in tables:
@@ -269,10 +278,6 @@ class PointerCatalog:
         self._check_namespace(name.namespace)
         known = [str(t) for t in self.store.list_tables(name.namespace)]
         return NotFoundError(f"no table `{name}`", kind="table", name=str(name), known=known)
-
-
-def _moved_on(base: LoadedTable) -> ConflictError:
-    return ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")
 
 
 def _added_snapshots(change: TableChange) -> frozenset[int]:

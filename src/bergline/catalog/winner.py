@@ -1,0 +1,37 @@
+"""Who came first: what changed between the table that a commit was built on and the table now, in words."""
+
+import datetime as dt
+
+from bergline.format.metadata import TableMetadata
+
+
+def describe_change(base: TableMetadata, now: TableMetadata) -> str:
+    """The newest snapshot that came in between, or what else is different."""
+    when = _time(now.last_updated_ms)
+    new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id]
+    if new:
+        last = max(new, key=lambda s: (s.sequence_number, s.timestamp_ms))
+        refs = sorted(f"`{name}`" for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)
+        on = f" on {', '.join(refs)}" if refs else ", on no ref"
+        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        return f"snapshot {last.snapshot_id} ({last.operation}{on}, {_time(last.timestamp_ms)}){more} came first"
+    if base.refs != now.refs:
+        changed = {n for n in base.refs.keys() | now.refs.keys() if base.refs.get(n) != now.refs.get(n)}
+        return f"{', '.join(f'`{n}`' for n in sorted(changed))} changed first, at {when}"
+    if len(now.snapshots) < len(base.snapshots):
+        return f"snapshots were removed first, at {when}"
+    parts = {
+        "schema": (base.current_schema_id, now.current_schema_id),
+        "partition spec": (base.default_spec_id, now.default_spec_id),
+        "sort order": (base.default_sort_order_id, now.default_sort_order_id),
+        "properties": (base.properties, now.properties),
+    }
+    changed_parts = [name for name, (before, after) in parts.items() if before != after]
+    return f"its {' and '.join(changed_parts) or 'metadata'} changed first, at {when}"
+
+
+def _time(milliseconds: int) -> str:
+    try:
+        return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms"
