@@ -34,9 +34,9 @@ def orders(lake: Lake) -> Table:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URI of a PostgreSQL server of this run's own."""
-    with running_postgres(tmp_path_factory.mktemp("postgres")) as uri:
+    with running_postgres() as uri:
         yield uri
 
 

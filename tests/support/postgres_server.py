@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ _TRIES = 5
 
 
 @contextmanager
-def running_postgres(directory: Path) -> Iterator[str]:
+def running_postgres() -> Iterator[str]:
     """The URI of a server that lasts as long as the context."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(directory))
-    server = _start(directory)
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+    # not below pytest's own directory: as root the server runs as another user, whom pytest keeps out of there
+    with tempfile.TemporaryDirectory(prefix="bergline-postgres-", ignore_cleanup_errors=True) as directory:
+        os.environ.setdefault("XDG_RUNTIME_DIR", directory)
+        server = _start(Path(directory))
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
 
 
 def _start(directory: Path) -> Any:
