@@ -100,7 +100,7 @@ def write_theirs(theirs: Any, entries: Sequence[Any], path: str) -> PyManifestFi
 def bench_decode(table: Table, theirs: Any, writer: str) -> None:
     manifests = load_manifest_list(table.io, table.current_snapshot)
     files = [table.io.read(m.manifest_path) for m in manifests]
-    mine = best(5, lambda: read_manifests_columns([(data, "bench") for data in files]))
+    mine = best(5, lambda: read_manifests_columns((data, str(n)) for n, data in enumerate(files)))
     records = theirs.current_snapshot().manifests(theirs.io)
     other = best(2, lambda: [m.fetch_manifest_entry(theirs.io) for m in records])
     report(f"decode {len(files)} manifests of {writer}, {FILES:,} entries", mine, other)

@@ -1,7 +1,7 @@
 """Manifests and manifest lists as columns, exactly as they stand in their files: nothing is inherited yet."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -22,7 +22,7 @@ from bergline.format.manifest import (
 from bergline.format.partition_columns import partition_values
 from bergline.format.types import IcebergType
 
-_TOGETHER_BYTES = 32 * 1024 * 1024
+_TOGETHER_BYTES = 4 * 1024 * 1024
 _COUNTS = pl.List(pl.Struct({"key": pl.Int64, "value": pl.Int64}))
 _BOUNDS = pl.List(pl.Struct({"key": pl.Int64, "value": pl.Binary}))
 _SUMMARIES = pl.List(
@@ -100,31 +100,30 @@ _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
 
 def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
     """The entries of a manifest: ENTRY_COLUMNS, and a column for each partition field, named by its id."""
-    (frame,) = read_manifests_columns([(data, source)])
-    return frame
+    return read_manifests_columns([(data, source)])[source]
 
 
-def read_manifests_columns(files: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame]:
-    """The entries of some manifests, each with its source; those with one schema are decoded together."""
-    frames: dict[int, pl.DataFrame] = {}
-    waiting: dict[bytes, dict[int, Container]] = defaultdict(dict)
+def read_manifests_columns(files: Iterable[tuple[bytes, str]]) -> dict[str, pl.DataFrame]:
+    """The entries of some manifests by their source; those with one schema are decoded together."""
+    return {source: frame for group in manifest_groups(files) for source, frame in decode_manifests(group).items()}
 
-    def decode(group: dict[int, Container]) -> None:
-        sources = [files[place][1] for place in group]
-        decoded = decode_columns(list(group.values()), _ENTRY_LAYOUT, sources, _entry_columns)
-        frames.update(zip(group, decoded, strict=True))
-        group.clear()
 
-    for place, (data, source) in enumerate(files):
+def manifest_groups(files: Iterable[tuple[bytes, str]]) -> Iterator[dict[str, Container]]:
+    """Manifests unpacked, by their source, in groups of one schema and of a size that is decoded well together."""
+    waiting: dict[bytes, dict[str, Container]] = defaultdict(dict)
+    for data, source in files:
         container = read_container(data, source)
-        group = waiting[container.metadata["avro.schema"]]
-        group[place] = container
-        if sum(c.size for c in group.values()) >= _TOGETHER_BYTES:
-            decode(group)
-    for group in waiting.values():
-        if group:
-            decode(group)
-    return [frames[place] for place in range(len(files))]
+        schema = container.metadata["avro.schema"]
+        waiting[schema][source] = container
+        if sum(c.size for c in waiting[schema].values()) >= _TOGETHER_BYTES:
+            yield waiting.pop(schema)
+    yield from waiting.values()
+
+
+def decode_manifests(group: Mapping[str, Container]) -> dict[str, pl.DataFrame]:
+    """The entries of manifests that share a schema."""
+    frames = decode_columns(list(group.values()), _ENTRY_LAYOUT, list(group), _entry_columns)
+    return dict(zip(group, frames, strict=True))
 
 
 def _entry_columns(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,8 +1,9 @@
 """Manifest lists and manifests of a snapshot: read side by side, cached, checked, resolved."""
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 import msgspec
@@ -12,7 +13,12 @@ from bergline.errors import FormatError, UnsupportedError
 from bergline.format.inheritance import inherit
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
-from bergline.format.manifest_columns import entries_of, read_manifests_columns
+from bergline.format.manifest_columns import (
+    decode_manifests,
+    entries_of,
+    manifest_groups,
+    read_manifests_columns,
+)
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.snapshot import Snapshot
@@ -96,21 +102,32 @@ def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
 
 
 def _load(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Manifests that are not in the cache: read by many threads, then decoded in as many parts as there are cores."""
-    if not paths:
-        return {}
-    if len(paths) == 1:
-        files = [(io.read(paths[0]), paths[0])]
-        frames = read_manifests_columns(files)
-    else:
-        threads = _threads(os.getpid())
-        files = list(zip(threads.map(io.read, paths), paths, strict=True))
-        each = max(1, -(-len(files) // _CORES))
-        parts = [files[start : start + each] for start in range(0, len(files), each)]
-        frames = [frame for part in threads.map(read_manifests_columns, parts) for frame in part]
-    for path, frame in zip(paths, frames, strict=True):
+    """Manifests that are not in the cache."""
+    frames = _decode_one(io, paths[0]) if len(paths) == 1 else _decode_many(io, paths)
+    for path, frame in frames.items():
         MANIFESTS.keep(io, path, frame)
-    return dict(zip(paths, frames, strict=True))
+    return frames
+
+
+def _decode_one(io: FileIO, path: str) -> dict[str, pl.DataFrame]:
+    return read_manifests_columns([(io.read(path), path)])
+
+
+def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Read by many threads, unpacked by this one, and decoded by others while it goes on.
+
+    Unpacking small blocks in several threads would have them wait for each other at every block.
+    """
+    threads = _threads(os.getpid())
+    frames: dict[str, pl.DataFrame] = {}
+    under_way: deque[Future[dict[str, pl.DataFrame]]] = deque()
+    for group in manifest_groups(zip(threads.map(io.read, paths), paths, strict=True)):
+        under_way.append(threads.submit(decode_manifests, group))
+        if len(under_way) > _CORES:  # what is unpacked and not yet decoded takes memory
+            frames |= under_way.popleft().result()
+    for future in under_way:
+        frames |= future.result()
+    return frames
 
 
 @cache
