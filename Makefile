@@ -38,7 +38,7 @@ test: java $(INSTALLED) $(S3_SERVER) lint
 	@$(BIN)/python -m pytest
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/property tests/sql -q
+	@$(BIN)/python -m pytest tests/unit tests/sql -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
