@@ -5,7 +5,7 @@ A table's own columns have ids up to MAX_COLUMN_ID; the ids above are these, and
 
 from typing import Final
 
-from bergline.format.types import BOOLEAN, INT, LONG, STRING, IcebergType, NestedField, StructType
+from bergline.format.types import BOOLEAN, INT, LONG, STRING, NestedField, StructType
 
 MAX_COLUMN_ID: Final = 2147483447
 
@@ -50,8 +50,3 @@ def is_metadata_column(name: str) -> bool:
     """Whether a name, up to its first dot, is that of a column that a scan can give beside a table's own."""
     first = name.partition(".")[0]
     return first in METADATA_COLUMNS or first == PARTITION
-
-
-def deleted_row_column(row: IcebergType) -> NestedField:
-    """The `row` column of a position delete file that keeps what was deleted."""
-    return NestedField(DELETE_ROW_ID, "row", True, row, "Deleted row values")

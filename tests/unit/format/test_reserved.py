@@ -6,7 +6,6 @@ from bergline.format.reserved import (
     MAX_COLUMN_ID,
     METADATA_COLUMNS,
     RESERVED_IDS,
-    deleted_row_column,
     partition_column,
 )
 from bergline.format.types import StructType
@@ -22,7 +21,7 @@ def test_metadata_columns_have_the_ids_of_the_specification() -> None:
         "_last_updated_sequence_number": 2147483539,
     }
     assert (DELETE_FILE_PATH.id, DELETE_POS.id) == (2147483546, 2147483545)
-    assert (partition_column(StructType(())).id, deleted_row_column(StructType(())).id) == (2147483642, 2147483544)
+    assert partition_column(StructType(())).id == 2147483642
 
 
 def test_reserved_ids_lie_above_those_of_columns() -> None:
