@@ -17,7 +17,7 @@ class Append(SnapshotProducer):
     def __init__(
         self, io: FileIO, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(io, branch, summary or {})
+        super().__init__(io, branch, summary or {}, new_files=files)
         self._added = AddedFiles(self, files)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:

@@ -30,7 +30,7 @@ class Overwrite(SnapshotProducer):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(io, branch, summary or {})
+        super().__init__(io, branch, summary or {}, new_files=files)
         self._added = AddedFiles(self, files)
         self._removes = removes
         self._filtered: dict[tuple[ManifestFile, int], _Filtered] = {}

@@ -45,8 +45,12 @@ class SnapshotProducer:
 
     conflicts_in_meaning = False
 
-    def __init__(self, io: FileIO, branch: str, summary: Mapping[str, str]) -> None:
+    def __init__(
+        self, io: FileIO, branch: str, summary: Mapping[str, str], *, new_files: Sequence[DataFile] = ()
+    ) -> None:
+        """`new_files` were written for this snapshot alone: they go if it certainly never comes."""
         check_ref_name(branch)
+        self._new_files = [f.file_path for f in new_files]
         self._io = io
         self._branch = branch
         self._summary = dict(summary)
@@ -92,8 +96,8 @@ class SnapshotProducer:
             self._io.delete([f for f in (*self._lists, *self._manifests) if normalized(f) not in used])
 
     def abandoned(self) -> None:
-        """Delete every list and manifest."""
-        self._io.delete([*self._lists, *self._manifests])
+        """Delete every list, manifest and new file."""
+        self._io.delete([*self._lists, *self._manifests, *self._new_files])
 
     def write_manifests(
         self,

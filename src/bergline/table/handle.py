@@ -1,0 +1,89 @@
+"""A handle on one table: what was loaded, and the way its changes are committed."""
+
+from collections.abc import Mapping
+from typing import Self
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition import PartitionSpec
+from bergline.format.schema import Schema
+from bergline.format.snapshot import Snapshot
+from bergline.io.fileio import FileIO
+from bergline.table.commit import Timing, commit
+from bergline.table.operation import Operation
+
+
+class TableHandle:
+    """The table as last loaded; its own commits move it forward in place."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        loaded: LoadedTable,
+        *,
+        timing: Timing | None = None,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._loaded = loaded
+        self._timing = timing or Timing()
+        self._summary = dict(summary or {})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.name)!r}, {self.metadata_location!r})"
+
+    @property
+    def name(self) -> TableName:
+        """Namespace and name."""
+        return self._loaded.name
+
+    @property
+    def io(self) -> FileIO:
+        """Where the table's files are."""
+        return self._catalog.io
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table as last loaded."""
+        return self._loaded.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """The pointer as last loaded."""
+        return self._loaded.metadata_location
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.metadata.schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The partition spec for new files."""
+        return self.metadata.spec
+
+    @property
+    def location(self) -> str:
+        """Where new files go."""
+        return self.metadata.location
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        return dict(self.metadata.properties)
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        """The head of `main`."""
+        return self.metadata.current_snapshot
+
+    def refresh(self) -> Self:
+        """Look again."""
+        self._loaded = self._catalog.load_table(self.name)
+        return self
+
+    def commit(self, operation: Operation) -> TableMetadata:
+        """Bring an operation in and move this handle forward."""
+        self._loaded = commit(self._catalog, self.name, self.metadata.table_uuid, operation, self._timing)
+        return self.metadata

@@ -1,0 +1,90 @@
+"""What a user writes to a table: every method is one snapshot on a branch."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_texts, shown
+from bergline.format.manifest import DataFile, partition_key
+from bergline.format.refs import MAIN, check_ref_name
+from bergline.parquet.fit import ArrowRows
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import write_spec
+from bergline.table.append import Append
+from bergline.table.handle import TableHandle
+from bergline.table.overwrite import Overwrite
+from bergline.table.produce import check_writable
+
+
+class TableWriting(TableHandle):
+    """Rows as Arrow data, or files that were written for this table."""
+
+    def check_branch(self, branch: str) -> None:
+        """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
+        check_ref_name(branch)
+        check_writable(self.metadata.refs.get(branch), branch)
+
+    def append(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> Self:
+        """Add rows to a branch; a branch that does not exist starts at the head of `main`."""
+        self.check_branch(branch)
+        _checked_summary(summary)
+        return self.append_files(self._write(rows), branch=branch, summary=summary)
+
+    def append_files(
+        self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
+    ) -> Self:
+        """Add files that were written for this table; they are deleted if the commit certainly failed."""
+        _check_files(files)
+        operation = Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary))
+        self.commit(operation)
+        return self
+
+    def overwrite(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> Self:
+        """Replace all rows of a branch."""
+        self.check_branch(branch)
+        _checked_summary(summary)
+        return self.overwrite_files(self._write(rows), branch=branch, summary=summary)
+
+    def overwrite_files(
+        self,
+        files: Sequence[DataFile],
+        *,
+        removes: Callable[[DataFile], bool] = lambda _: True,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Replace the files that `removes` picks, by default all, by files that were written for this table."""
+        _check_files(files)
+        operation = Overwrite(self.io, files, removes, branch=branch, summary=self._summary | _checked_summary(summary))
+        self.commit(operation)
+        return self
+
+    def replace_partitions(
+        self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
+    ) -> Self:
+        """Replace every partition that the files have rows in; without files there is nothing to do."""
+        _check_files(files)
+        if not files:
+            return self
+        replaced = {partition_key(f) for f in files}
+        return self.overwrite_files(
+            files,
+            removes=lambda file: partition_key(file) in replaced,
+            branch=branch,
+            summary=_checked_summary(summary) | {"replace-partitions": "true"},
+        )
+
+    def _write(self, rows: ArrowRows) -> list[DataFile]:
+        with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:
+            writer.write(rows)
+            return writer.finish()
+
+
+def _check_files(files: Sequence[DataFile]) -> None:
+    if not isinstance(files, Sequence) or not all(isinstance(f, DataFile) for f in files):
+        raise InvalidInputError(f"expected a list of data files, found {shown(files)}")
+
+
+def _checked_summary(summary: Mapping[str, str] | None) -> dict[str, str]:
+    return {} if summary is None else check_texts(summary, "summary entry")
