@@ -1,95 +1,146 @@
 """Pointers in memory, for one process."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer_store import PointerSwap
 
 
-class MemoryPointerStore:
-    """PointerStore over dictionaries under one lock."""
+class _State:
+    """All names, whatever they name, under one lock."""
+
+    def __init__(self) -> None:
+        self.pointers: dict[TableName, str] = {}
+        self.views: set[TableName] = set()
+        self.namespaces: dict[Namespace, dict[str, str]] = {}
+        self.lock = threading.Lock()
+
+
+class MemoryPointers:
+    """Pointers of one kind over the shared names."""
 
     atomic_tables = True
 
-    def __init__(self) -> None:
-        self._pointers: dict[TableName, str] = {}
-        self._namespaces: dict[Namespace, dict[str, str]] = {}
-        self._lock = threading.Lock()
+    def __init__(self, state: _State, *, views: bool) -> None:
+        self._state = state
+        self._of_views = views
 
     def read(self, table: TableName) -> str | None:
-        """The table's pointer."""
-        return self._pointers.get(table)
+        """The pointer."""
+        with self._state.lock:
+            return self._read(table)
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Set the pointer if there is none."""
-        with self._lock:
-            return self._pointers.setdefault(table, pointer) is pointer
+        """Set the pointer if the name is free."""
+        with self._state.lock:
+            if table in self._state.pointers:
+                return False
+            self._set(table, pointer)
+            return True
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Move the pointer if it is still as expected."""
-        with self._lock:
-            if self._pointers.get(table) != expected:
-                return False
-            self._pointers[table] = new
-            return True
+        return self.swap_all((PointerSwap(table, expected, new),))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
         """Move all pointers if all are still as expected."""
-        with self._lock:
-            if any(self._pointers.get(s.table) != s.expected for s in swaps):
+        with self._state.lock:
+            if any(self._read(s.table) != s.expected for s in swaps):
                 return False
-            self._pointers.update({s.table: s.new for s in swaps})
+            self._state.pointers.update({s.table: s.new for s in swaps})
             return True
 
-    def drop(self, table: TableName) -> bool:
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
         """Remove the pointer."""
-        with self._lock:
-            return self._pointers.pop(table, None) is not None
+        with self._state.lock:
+            pointer = self._read(table)
+            if pointer is None or (expected is not None and pointer != expected):
+                return False
+            self._remove(table)
+            return True
 
     def rename(self, table: TableName, new: TableName) -> bool:
         """Move the pointer to another name."""
-        with self._lock:
-            if table not in self._pointers or new in self._pointers:
+        with self._state.lock:
+            pointer = self._read(table)
+            if pointer is None or new in self._state.pointers:
                 return False
-            self._pointers[new] = self._pointers.pop(table)
+            self._remove(table)
+            self._set(new, pointer)
             return True
 
-    def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """Tables in a namespace."""
-        return sorted(t for t in self._pointers if t.namespace == namespace)
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Names in a namespace."""
+        with self._state.lock:
+            return sorted(t for t in self._state.pointers if t.namespace == namespace and self._read(t) is not None)
 
-    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> bool:
+    def _read(self, table: TableName) -> str | None:
+        return self._state.pointers.get(table) if (table in self._state.views) == self._of_views else None
+
+    def _set(self, table: TableName, pointer: str) -> None:
+        self._state.pointers[table] = pointer
+        if self._of_views:
+            self._state.views.add(table)
+
+    def _remove(self, table: TableName) -> None:
+        del self._state.pointers[table]
+        self._state.views.discard(table)
+
+
+class MemoryPointerStore(MemoryPointers):
+    """PointerStore over dictionaries under one lock."""
+
+    def __init__(self) -> None:
+        super().__init__(_State(), views=False)
+        self.views = MemoryPointers(self._state, views=True)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """Add a namespace."""
-        with self._lock:
+        with self._state.lock:
             if self._exists(namespace):
                 return False
-            self._namespaces[namespace] = dict(properties)
+            self._state.namespaces[namespace] = dict(properties)
             return True
 
     def drop_namespace(self, namespace: Namespace) -> bool:
         """Remove an empty namespace."""
-        with self._lock:
+        with self._state.lock:
             holds = any(n != namespace and n[: len(namespace)] == namespace for n in self._all())
-            if holds or any(t.namespace == namespace for t in self._pointers):
+            if holds or any(t.namespace == namespace for t in self._state.pointers):
                 return False
-            return self._namespaces.pop(namespace, None) is not None
+            return self._state.namespaces.pop(namespace, None) is not None
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether it or anything in it exists."""
-        with self._lock:
+        with self._state.lock:
             return self._exists(namespace)
 
-    def list_namespaces(self) -> list[Namespace]:
-        """All namespaces."""
-        with self._lock:
-            return sorted({n[: i + 1] for n in self._all() for i in range(len(n))})
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """A copy of the properties."""
+        with self._state.lock:
+            return dict(self._state.namespaces.get(namespace, {})) if self._exists(namespace) else None
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Change the properties."""
+        with self._state.lock:
+            if not self._exists(namespace):
+                return False
+            before = self._state.namespaces.get(namespace, {})
+            self._state.namespaces[namespace] = {k: v for k, v in before.items() if k not in removals} | dict(changes)
+            return True
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces below one."""
+        with self._state.lock:
+            levels = {n[: i + 1] for n in self._all() for i in range(len(n))}
+        return sorted(n for n in levels if len(n) > len(below) and n[: len(below)] == below)
 
     def close(self) -> None:
         """Nothing to close."""
 
     def _all(self) -> set[Namespace]:
-        return {*self._namespaces, *(t.namespace for t in self._pointers)}
+        return {*self._state.namespaces, *(t.namespace for t in self._state.pointers)}
 
     def _exists(self, namespace: Namespace) -> bool:
         return any(n[: len(namespace)] == namespace for n in self._all())

@@ -139,7 +139,7 @@ class PointerCatalog:
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Tables in a namespace."""
         self._check_namespace(namespace)
-        return self.store.list_tables(namespace)
+        return self.store.list_names(namespace)
 
     def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
         """Add a namespace."""
@@ -276,7 +276,7 @@ class PointerCatalog:
 
     def _table_not_found(self, name: TableName) -> NotFoundError:
         self._check_namespace(name.namespace)
-        known = [str(t) for t in self.store.list_tables(name.namespace)]
+        known = [str(t) for t in self.store.list_names(name.namespace)]
         return NotFoundError(f"no table `{name}`", kind="table", name=str(name), known=known)
 
 

@@ -1,6 +1,6 @@
 """The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,8 +16,8 @@ class PointerSwap(msgspec.Struct, frozen=True):
     new: str
 
 
-class PointerStore(Protocol):
-    """Keeps pointers and namespaces.
+class Pointers(Protocol):
+    """Pointers of one kind by name: those of tables, or those of views.
 
     Every method raises UnavailableError if and only if the store could not answer and it is certain that nothing was
     changed. Any other exception from a method that changes something leaves the outcome in doubt.
@@ -31,7 +31,7 @@ class PointerStore(Protocol):
         ...
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """True if and only if the table had no pointer and now has this one, atomically and durably."""
+        """True if and only if the name was free, of tables and of views, and now has this pointer; durably."""
         ...
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
@@ -49,19 +49,31 @@ class PointerStore(Protocol):
         """
         ...
 
-    def drop(self, table: TableName) -> bool:
-        """True if and only if the table had a pointer and now has none."""
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """True if and only if the table had a pointer, the expected one if that is given, and now has none."""
         ...
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """True if and only if the table had a pointer, the new name had none, and the pointer goes by that name now."""
+        """True if and only if the table had a pointer, the new name was free, and the pointer goes by that name now."""
         ...
 
-    def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """The tables directly in a namespace, sorted."""
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """The names directly in a namespace, sorted."""
         ...
 
-    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> bool:
+
+class PointerStore(Pointers, Protocol):
+    """The pointers of tables, those of views where the store has them, and namespaces with properties.
+
+    Tables and views share their names: what one has taken, the other cannot have.
+    """
+
+    @property
+    def views(self) -> Pointers | None:
+        """The pointers of views; None if the store can hold none."""
+        ...
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """True if and only if the namespace did not exist and now does."""
         ...
 
@@ -73,8 +85,19 @@ class PointerStore(Protocol):
         """Whether the namespace, or anything in it, exists."""
         ...
 
-    def list_namespaces(self) -> list[Namespace]:
-        """All namespaces at every level, sorted."""
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """The namespace's properties; None if there is no such namespace."""
+        ...
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """True if and only if the namespace exists and has these changes now; what others set stays.
+
+        A namespace that existed only by what is in it exists by itself from then on.
+        """
+        ...
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces below this one, at every level, sorted; below the empty one are all."""
         ...
 
     def close(self) -> None:

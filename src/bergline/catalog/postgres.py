@@ -2,9 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
+from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import create_layout, has_type_column
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, StorageError, UnavailableError, UnsupportedError
@@ -18,27 +21,41 @@ class PostgresPointerStore(SqlPointerStore):
     """PointerStore in a database that many processes share; connections are pooled."""
 
     def __init__(self, url: str, *, catalog_name: str = "lake") -> None:
-        engine = _engine(url)
-        self._name = engine.url.render_as_string(hide_password=True)
-        super().__init__(engine, catalog_name)
+        database = PostgresDatabase(url)
+        super().__init__(database, catalog_name, typed=database.open_layout())
+
+
+class PostgresDatabase(SqlDatabase):
+    """A server, reached through a pool of connections."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(_engine(url))
+        self._name = self.engine.url.render_as_string(hide_password=True)
+
+    def open_layout(self) -> bool:
+        """Create what is missing; whether rows have a type."""
         with self.writing() as connection:
             # two processes that create the same tables at once would both fail
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
             create_layout(connection)
         with self.reading() as connection:
-            self._typed = has_type_column(connection)
+            return has_type_column(connection)
+
+    def insert(self, table: sa.Table) -> Any:
+        """PostgreSQL's own INSERT."""
+        return postgresql.insert(table)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection to read with."""
-        with self._unavailable("did not answer"), self._engine.connect() as connection:
+        with self._unavailable("did not answer"), self.engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction; what fails before its end was certainly not committed, what fails at its end may have been."""
         with self._unavailable("refused a change"):
-            connection = self._engine.connect()
+            connection = self.engine.connect()
         with connection:
             with self._unavailable("refused a change"):
                 transaction = connection.begin()

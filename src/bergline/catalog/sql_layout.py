@@ -1,11 +1,13 @@
 """The tables that Java's JDBC catalog, PyIceberg's SQL catalog and bergline share, and the statements on them."""
 
-from typing import Any
+from enum import Enum
+from typing import Any, assert_never
 
 import sqlalchemy as sa
-from sqlalchemy import Column, MetaData, String, Table, and_, or_
+from sqlalchemy import Column, MetaData, String, Table, or_
 
-from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.identifiers import Namespace
+from bergline.errors import InvalidInputError
 
 _METADATA = MetaData()
 
@@ -28,7 +30,16 @@ NAMESPACES = Table(
     Column("property_value", String(1000), nullable=False),
 )
 MAX_LOCATION_LENGTH = 1000
+MAX_VALUE_LENGTH = 1000
 EXISTS_KEY = "exists"
+
+
+class RowKind(Enum):
+    """What a row is; in the older layout, which has no column for it, every row is a table."""
+
+    TABLE = "TABLE"
+    VIEW = "VIEW"
+    UNTYPED = ""
 
 
 def create_layout(connection: sa.Connection) -> None:
@@ -42,27 +53,30 @@ def has_type_column(connection: sa.Connection) -> bool:
 
 
 def join_namespace(namespace: Namespace) -> str:
-    """A namespace as the layout stores it."""
+    """A namespace as the layout stores it; a level with a dot would read as two."""
+    for level in namespace:
+        if "." in level:
+            raise InvalidInputError(f"expected levels of a namespace without dots, found `{level}`")
     return ".".join(namespace)
 
 
-def table_row(catalog: str, table: TableName, *, typed: bool) -> sa.ColumnElement[bool]:
-    """Picks the row of one table, never that of a view."""
-    row = and_(
-        TABLES.c.catalog_name == catalog,
-        TABLES.c.table_namespace == join_namespace(table.namespace),
-        TABLES.c.table_name == table.name,
-    )
-    return and_(row, is_table()) if typed else row
-
-
-def is_table() -> sa.ColumnElement[bool]:
-    """Rows of tables; older rows have no type."""
-    return or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None))
+def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
+    """Picks rows of one kind; rows without a type are tables."""
+    match kind:
+        case RowKind.TABLE:
+            return or_(TABLES.c.iceberg_type == kind.value, TABLES.c.iceberg_type.is_(None))
+        case RowKind.VIEW:
+            return sa.and_(TABLES.c.iceberg_type == kind.value)
+        case RowKind.UNTYPED:
+            return sa.true()
+        case _:
+            assert_never(kind)
 
 
 def namespace_or_below(column: sa.ColumnElement[Any], namespace: Namespace) -> sa.ColumnElement[bool]:
-    """Rows of a namespace and of all below it."""
+    """Picks rows of a namespace and of all below it; all rows for the empty one."""
+    if not namespace:
+        return sa.true()
     name = join_namespace(namespace)
     escaped = name.replace("!", "!!").replace("_", "!_").replace("%", "!%")
     return or_(column == name, column.like(f"{escaped}.%", escape="!"))

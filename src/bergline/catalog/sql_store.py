@@ -1,194 +1,123 @@
-"""Pointers in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
+"""The pointer store in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
-from bergline.catalog.identifiers import Namespace, TableName, check_lengths
-from bergline.catalog.pointer_store import PointerSwap
+from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, check_lengths
+from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import (
     EXISTS_KEY,
-    MAX_LOCATION_LENGTH,
+    MAX_VALUE_LENGTH,
     NAMESPACES,
     TABLES,
-    is_table,
+    RowKind,
     join_namespace,
     namespace_or_below,
-    table_row,
 )
+from bergline.catalog.sql_pointers import SqlPointers
 from bergline.errors import InvalidInputError
 
+_EXISTS = {EXISTS_KEY: "true"}
 
-class SqlPointerStore(ABC):
-    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart.
 
-    Which database it is shows in `reading` and `writing`, and in what their errors mean.
-    """
+class SqlPointerStore(SqlPointers):
+    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart."""
 
-    atomic_tables = True
+    def __init__(self, database: SqlDatabase, catalog_name: str, *, typed: bool) -> None:
+        super().__init__(database, catalog_name, RowKind.TABLE if typed else RowKind.UNTYPED)
+        self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if typed else None
 
-    def __init__(self, engine: sa.Engine, catalog_name: str) -> None:
-        check_lengths(catalog_name)
-        self._engine = engine
-        self._catalog = catalog_name
-        self._typed = True
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[sa.Connection]:
-        """A connection to read with."""
-
-    @abstractmethod
-    def writing(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction, committed at the end; UnavailableError if and only if nothing was changed for certain."""
-
-    def read(self, table: TableName) -> str | None:
-        """The table's pointer."""
-        query = sa.select(TABLES.c.metadata_location).where(self._row(table))
-        with self.reading() as connection:
-            return connection.execute(query).scalar_one_or_none()
-
-    def create(self, table: TableName, pointer: str) -> bool:
-        """Insert the row if there is none."""
-        _check_pointer(pointer)
-        check_lengths(join_namespace(table.namespace), table.name)
-        row = {
-            "catalog_name": self._catalog,
-            "table_namespace": join_namespace(table.namespace),
-            "table_name": table.name,
-            "metadata_location": pointer,
-            "previous_metadata_location": None,
-        } | ({"iceberg_type": "TABLE"} if self._typed else {})
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        """Insert the properties, with the mark that Java and PyIceberg use for "exists"."""
+        rows = self._rows(namespace, _EXISTS | dict(properties))
         try:
-            with self.writing() as connection:
-                connection.execute(sa.insert(TABLES).values(row))
-        except sa.exc.IntegrityError:
+            with self.database.writing() as connection:
+                if self._names_below(connection, namespace):
+                    return False
+                connection.execute(sa.insert(NAMESPACES), rows)
+        except sa.exc.IntegrityError:  # another process created it meanwhile
             return False
         return True
-
-    def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Move the pointer in one UPDATE that names the expected value."""
-        return self.swap_all((PointerSwap(table, expected, new),))
-
-    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Move the pointers in one transaction, which is rolled back if one is not as expected."""
-        for swap in swaps:
-            _check_pointer(swap.new)
-        try:
-            with self.writing() as connection:
-                # always in the same order, so that two writers of the same tables do not wait for each other
-                for swap in sorted(swaps, key=lambda s: s.table):
-                    self._swap_in(connection, swap)
-        except _Stale:
-            return False
-        return True
-
-    def drop(self, table: TableName) -> bool:
-        """Delete the row."""
-        with self.writing() as connection:
-            return bool(connection.execute(sa.delete(TABLES).where(self._row(table))).rowcount == 1)
-
-    def rename(self, table: TableName, new: TableName) -> bool:
-        """Give the row another name; a row that has it already stands against it."""
-        check_lengths(join_namespace(new.namespace), new.name)
-        if table == new:
-            return False
-        statement = (
-            sa.update(TABLES)
-            .where(self._row(table))
-            .values(table_namespace=join_namespace(new.namespace), table_name=new.name)
-        )
-        try:
-            with self.writing() as connection:
-                return bool(connection.execute(statement).rowcount == 1)
-        except sa.exc.IntegrityError:
-            return False
-
-    def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """Tables in a namespace."""
-        query = sa.select(TABLES.c.table_name).where(
-            TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == join_namespace(namespace)
-        )
-        if self._typed:
-            query = query.where(is_table())
-        with self.reading() as connection:
-            return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
-
-    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> bool:
-        """Insert the namespace's properties, with the mark that Java and PyIceberg use for "exists"."""
-        name = join_namespace(namespace)
-        check_lengths(name)
-        rows = [
-            {"catalog_name": self._catalog, "namespace": name, "property_key": k, "property_value": v}
-            for k, v in ({EXISTS_KEY: "true"} | properties).items()
-        ]
-        with self.writing() as connection:
-            if self._exists(connection, namespace):
-                return False
-            connection.execute(sa.insert(NAMESPACES), rows)
-            return True
 
     def drop_namespace(self, namespace: Namespace) -> bool:
         """Delete an empty namespace."""
         name = join_namespace(namespace)
-        with self.writing() as connection:
-            if any(n != name for n in self._names_below(connection, namespace)) or self._has_tables(connection, name):
+        with self.database.writing() as connection:
+            if any(n != name for n in self._names_below(connection, namespace)) or self._has_names(connection, name):
                 return False
-            statement = sa.delete(NAMESPACES).where(
-                NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == name
-            )
-            return connection.execute(statement).rowcount > 0
+            return connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether it or anything in it exists."""
-        with self.reading() as connection:
-            return self._exists(connection, namespace)
+        with self.database.reading() as connection:
+            return bool(self._names_below(connection, namespace))
 
-    def list_namespaces(self) -> list[Namespace]:
-        """All namespaces at every level."""
-        with self.reading() as connection:
-            names = [tuple(n.split(".")) for n in self._names_below(connection, None)]
-        return sorted({n[: i + 1] for n in names for i in range(len(n))})
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """The rows of the namespace, without the mark."""
+        query = sa.select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._of(namespace))
+        with self.database.reading() as connection:
+            found = {str(k): str(v) for k, v in connection.execute(query) if v is not None}
+            if not found and not self._names_below(connection, namespace):
+                return None
+        return {k: v for k, v in found.items() if k != EXISTS_KEY}
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Upsert and delete rows; the mark keeps a namespace whose last property goes."""
+        insert = self.database.insert(NAMESPACES).values(self._rows(namespace, _EXISTS | dict(changes)))
+        upsert = insert.on_conflict_do_update(
+            index_elements=[c.name for c in NAMESPACES.primary_key],
+            set_={"property_value": insert.excluded.property_value},
+        )
+        removed = sa.delete(NAMESPACES).where(self._of(namespace), NAMESPACES.c.property_key.in_(removals))
+        with self.database.writing() as connection:
+            if not self._names_below(connection, namespace):
+                return False
+            connection.execute(removed)
+            connection.execute(upsert)
+            return True
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces below one; the levels above a row's namespace exist too."""
+        with self.database.reading() as connection:
+            names = [tuple(n.split(".")) for n in self._names_below(connection, below)]
+        levels = {n[: i + 1] for n in names for i in range(len(n))}
+        return sorted(n for n in levels if len(n) > len(below))
 
     def close(self) -> None:
         """Let go of the database."""
-        self._engine.dispose()
+        self.database.close()
 
-    def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
-        statement = (
-            sa.update(TABLES)
-            .where(self._row(swap.table), TABLES.c.metadata_location == swap.expected)
-            .values(metadata_location=swap.new, previous_metadata_location=swap.expected)
-        )
-        if connection.execute(statement).rowcount != 1:
-            raise _Stale
+    def _rows(self, namespace: Namespace, properties: Mapping[str, str]) -> list[dict[str, str]]:
+        name = join_namespace(namespace)
+        check_lengths(name)
+        for key, value in properties.items():
+            if len(key) > MAX_NAME_LENGTH or len(value) > MAX_VALUE_LENGTH:
+                raise InvalidInputError(
+                    f"expected a property of up to {MAX_NAME_LENGTH} characters with a value of up to "
+                    f"{MAX_VALUE_LENGTH}, found `{key[:40]}` of {len(key)} with {len(value)}"
+                )
+        return [
+            {"catalog_name": self._catalog, "namespace": name, "property_key": k, "property_value": v}
+            for k, v in properties.items()
+        ]
 
-    def _row(self, table: TableName) -> sa.ColumnElement[bool]:
-        return table_row(self._catalog, table, typed=self._typed)
+    def _of(self, namespace: Namespace) -> sa.ColumnElement[bool]:
+        """Picks the rows of a namespace's properties."""
+        return sa.and_(NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == join_namespace(namespace))
 
-    def _exists(self, connection: sa.Connection, namespace: Namespace) -> bool:
-        return bool(self._names_below(connection, namespace))
-
-    def _has_tables(self, connection: sa.Connection, name: str) -> bool:
+    def _has_names(self, connection: sa.Connection, name: str) -> bool:
         query = sa.select(sa.func.count()).where(
             TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == name
         )
         return connection.execute(query).scalar_one() > 0
 
-    def _names_below(self, connection: sa.Connection, namespace: Namespace | None) -> list[str]:
-        tables = sa.select(TABLES.c.table_namespace).where(TABLES.c.catalog_name == self._catalog)
-        namespaces = sa.select(NAMESPACES.c.namespace).where(NAMESPACES.c.catalog_name == self._catalog)
-        if namespace is not None:
-            tables = tables.where(namespace_or_below(TABLES.c.table_namespace, namespace))
-            namespaces = namespaces.where(namespace_or_below(NAMESPACES.c.namespace, namespace))
+    def _names_below(self, connection: sa.Connection, namespace: Namespace) -> list[str]:
+        """The namespaces of all rows in this namespace and below it."""
+        tables = sa.select(TABLES.c.table_namespace).where(
+            TABLES.c.catalog_name == self._catalog, namespace_or_below(TABLES.c.table_namespace, namespace)
+        )
+        namespaces = sa.select(NAMESPACES.c.namespace).where(
+            NAMESPACES.c.catalog_name == self._catalog, namespace_or_below(NAMESPACES.c.namespace, namespace)
+        )
         return list(connection.execute(sa.union(tables, namespaces)).scalars())
-
-
-class _Stale(Exception):  # noqa: N818  (never leaves this module)
-    """A pointer is not as expected: roll back."""
-
-
-def _check_pointer(pointer: str) -> None:
-    if len(pointer) > MAX_LOCATION_LENGTH:
-        raise InvalidInputError(f"expected a location of up to {MAX_LOCATION_LENGTH} characters, found {len(pointer)}")

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import NullPool
 
+from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import NAMESPACES, TABLES, create_layout, has_type_column
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import StorageError, UnavailableError
@@ -23,40 +25,51 @@ class SqlitePointerStore(SqlPointerStore):
     def __init__(
         self, path: str, *, catalog_name: str = "lake", busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S
     ) -> None:
+        database = SqliteDatabase(path, busy_timeout_s)
+        super().__init__(database, catalog_name, typed=database.open_layout())
+
+
+class SqliteDatabase(SqlDatabase):
+    """One file; one writer at a time, and readers are never in its way."""
+
+    def __init__(self, path: str, busy_timeout_s: float) -> None:
         self._path = path
         url = sa.URL.create("sqlite", database=path)
-        engine = sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": busy_timeout_s})
-        super().__init__(engine, catalog_name)
-        sa.event.listen(self._engine, "connect", _leave_transactions_to_us)
-        sa.event.listen(self._engine, "begin", _begin)
-        self._typed = self._open_layout()
+        super().__init__(sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": busy_timeout_s}))
+        sa.event.listen(self.engine, "connect", _leave_transactions_to_us)
+        sa.event.listen(self.engine, "begin", _begin)
 
-    def _open_layout(self) -> bool:
+    def open_layout(self) -> bool:
+        """Create what is missing; whether rows have a type."""
         with _storage_errors(self._path):
             os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
-            with self._engine.connect() as connection:
+            with self.engine.connect() as connection:
                 inspector = sa.inspect(connection)
                 missing = not (inspector.has_table(TABLES.name) and inspector.has_table(NAMESPACES.name))
             if missing:
-                with self._engine.execution_options(bergline_autocommit=True).connect() as connection:
+                with self.engine.execution_options(bergline_autocommit=True).connect() as connection:
                     connection.exec_driver_sql("PRAGMA journal_mode=WAL")
                 with self.writing() as connection:
                     create_layout(connection)
-            with self._engine.connect() as connection:
+            with self.engine.connect() as connection:
                 return has_type_column(connection)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection to read with."""
-        with _storage_errors(self._path), self._engine.connect() as connection:
+        with _storage_errors(self._path), self.engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that takes the write lock first, so that "locked" always means "nothing was changed"."""
-        engine = self._engine.execution_options(bergline_write=True)
+        engine = self.engine.execution_options(bergline_write=True)
         with _storage_errors(self._path), engine.begin() as connection:
             yield connection
+
+    def insert(self, table: sa.Table) -> Any:
+        """SQLite's own INSERT."""
+        return sqlite.insert(table)
 
 
 def _leave_transactions_to_us(connection: Any, _record: Any) -> None:

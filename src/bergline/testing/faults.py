@@ -1,15 +1,15 @@
 """A pointer store that misbehaves on demand: answers that get lost, stores that go away, swaps that wait."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
 from bergline.errors import StorageError, UnavailableError
 
 
 class Fault(Enum):
-    """What happens to the next swap."""
+    """What happens to the next change of a pointer."""
 
     LANDS_BUT_ANSWER_IS_LOST = "lands, then raises"
     NEVER_ARRIVES = "raises, and did not land"
@@ -17,69 +17,50 @@ class Fault(Enum):
     STORE_GOES_AWAY = "lands, then raises, and so does everything after"
 
 
-class FaultyStore:
-    """A PointerStore around another; `faults` are used up swap by swap, `before_swap` is called before each."""
+class FaultyPointers:
+    """Pointers around others; `faults` are used up change by change, `before_swap` is called before each swap."""
 
-    def __init__(self, store: PointerStore, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> None:
-        self._store = store
+    def __init__(self, pointers: Pointers, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> None:
+        self._pointers = pointers
         self._faults = list(faults)
         self._before_swap = before_swap
         self._gone = False
         self.swaps = 0
-        self.atomic_tables = store.atomic_tables
+        self.atomic_tables = pointers.atomic_tables
 
     def read(self, table: TableName) -> str | None:
         """The pointer, while the store is there."""
         self._check_there()
-        return self._store.read(table)
+        return self._pointers.read(table)
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Create, with the next fault."""
-        return self._with_fault(lambda: self._store.create(table, pointer))
+        return self._with_fault(lambda: self._pointers.create(table, pointer))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Swap, with the next fault."""
         self._before_swap()
         self.swaps += 1
-        return self._with_fault(lambda: self._store.swap(table, expected, new))
+        return self._with_fault(lambda: self._pointers.swap(table, expected, new))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
         """Swap several, with the next fault."""
         self._before_swap()
         self.swaps += 1
-        return self._with_fault(lambda: self._store.swap_all(swaps))
+        return self._with_fault(lambda: self._pointers.swap_all(swaps))
 
-    def drop(self, table: TableName) -> bool:
-        """Pass on."""
-        return self._store.drop(table)
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Drop, with the next fault."""
+        return self._with_fault(lambda: self._pointers.drop(table, expected))
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Pass on."""
-        return self._store.rename(table, new)
+        """Rename, with the next fault."""
+        return self._with_fault(lambda: self._pointers.rename(table, new))
 
-    def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """Pass on."""
-        return self._store.list_tables(namespace)
-
-    def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> bool:
-        """Pass on."""
-        return self._store.create_namespace(namespace, properties)
-
-    def drop_namespace(self, namespace: Namespace) -> bool:
-        """Pass on."""
-        return self._store.drop_namespace(namespace)
-
-    def namespace_exists(self, namespace: Namespace) -> bool:
-        """Pass on."""
-        return self._store.namespace_exists(namespace)
-
-    def list_namespaces(self) -> list[Namespace]:
-        """Pass on."""
-        return self._store.list_namespaces()
-
-    def close(self) -> None:
-        """Pass on."""
-        self._store.close()
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """The names, while the store is there."""
+        self._check_there()
+        return self._pointers.list_names(namespace)
 
     def _check_there(self) -> None:
         if self._gone:
@@ -101,3 +82,46 @@ class FaultyStore:
                 change()
                 self._gone = True
                 raise StorageError("the connection was lost")
+
+
+class FaultyStore(FaultyPointers):
+    """A PointerStore around another, whose pointers of tables misbehave; those of views do with `view_faults`."""
+
+    def __init__(
+        self,
+        store: PointerStore,
+        *faults: Fault,
+        before_swap: Callable[[], None] = lambda: None,
+        view_faults: Sequence[Fault] = (),
+    ) -> None:
+        super().__init__(store, *faults, before_swap=before_swap)
+        self._store = store
+        self.views = None if store.views is None else FaultyPointers(store.views, *view_faults)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        """Pass on."""
+        return self._store.create_namespace(namespace, properties)
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        """Pass on."""
+        return self._store.drop_namespace(namespace)
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Pass on."""
+        return self._store.namespace_exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """Pass on."""
+        return self._store.namespace_properties(namespace)
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Pass on."""
+        return self._store.update_namespace(namespace, changes, removals)
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """Pass on."""
+        return self._store.list_namespaces(below)
+
+    def close(self) -> None:
+        """Pass on."""
+        self._store.close()

@@ -1,43 +1,50 @@
-"""The contract of a PointerStore as tests: subclass, return a new store from `make_store`, and pytest runs them."""
+"""The contract of a PointerStore as tests: subclass, return a new store from `make_store`, and pytest runs them.
+
+`PointerStoreSuite` is for every store, `ViewPointersSuite` for those that hold views too.
+"""
 
 import threading
 from abc import ABC, abstractmethod
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
 
 ORDERS = TableName(("db",), "orders")
 ITEMS = TableName(("db",), "items")
 
 
-class PointerStoreSuite(ABC):
-    """What every store must do; `make_store` may be called several times and must then open the same store."""
+class _PointersSuite(ABC):
+    """What pointers of every kind must do."""
 
     @abstractmethod
     def make_store(self) -> PointerStore:
-        """The store under test."""
+        """The store under test; called again it must open the same store."""
+
+    @abstractmethod
+    def make_pointers(self) -> Pointers:
+        """The pointers under test."""
 
     def test_read_of_unknown_table_is_none(self) -> None:
         """No row, no pointer."""
-        assert self.make_store().read(ORDERS) is None
+        assert self.make_pointers().read(ORDERS) is None
 
     def test_create_gives_the_pointer_once(self) -> None:
         """The second create is refused and changes nothing."""
-        store = self.make_store()
+        store = self.make_pointers()
         assert store.create(ORDERS, "a")
         assert not store.create(ORDERS, "b")
         assert store.read(ORDERS) == "a"
 
     def test_swap_moves_the_pointer_when_expected_is_current(self) -> None:
         """The compare-and-swap."""
-        store = self.make_store()
+        store = self.make_pointers()
         store.create(ORDERS, "a")
         assert store.swap(ORDERS, "a", "b")
         assert store.read(ORDERS) == "b"
 
     def test_swap_fails_when_expected_is_stale(self) -> None:
         """The loser changes nothing."""
-        store = self.make_store()
+        store = self.make_pointers()
         store.create(ORDERS, "a")
         store.swap(ORDERS, "a", "b")
         assert not store.swap(ORDERS, "a", "c")
@@ -45,13 +52,13 @@ class PointerStoreSuite(ABC):
 
     def test_swap_of_unknown_table_fails(self) -> None:
         """A swap never creates."""
-        store = self.make_store()
+        store = self.make_pointers()
         assert not store.swap(ORDERS, "a", "b")
         assert store.read(ORDERS) is None
 
     def test_identical_swap_again_fails_and_changes_nothing(self) -> None:
         """What settling a lost answer relies on."""
-        store = self.make_store()
+        store = self.make_pointers()
         store.create(ORDERS, "a")
         assert store.swap(ORDERS, "a", "b")
         assert not store.swap(ORDERS, "a", "b")
@@ -59,26 +66,25 @@ class PointerStoreSuite(ABC):
 
     def test_one_of_many_swaps_from_one_pointer_wins(self) -> None:
         """Eight threads, one winner, and its value stays."""
-        self.make_store().create(ORDERS, "start")
+        self.make_pointers().create(ORDERS, "start")
         barrier, winners = threading.Barrier(8), []
 
         def race(number: int) -> None:
-            store = self.make_store()
+            store = self.make_pointers()
             barrier.wait()
             if store.swap(ORDERS, "start", f"new-{number}"):
                 winners.append(f"new-{number}")
-            store.close()
 
         threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert winners == [self.make_store().read(ORDERS)]
+        assert winners == [self.make_pointers().read(ORDERS)]
 
     def test_several_pointers_move_together_or_not_at_all(self) -> None:
         """One stale pointer holds all of them."""
-        store = self.make_store()
+        store = self.make_pointers()
         if not store.atomic_tables:
             return
         store.create(ORDERS, "a")
@@ -91,39 +97,48 @@ class PointerStoreSuite(ABC):
 
     def test_one_of_many_swaps_of_the_same_tables_wins(self) -> None:
         """Eight threads name the tables in both orders; both pointers are the winner's."""
-        if not (first := self.make_store()).atomic_tables:
+        if not (first := self.make_pointers()).atomic_tables:
             return
         for table in (ORDERS, ITEMS):
             first.create(table, "start")
         barrier, winners = threading.Barrier(8), []
 
         def race(number: int) -> None:
-            store = self.make_store()
+            store = self.make_pointers()
             swaps = [PointerSwap(table, "start", f"new-{number}") for table in (ORDERS, ITEMS)]
             barrier.wait()
             if store.swap_all(swaps if number % 2 else swaps[::-1]):
                 winners.append(f"new-{number}")
-            store.close()
 
         threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        store = self.make_store()
+        store = self.make_pointers()
         assert winners * 2 == [store.read(ORDERS), store.read(ITEMS)]
 
     def test_drop_removes_the_pointer_once(self) -> None:
         """The second drop finds nothing."""
-        store = self.make_store()
+        store = self.make_pointers()
         store.create(ORDERS, "a")
         assert store.drop(ORDERS)
         assert not store.drop(ORDERS)
         assert store.read(ORDERS) is None
 
+    def test_drop_of_an_expected_pointer_leaves_another(self) -> None:
+        """Who dropped what it read does not drop what came since."""
+        store = self.make_pointers()
+        store.create(ORDERS, "a")
+        store.swap(ORDERS, "a", "b")
+        assert not store.drop(ORDERS, "a")
+        assert store.read(ORDERS) == "b"
+        assert store.drop(ORDERS, "b")
+        assert store.read(ORDERS) is None
+
     def test_renamed_table_keeps_its_pointer(self) -> None:
         """The old name is free again, in any namespace."""
-        store, moved = self.make_store(), TableName(("db", "raw"), "moved")
+        store, moved = self.make_pointers(), TableName(("db", "raw"), "moved")
         store.create(ORDERS, "a")
         assert store.rename(ORDERS, moved)
         assert (store.read(ORDERS), store.read(moved)) == (None, "a")
@@ -133,7 +148,7 @@ class PointerStoreSuite(ABC):
 
     def test_table_is_not_renamed_to_a_taken_name_or_from_an_unknown_one(self) -> None:
         """Nothing changes then."""
-        store = self.make_store()
+        store = self.make_pointers()
         store.create(ORDERS, "a")
         store.create(ITEMS, "b")
         assert not store.rename(ORDERS, ITEMS)
@@ -143,10 +158,70 @@ class PointerStoreSuite(ABC):
 
     def test_tables_are_listed_in_order_and_by_namespace(self) -> None:
         """Only the namespace's own tables."""
-        store = self.make_store()
+        store = self.make_pointers()
         for table in (ORDERS, ITEMS, TableName(("db", "raw"), "deep"), TableName(("other",), "far")):
             store.create(table, "a")
-        assert store.list_tables(("db",)) == [ITEMS, ORDERS]
+        assert store.list_names(("db",)) == [ITEMS, ORDERS]
+
+
+class ViewPointersSuite(_PointersSuite):
+    """The same for pointers of views, and that they share their names with tables."""
+
+    def make_pointers(self) -> Pointers:
+        """The views of the store."""
+        views = self.make_store().views
+        assert views is not None
+        return views
+
+    def test_name_of_a_table_is_taken_for_views_and_the_other_way_round(self) -> None:
+        """Neither by creating nor by renaming."""
+        store, views = self.make_store(), self.make_pointers()
+        store.create(ORDERS, "t")
+        views.create(ITEMS, "v")
+        assert not views.create(ORDERS, "x")
+        assert not store.create(ITEMS, "x")
+        assert not views.rename(ITEMS, ORDERS)
+        assert not store.rename(ORDERS, ITEMS)
+        assert (store.read(ORDERS), views.read(ITEMS)) == ("t", "v")
+
+    def test_view_is_no_table_and_table_no_view(self) -> None:
+        """Each is seen, moved and dropped only as what it is."""
+        store, views = self.make_store(), self.make_pointers()
+        store.create(ORDERS, "t")
+        views.create(ITEMS, "v")
+        assert (store.read(ITEMS), views.read(ORDERS)) == (None, None)
+        assert (store.list_names(("db",)), views.list_names(("db",))) == ([ORDERS], [ITEMS])
+        assert not store.swap(ITEMS, "v", "x")
+        assert not views.swap(ORDERS, "t", "x")
+        assert not store.drop(ITEMS)
+        assert not views.drop(ORDERS)
+        assert not store.rename(ITEMS, TableName(("db",), "new"))
+        assert (store.read(ORDERS), views.read(ITEMS)) == ("t", "v")
+
+    def test_name_is_free_for_the_other_kind_after_a_drop(self) -> None:
+        """A table may follow a view."""
+        store, views = self.make_store(), self.make_pointers()
+        views.create(ORDERS, "v")
+        views.drop(ORDERS)
+        assert store.create(ORDERS, "t")
+        assert (store.read(ORDERS), views.read(ORDERS)) == ("t", None)
+
+    def test_namespace_with_a_view_is_not_dropped(self) -> None:
+        """A view holds its namespace as a table does."""
+        store, views = self.make_store(), self.make_pointers()
+        store.create_namespace(("db",), {})
+        views.create(ORDERS, "v")
+        assert not store.drop_namespace(("db",))
+        views.drop(ORDERS)
+        assert store.drop_namespace(("db",))
+
+
+class PointerStoreSuite(_PointersSuite):
+    """What every store must do; `make_store` may be called several times and must then open the same store."""
+
+    def make_pointers(self) -> Pointers:
+        """The tables of the store."""
+        return self.make_store()
 
     def test_namespace_is_created_once(self) -> None:
         """The second create is refused."""
@@ -176,3 +251,68 @@ class PointerStoreSuite(ABC):
         store.drop(ORDERS)
         assert store.drop_namespace(("db",))
         assert not store.namespace_exists(("db",))
+
+    def test_namespaces_are_listed_below_one(self) -> None:
+        """At every level, without the namespace itself."""
+        store = self.make_store()
+        for namespace in (("a",), ("a", "b", "c"), ("ab",), ("d",)):
+            store.create_namespace(namespace, {})
+        assert store.list_namespaces(("a",)) == [("a", "b"), ("a", "b", "c")]
+        assert store.list_namespaces(("d",)) == []
+        assert store.list_namespaces(("nope",)) == []
+        assert store.list_namespaces() == [("a",), ("a", "b"), ("a", "b", "c"), ("ab",), ("d",)]
+
+    def test_namespace_keeps_its_properties(self) -> None:
+        """None for a namespace that is not there; those of a namespace that exists by its content are empty."""
+        store = self.make_store()
+        store.create_namespace(("db",), {"owner": "us", "empty": ""})
+        store.create_namespace(("bare", "below"), {})
+        assert self.make_store().namespace_properties(("db",)) == {"owner": "us", "empty": ""}
+        assert store.namespace_properties(("bare",)) == {}
+        assert store.namespace_properties(("bare", "below")) == {}
+        assert store.namespace_properties(("nope",)) is None
+
+    def test_properties_of_a_namespace_are_changed_and_removed(self) -> None:
+        """What is not named stays, and removing what is not there is no error."""
+        store = self.make_store()
+        store.create_namespace(("db",), {"a": "1", "b": "2", "c": "3"})
+        assert store.update_namespace(("db",), {"a": "new", "d": "4"}, {"b", "nope"})
+        assert store.namespace_properties(("db",)) == {"a": "new", "c": "3", "d": "4"}
+        assert not store.update_namespace(("nope",), {"a": "1"}, frozenset())
+        assert not store.namespace_exists(("nope",))
+
+    def test_namespace_outlives_its_last_property(self) -> None:
+        """Existing is no property."""
+        store = self.make_store()
+        store.create_namespace(("db",), {"a": "1"})
+        assert store.update_namespace(("db",), {}, {"a"})
+        assert store.namespace_properties(("db",)) == {}
+        assert store.namespace_exists(("db",))
+
+    def test_namespace_that_existed_by_its_content_stays_once_it_has_a_property(self) -> None:
+        """Also when the content goes."""
+        store = self.make_store()
+        store.create(ORDERS, "a")
+        assert store.update_namespace(("db",), {"a": "1"}, frozenset())
+        store.drop(ORDERS)
+        assert store.namespace_properties(("db",)) == {"a": "1"}
+
+    def test_properties_set_at_once_are_all_kept(self) -> None:
+        """Eight threads, one key each, and one that all of them set."""
+        self.make_store().create_namespace(("db",), {})
+        barrier = threading.Barrier(8)
+
+        def set_own(number: int) -> None:
+            store = self.make_store()
+            barrier.wait()
+            assert store.update_namespace(("db",), {f"k{number}": "v", "all": str(number)}, frozenset())
+            store.close()
+
+        threads = [threading.Thread(target=set_own, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = self.make_store().namespace_properties(("db",)) or {}
+        assert {k for k, v in found.items() if v == "v"} == {f"k{n}" for n in range(8)}
+        assert found["all"] in map(str, range(8))

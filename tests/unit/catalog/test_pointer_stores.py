@@ -10,10 +10,10 @@ from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
-from bergline.testing.pointer_store_suite import PointerStoreSuite
+from bergline.testing.pointer_store_suite import PointerStoreSuite, ViewPointersSuite
 
 
-class TestMemoryPointerStore(PointerStoreSuite):
+class _Memory:
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
         self._opened = MemoryPointerStore()
@@ -22,7 +22,7 @@ class TestMemoryPointerStore(PointerStoreSuite):
         return self._opened
 
 
-class TestSqlitePointerStore(PointerStoreSuite):
+class _Sqlite:
     @pytest.fixture(autouse=True)
     def _path(self, tmp_path: Path) -> None:
         self._database = str(tmp_path / "catalog.db")
@@ -31,7 +31,7 @@ class TestSqlitePointerStore(PointerStoreSuite):
         return SqlitePointerStore(self._database)
 
 
-class TestPostgresPointerStore(PointerStoreSuite):
+class _Postgres:
     @pytest.fixture(autouse=True)
     def _catalog(self, postgres: str) -> Iterator[None]:
         self._uri, self._name = postgres, uuid4().hex
@@ -43,3 +43,21 @@ class TestPostgresPointerStore(PointerStoreSuite):
     def make_store(self) -> PointerStore:
         self._stores.append(PostgresPointerStore(self._uri, catalog_name=self._name))
         return self._stores[-1]
+
+
+class TestMemoryPointerStore(_Memory, PointerStoreSuite): ...
+
+
+class TestSqlitePointerStore(_Sqlite, PointerStoreSuite): ...
+
+
+class TestPostgresPointerStore(_Postgres, PointerStoreSuite): ...
+
+
+class TestMemoryViews(_Memory, ViewPointersSuite): ...
+
+
+class TestSqliteViews(_Sqlite, ViewPointersSuite): ...
+
+
+class TestPostgresViews(_Postgres, ViewPointersSuite): ...

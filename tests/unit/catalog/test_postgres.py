@@ -44,7 +44,7 @@ def test_connection_lost_before_the_commit_changes_nothing(postgres: str, store:
     store.create(TABLE, "a")
 
     def lose_and_swap() -> None:
-        with store.writing() as connection:
+        with store.database.writing() as connection:
             end_all_connections(postgres)
             connection.execute(sa.text("SELECT 1"))
 
@@ -55,7 +55,7 @@ def test_connection_lost_before_the_commit_changes_nothing(postgres: str, store:
 
 def test_connection_lost_at_the_commit_leaves_the_outcome_in_doubt(postgres: str, store: PostgresPointerStore) -> None:
     def lose_at_the_end() -> None:
-        with store.writing() as connection:
+        with store.database.writing() as connection:
             connection.execute(sa.text("SELECT 1"))
             end_all_connections(postgres)
 

@@ -47,7 +47,7 @@ def test_older_layout_without_type_column_works(tmp_path: Path) -> None:
     store = SqlitePointerStore(str(tmp_path / "c.db"))
     assert store.create(ORDERS, "a")
     assert store.swap(ORDERS, "a", "b")
-    assert store.list_tables(("db",)) == [ORDERS]
+    assert store.list_names(("db",)) == [ORDERS]
     assert rows(tmp_path / "c.db") == [("lake", "db", "orders", "b", "a")]
 
 
@@ -58,7 +58,7 @@ def test_views_are_not_tables(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     assert store.read(ORDERS) is None
-    assert store.list_tables(("db",)) == []
+    assert store.list_names(("db",)) == []
     assert not store.drop(ORDERS)
     assert not store.swap(ORDERS, "v", "w")
 

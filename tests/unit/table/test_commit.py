@@ -147,7 +147,7 @@ def test_second_writer_on_a_locked_database_gets_one_clear_error(tmp_path: Path,
     before = files(orders, "*.*")
     with (
         bergline.connect(f"sqlite:///{tmp_path}/catalog.db", busy_timeout=0.05) as second,
-        catalog.store.writing(),  # type: ignore[attr-defined]
+        catalog.store.database.writing(),  # type: ignore[attr-defined]
         pytest.raises(UnavailableError, match="is locked by another writer"),
     ):
         second.load_table("db.orders").append(order_rows(1))

@@ -1,0 +1,125 @@
+"""Pointers of tables or of views in the shared SQL layout."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from bergline.catalog.identifiers import Namespace, TableName, check_lengths
+from bergline.catalog.pointer_store import PointerSwap
+from bergline.catalog.sql_database import SqlDatabase
+from bergline.catalog.sql_layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
+from bergline.errors import FormatError, InvalidInputError
+
+
+class SqlPointers:
+    """Pointers of one kind; the names are those of all rows."""
+
+    atomic_tables = True
+
+    def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind) -> None:
+        check_lengths(catalog_name)
+        self.database = database
+        self._catalog = catalog_name
+        self._kind = kind
+
+    def read(self, table: TableName) -> str | None:
+        """The pointer in the row."""
+        query = sa.select(TABLES.c.metadata_location).where(self._row(table))
+        with self.database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is not None and row[0] is None:
+            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
+        return None if row is None else str(row[0])
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Insert the row if there is none."""
+        _check_pointer(pointer)
+        row = self._name(table) | {"metadata_location": pointer, "previous_metadata_location": None}
+        if self._kind is not RowKind.UNTYPED:
+            row |= {"iceberg_type": self._kind.value}
+        try:
+            with self.database.writing() as connection:
+                connection.execute(sa.insert(TABLES).values(row))
+        except sa.exc.IntegrityError:
+            return False
+        return True
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Move the pointer in one UPDATE that names the expected value."""
+        return self.swap_all((PointerSwap(table, expected, new),))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Move the pointers in one transaction, which is rolled back if one is not as expected."""
+        for swap in swaps:
+            _check_pointer(swap.new)
+        try:
+            with self.database.writing() as connection:
+                # always in the same order, so that two writers of the same tables do not wait for each other
+                for swap in sorted(swaps, key=lambda s: s.table):
+                    self._swap_in(connection, swap)
+        except _Stale:
+            return False
+        return True
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Delete the row."""
+        statement = sa.delete(TABLES).where(self._row(table))
+        if expected is not None:
+            statement = statement.where(TABLES.c.metadata_location == expected)
+        with self.database.writing() as connection:
+            return bool(connection.execute(statement).rowcount == 1)
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Give the row another name; a row that has it already stands against it."""
+        name = self._name(new)
+        if table == new:
+            return False
+        statement = sa.update(TABLES).where(self._row(table)).values(name)
+        try:
+            with self.database.writing() as connection:
+                return bool(connection.execute(statement).rowcount == 1)
+        except sa.exc.IntegrityError:
+            return False
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Names of this kind in a namespace."""
+        query = sa.select(TABLES.c.table_name).where(
+            TABLES.c.catalog_name == self._catalog,
+            TABLES.c.table_namespace == join_namespace(namespace),
+            of_kind(self._kind),
+        )
+        with self.database.reading() as connection:
+            return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
+
+    def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        statement = (
+            sa.update(TABLES)
+            .where(self._row(swap.table), TABLES.c.metadata_location == swap.expected)
+            .values(metadata_location=swap.new, previous_metadata_location=swap.expected)
+        )
+        if connection.execute(statement).rowcount != 1:
+            raise _Stale
+
+    def _row(self, table: TableName) -> sa.ColumnElement[bool]:
+        """Picks the row of this name, if it is of this kind."""
+        return sa.and_(
+            TABLES.c.catalog_name == self._catalog,
+            TABLES.c.table_namespace == join_namespace(table.namespace),
+            TABLES.c.table_name == table.name,
+            of_kind(self._kind),
+        )
+
+    def _name(self, table: TableName) -> dict[str, str | None]:
+        """The columns that name a row; refused where the layout would cut a name off."""
+        namespace = join_namespace(table.namespace)
+        check_lengths(namespace, table.name)
+        return {"catalog_name": self._catalog, "table_namespace": namespace, "table_name": table.name}
+
+
+class _Stale(Exception):  # noqa: N818  (never leaves this module)
+    """A pointer is not as expected: roll back."""
+
+
+def _check_pointer(pointer: str) -> None:
+    if len(pointer) > MAX_LOCATION_LENGTH:
+        raise InvalidInputError(f"expected a location of up to {MAX_LOCATION_LENGTH} characters, found {len(pointer)}")
