@@ -1,54 +1,58 @@
-"""Decoded manifests, kept by storage and path as they stand in their files, in bounded memory."""
+"""Decoded manifests and manifest lists, kept by storage and path as they stand in their files, in bounded memory."""
 
 import threading
 import weakref
 from collections import OrderedDict
 from itertools import count
+from typing import Generic, TypeVar
 
 import polars as pl
 
+from bergline.format.manifest import ManifestFile
 from bergline.io.fileio import FileIO
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
+_LISTED_MANIFESTS = 100_000
+
+Content = TypeVar("Content")
 
 
-class ManifestCache:
-    """The manifests used last, up to a number of bytes. A path means the same bytes for ever, in one storage."""
+class FileCache(Generic[Content]):
+    """The files used last, up to a total size. A path means the same bytes for ever, in one storage."""
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._frames: OrderedDict[tuple[int, str], tuple[pl.DataFrame, int]] = OrderedDict()
+        self._files: OrderedDict[tuple[int, str], tuple[Content, int]] = OrderedDict()
         self._storages: weakref.WeakKeyDictionary[FileIO, int] = weakref.WeakKeyDictionary()
         self._ids = count()
         self._lock = threading.Lock()
         self.size = 0
 
-    def find(self, io: FileIO, path: str) -> pl.DataFrame | None:
-        """The manifest at a path, if it is here."""
+    def find(self, io: FileIO, path: str) -> Content | None:
+        """What is in the file at a path, if it is here."""
         with self._lock:
             key = self._key(io, path)
-            if key not in self._frames:
+            if key not in self._files:
                 return None
-            self._frames.move_to_end(key)
-            return self._frames[key][0]
+            self._files.move_to_end(key)
+            return self._files[key][0]
 
-    def keep(self, io: FileIO, path: str, frame: pl.DataFrame) -> None:
-        """Remember a manifest, in place of those that nobody has asked for in a long time."""
-        size = int(frame.estimated_size())
+    def keep(self, io: FileIO, path: str, content: Content, size: int) -> None:
+        """Remember a file, in place of those that nobody has asked for in a long time."""
         with self._lock:
             key = self._key(io, path)
-            if size > self._limit or key in self._frames:
+            if size > self._limit or key in self._files:
                 return
-            self._frames[key] = (frame, size)
+            self._files[key] = (content, size)
             self.size += size
             while self.size > self._limit:
-                _, (_, dropped) = self._frames.popitem(last=False)
+                _, (_, dropped) = self._files.popitem(last=False)
                 self.size -= dropped
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._frames.clear()
+            self._files.clear()
             self.size = 0
 
     def _key(self, io: FileIO, path: str) -> tuple[int, str]:
@@ -57,5 +61,14 @@ class ManifestCache:
         return self._storages[io], path
 
 
-MANIFESTS = ManifestCache()
-"""The cache of this process."""
+MANIFESTS: FileCache[pl.DataFrame] = FileCache(DEFAULT_LIMIT)
+"""The manifests of this process, by bytes."""
+
+MANIFEST_LISTS: FileCache[tuple[ManifestFile, ...]] = FileCache(_LISTED_MANIFESTS)
+"""The manifest lists of this process, by the manifests in them."""
+
+
+def forget_files() -> None:
+    """Read every file again; for those who change what must not change."""
+    MANIFESTS.clear()
+    MANIFEST_LISTS.clear()

@@ -23,7 +23,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
-from bergline.scan.manifest_cache import MANIFESTS
+from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS
 
 _READERS = 32
 _CORES = os.cpu_count() or 1
@@ -35,7 +35,16 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
         raise UnsupportedError(f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id}")
     if snapshot.manifest_list is None:
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
-    return parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list)
+    known = MANIFEST_LISTS.find(io, snapshot.manifest_list)
+    if known is None:
+        known = tuple(parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list))
+        keep_manifest_list(io, snapshot.manifest_list, known)
+    return list(known)
+
+
+def keep_manifest_list(io: FileIO, location: str, manifests: Sequence[ManifestFile]) -> None:
+    """Remember what is in a manifest list, exactly as it would be read."""
+    MANIFEST_LISTS.keep(io, location, tuple(manifests), len(manifests) + 1)
 
 
 def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataFrame]:
@@ -105,7 +114,7 @@ def _load(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Manifests that are not in the cache."""
     frames = _decode_one(io, paths[0]) if len(paths) == 1 else _decode_many(io, paths)
     for path, frame in frames.items():
-        MANIFESTS.keep(io, path, frame)
+        MANIFESTS.keep(io, path, frame, int(frame.estimated_size()))
     return frames
 
 

@@ -24,7 +24,7 @@ from bergline.format.snapshot import Operation, Snapshot, summarize
 from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
-from bergline.scan.manifests import load_manifest_list, with_counts
+from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
 from bergline.table.operation import Change, CommitStamp
 
 _DEFAULT_MANIFEST_SIZE = 8 * 1024 * 1024
@@ -163,6 +163,8 @@ class SnapshotProducer:
         )
         self._lists.append(location)
         self._io.create(location, data)
+        if version > 1:  # v1 lists leave out what a reader then fills in
+            keep_manifest_list(self._io, location, manifests)
         created = sum(m.added_snapshot_id == self.snapshot_id for m in manifests)
         counts = {"manifests-created": str(created), "manifests-kept": str(len(manifests) - created)}
         return Snapshot(

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bergline import Lake, Table
-from bergline.scan.manifest_cache import MANIFESTS
+from bergline.scan.manifest_cache import forget_files
 
 EVENTS = pa.schema(
     [
@@ -59,7 +59,7 @@ def test_only_files_that_may_match_are_planned(table: Table, text: str, days: li
 
 
 def test_manifests_that_cannot_match_are_not_read(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    MANIFESTS.clear()
+    forget_files()
     read: list[str] = []
     original = table.io.read
 

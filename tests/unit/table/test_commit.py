@@ -13,6 +13,7 @@ from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, RefusedError, UnavailableError
+from bergline.scan.manifest_cache import forget_files
 from bergline.table.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
 
@@ -219,6 +220,7 @@ def test_missing_file_of_a_table_that_did_not_move_is_an_error(lake: Lake, order
     orders.append(order_rows(0))
     assert orders.current_snapshot is not None
     Path(orders.current_snapshot.manifest_list.removeprefix("file://")).unlink()
+    forget_files()
     with pytest.raises(NotFoundError, match="no file"):
         orders.append(order_rows(1))
     assert len(files(orders, "*.parquet")) == 1

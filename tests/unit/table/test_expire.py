@@ -9,7 +9,7 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError
-from bergline.scan.manifest_cache import MANIFESTS
+from bergline.scan.manifest_cache import forget_files
 from bergline.table.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
 
@@ -97,7 +97,7 @@ def test_unreadable_metadata_stops_expiry_before_anything_changes(orders: Table,
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:40])
-    MANIFESTS.clear()
+    forget_files()
     pointer, left = orders.metadata_location, orders.io.list(orders.location)
     with pytest.raises((NotFoundError, FormatError)):
         orders.expire(older_than=FUTURE)
