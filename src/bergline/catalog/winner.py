@@ -1,8 +1,10 @@
 """Who came first: what changed between the table that a commit was built on and the table now, in words."""
 
 import datetime as dt
+from collections.abc import Sequence
 
 from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Snapshot
 
 
 def describe_change(base: TableMetadata, now: TableMetadata) -> str:
@@ -11,10 +13,9 @@ def describe_change(base: TableMetadata, now: TableMetadata) -> str:
     new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id]
     if new:
         last = max(new, key=lambda s: (s.sequence_number, s.timestamp_ms))
-        refs = sorted(f"`{name}`" for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)
-        on = f" on {', '.join(refs)}" if refs else ", on no ref"
+        refs = sorted(name for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)
         more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        return f"snapshot {last.snapshot_id} ({last.operation}{on}, {_time(last.timestamp_ms)}){more} came first"
+        return f"{describe_snapshot(last, refs)}{more} came first"
     if base.refs != now.refs:
         changed = {n for n in base.refs.keys() | now.refs.keys() if base.refs.get(n) != now.refs.get(n)}
         return f"{', '.join(f'`{n}`' for n in sorted(changed))} changed first, at {when}"
@@ -28,6 +29,12 @@ def describe_change(base: TableMetadata, now: TableMetadata) -> str:
     }
     changed_parts = [name for name, (before, after) in parts.items() if before != after]
     return f"its {' and '.join(changed_parts) or 'metadata'} changed first, at {when}"
+
+
+def describe_snapshot(snapshot: Snapshot, refs: Sequence[str]) -> str:
+    """A snapshot with what it did, on which refs, and when."""
+    on = f" on {', '.join(f'`{name}`' for name in refs)}" if refs else ", on no ref"
+    return f"snapshot {snapshot.snapshot_id} ({snapshot.operation}{on}, {_time(snapshot.timestamp_ms)})"
 
 
 def _time(milliseconds: int) -> str:

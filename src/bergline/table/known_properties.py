@@ -16,6 +16,7 @@ from bergline.format.schema import Schema
 from bergline.io.locations import is_absolute
 from bergline.parquet.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
 from bergline.parquet.write_spec import check_codec, compression_level
+from bergline.table.isolation import parse_isolation
 
 Check = Callable[[str, str], object]
 _BOOLEANS = ("true", "false")
@@ -72,6 +73,10 @@ def _check_column(key: str, schema: Schema) -> None:
         raise InvalidInputError(f"expected a column of {columns}, found `{key.removeprefix(COLUMN_MODE)}` in `{key}`")
 
 
+def _check_isolation(key: str, value: str) -> None:
+    parse_isolation(value, f"property `{key}`")
+
+
 def _check_name_mapping(_key: str, value: str) -> None:
     try:
         parse_name_mapping(value)  # which names the property
@@ -126,6 +131,9 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.target-file-size-bytes": _LONG_SIZE,
     "write.delete.target-file-size-bytes": _LONG_SIZE,
     "write.wap.enabled": _check_boolean,
+    "write.delete.isolation-level": _check_isolation,
+    "write.update.isolation-level": _check_isolation,
+    "write.merge.isolation-level": _check_isolation,
     **_parquet("compression-codec", check_codec),
     **_parquet("row-group-size-bytes", _SIZE),
     **_parquet("page-size-bytes", _SIZE),

@@ -1,0 +1,120 @@
+"""What others committed to a branch since an operation looked at it: their snapshots, and the entries these wrote."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from bergline.errors import ConflictError
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
+from bergline.format.inheritance import inherit_columns
+from bergline.format.manifest import ManifestContent, ManifestFile, partition_key_of
+from bergline.format.manifest_avro import partition_types
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition import PartitionSpec
+from bergline.format.partition_columns import check_partition, partition_values
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_columns, load_manifest_list, spec_of
+from bergline.scan.pruning import Pruning
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which rows an operation looked at: those that match a filter, or all in some partitions (see `partition_key`)."""
+
+    row_filter: Predicate = ALWAYS_TRUE
+    partitions: frozenset[tuple[Any, ...]] | None = None
+
+
+EVERYTHING = Scope()
+
+
+class Written(msgspec.Struct, frozen=True):
+    """Entries of one partition spec with their numbers filled in, in columns."""
+
+    frame: pl.DataFrame
+    spec: PartitionSpec
+    keys: list[tuple[Any, ...]]
+    """The partition of each entry."""
+
+
+class HistoryWindow:
+    """The ancestors of a branch's head back to, and without, the snapshot that the operation started from.
+
+    No start is the whole history. ConflictError if the start is not met: then nobody knows what came in between.
+    """
+
+    def __init__(
+        self, io: FileIO, base: TableMetadata, parent: Snapshot | None, since: int | None, branch: str
+    ) -> None:
+        self._io = io
+        self.base = base
+        self.branch = branch
+        self.snapshots = _between(base, parent, since, branch)
+        start = None if since is None else base.snapshots_by_id.get(since)
+        self.starting_number = 0 if start is None else start.sequence_number
+
+    @cached_property
+    def _manifests(self) -> list[tuple[Snapshot, ManifestFile]]:
+        """The manifests that each snapshot added itself."""
+        return [
+            (s, m)
+            for s in self.snapshots
+            for m in load_manifest_list(self._io, s)
+            if m.added_snapshot_id == s.snapshot_id
+        ]
+
+    def written(
+        self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+    ) -> Iterator[Written]:
+        """The entries that snapshots of these operations wrote and that may concern the scope."""
+        pruning = Pruning(bind(scope.row_filter, self.base.schema), self.base.schema)
+        by_spec: dict[int, list[ManifestFile]] = defaultdict(list)
+        for snapshot, manifest in self._manifests:
+            if manifest.content is content and snapshot.operation in operations:
+                spec = spec_of(manifest, self.base)
+                if pruning.may_match_manifest(manifest, spec):
+                    by_spec[spec.spec_id].append(manifest)
+        for spec_id, manifests in by_spec.items():
+            spec = self.base.specs_by_id[spec_id]
+            frames = load_columns(self._io, manifests)
+            types = partition_types(spec, self.base.schema_for(spec))
+            for frame, manifest in zip(frames, manifests, strict=True):
+                check_partition(frame, types, manifest.manifest_path)
+            found = pruning.matching(inherit_columns(frames, manifests).filter(entries), spec)
+            values = [partition_values(found, field_id, type_) for field_id, type_ in types.items()]
+            rows = zip(*values, strict=True) if values else [()] * found.height
+            keys = [partition_key_of(spec_id, row) for row in rows]
+            if scope.partitions is not None:
+                inside = [key in scope.partitions for key in keys]
+                found = found.filter(pl.Series(inside, dtype=pl.Boolean))
+                keys = [key for key in keys if key in scope.partitions]
+            if keys:
+                yield Written(found, spec, keys)
+
+
+def _between(base: TableMetadata, parent: Snapshot | None, since: int | None, branch: str) -> tuple[Snapshot, ...]:
+    found: list[Snapshot] = []
+    for snapshot in base.ancestors(parent.snapshot_id if parent else None):
+        if snapshot.snapshot_id == since:
+            return tuple(found)
+        found.append(snapshot)
+    oldest = found[-1] if found else None
+    if oldest is None or oldest.parent_snapshot_id == since:
+        return tuple(found)
+    if oldest.parent_snapshot_id is None:
+        raise ConflictError(
+            f"cannot determine what changed on `{branch}`: snapshot {since} is not in its history",
+            hints=["the branch was moved elsewhere: look at it as it is now and plan the operation again"],
+        )
+    start = "its beginning" if since is None else f"snapshot {since}"
+    raise ConflictError(
+        f"cannot determine what changed on `{branch}` since {start}: snapshot {oldest.parent_snapshot_id}, "
+        f"the parent of {oldest.snapshot_id}, has expired",
+        hints=[
+            "look at the table as it is now and plan the operation again; keep snapshots longer than operations run"
+        ],
+    )

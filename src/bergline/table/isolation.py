@@ -1,0 +1,38 @@
+"""Isolation levels: what another commit may do between the read and the commit of an operation."""
+
+from enum import StrEnum
+from typing import Literal
+
+from bergline.errors import InvalidInputError
+from bergline.format.arguments import shown
+from bergline.format.metadata import TableMetadata
+
+RowLevelCommand = Literal["delete", "update", "merge"]
+
+
+class Isolation(StrEnum):
+    """How much of what others did meanwhile makes an operation wrong."""
+
+    SERIALIZABLE = "serializable"
+    """Also rows that were added and that the operation would have looked at."""
+    SNAPSHOT = "snapshot"
+    """Only changes to the rows that the operation changes."""
+
+
+def isolation_level(
+    metadata: TableMetadata, command: RowLevelCommand, given: str | Isolation | None = None
+) -> Isolation:
+    """The level that the caller gave, else that of `write.<command>.isolation-level`, else serializable."""
+    if given is not None:
+        return parse_isolation(given, "the isolation level")
+    key = f"write.{command}.isolation-level"
+    text = metadata.properties.get(key)
+    return Isolation.SERIALIZABLE if text is None else parse_isolation(text, f"property `{key}`")
+
+
+def parse_isolation(text: object, place: str) -> Isolation:
+    """The level of this name, in any case."""
+    try:
+        return Isolation(text.lower() if isinstance(text, str) else "")
+    except ValueError:
+        raise InvalidInputError(f"expected serializable or snapshot for {place}, found {shown(text)}") from None

@@ -1,0 +1,145 @@
+"""Conflict checks: whether what others committed since an operation looked at a branch makes the operation wrong.
+
+Every check raises ConflictError with the snapshot that came first; the commit loop does not try such an operation
+again, for it would have to be planned again. Which operations ask for which checks, and at which isolation level, is
+theirs to say.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
+
+import polars as pl
+
+from bergline.catalog.winner import describe_snapshot
+from bergline.errors import ConflictError
+from bergline.format.deletes import only_data_file
+from bergline.format.manifest import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    is_deletion_vector,
+    partition_key,
+)
+from bergline.format.manifest_avro import partition_types
+from bergline.format.manifest_columns import files_of
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.table.history_window import EVERYTHING, HistoryWindow, Scope, Written
+
+_ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
+_ADDS_DELETES: Final = frozenset({Operation.OVERWRITE, Operation.DELETE})
+_REMOVES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
+_REWRITES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE})
+_ADDS_VECTORS: Final = frozenset({Operation.OVERWRITE, Operation.DELETE, Operation.REPLACE})
+
+_ADDED = pl.col("status") == int(EntryStatus.ADDED)
+_DELETED = pl.col("status") == int(EntryStatus.DELETED)
+
+
+class Validation:
+    """The checks of one attempt, on the base and the branch's head that it is made on.
+
+    `since` is the snapshot that the operation looked at; None for a branch that had none.
+    """
+
+    def __init__(
+        self, io: FileIO, base: TableMetadata, parent: Snapshot | None, *, since: int | None, branch: str
+    ) -> None:
+        self._window = HistoryWindow(io, base, parent, since, branch)
+        self._base = base
+        self._snapshots = {s.snapshot_id: s for s in self._window.snapshots}
+
+    def check_no_new_data(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody added a data file that may hold rows of the scope."""
+        for file, snapshot in self._data(_ADDS_DATA, scope, _ADDED):
+            raise self._conflict(snapshot, f"added {self._shown(file)}, which may hold rows that this one looked for")
+
+    def check_no_removed_data(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody removed a data file that may hold rows of the scope."""
+        for file, snapshot in self._data(_REMOVES_DATA, scope, _DELETED):
+            raise self._conflict(snapshot, f"removed {self._shown(file)}, which may hold rows that this one looked for")
+
+    def check_data_files_exist(
+        self, paths: Collection[str], scope: Scope = EVERYTHING, *, also_deleted: bool = False
+    ) -> None:
+        """Nobody replaced these data files; with `also_deleted`, nobody deleted them with all their rows either."""
+        operations = _REMOVES_DATA if also_deleted else _REWRITES_DATA
+        entries = _DELETED & pl.col("file_path").is_in(list(paths))
+        for file, snapshot in self._data(operations, scope, entries) if paths else ():
+            raise self._conflict(snapshot, f"removed {self._shown(file)}, of which this one deletes rows")
+
+    def check_no_new_delete_files(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody added a delete file that may be about rows of the scope."""
+        for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
+            raise self._conflict(
+                snapshot,
+                f"added the delete file {self._shown(delete)}, which may be about rows that this one looked for",
+            )
+
+    def check_no_new_deletes_for(
+        self, files: Collection[DataFile], scope: Scope = EVERYTHING, *, by_position_only: bool = False
+    ) -> None:
+        """Nobody deleted rows of these data files.
+
+        Deletes by equality do no harm where the rewritten rows keep their sequence number: `by_position_only`.
+        """
+        if not files:
+            return
+        paths = {f.file_path: f for f in files}
+        partitions = {partition_key(f): f for f in files}
+        for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
+            if delete.content is FileContent.EQUALITY_DELETES:
+                if by_position_only:
+                    continue
+                everywhere = self._base.specs_by_id[delete.spec_id].is_unpartitioned
+                hit = next(iter(files)) if everywhere else partitions.get(partition_key(delete))
+            else:
+                about = only_data_file(delete)
+                hit = partitions.get(partition_key(delete)) if about is None else paths.get(about)
+            if hit is not None:
+                raise self._conflict(
+                    snapshot, f"deleted rows of {self._shown(hit)}, which this one replaces, by {delete.file_path}"
+                )
+
+    def check_no_new_vectors(self, paths: Collection[str], scope: Scope = EVERYTHING) -> None:
+        """Nobody added a deletion vector for one of these data files: there may be one at a time."""
+        for delete, snapshot in self._deletes(_ADDS_VECTORS, scope) if paths else ():
+            if is_deletion_vector(delete) and delete.referenced_data_file in paths:
+                raise self._conflict(
+                    snapshot,
+                    f"added a deletion vector for {delete.referenced_data_file}, for which this one has another",
+                )
+
+    def _data(
+        self, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+    ) -> Iterator[tuple[DataFile, Snapshot]]:
+        by_them = pl.col("snapshot_id").is_in(list(self._snapshots))
+        for written in self._window.written(ManifestContent.DATA, operations, scope, entries & by_them):
+            yield from self._files(written)
+
+    def _deletes(self, operations: Collection[Operation], scope: Scope) -> Iterator[tuple[DataFile, Snapshot]]:
+        # what was carried on in a manifest that they wrote anew has an older number
+        newer = pl.col("sequence_number") > self._window.starting_number
+        by_them = pl.col("snapshot_id").is_in(list(self._snapshots))
+        for written in self._window.written(ManifestContent.DELETES, operations, scope, ~_DELETED & newer & by_them):
+            yield from self._files(written)
+
+    def _files(self, written: Written) -> Iterable[tuple[DataFile, Snapshot]]:
+        types = partition_types(written.spec, self._base.schema_for(written.spec))
+        files = files_of(written.frame, types, written.spec.spec_id)
+        snapshots = (self._snapshots[i] for i in written.frame["snapshot_id"].to_list())
+        return zip(files, snapshots, strict=True)
+
+    def _shown(self, file: DataFile) -> str:
+        spec = self._base.specs_by_id[file.spec_id]
+        partition: Any = spec.partition_path(self._base.schema_for(spec), file.partition)
+        return f"{file.file_path} in partition `{partition}`" if partition else file.file_path
+
+    def _conflict(self, snapshot: Snapshot, did: str) -> ConflictError:
+        branch = self._window.branch
+        return ConflictError(
+            f"cannot commit to `{branch}`: {describe_snapshot(snapshot, [branch])} came first and {did}",
+            hints=["look at the table as it is now and plan the operation again"],
+        )

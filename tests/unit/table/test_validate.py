@@ -1,0 +1,159 @@
+"""Conflict checks: which commits of others make an operation wrong, and what it is told about them."""
+
+from collections.abc import Callable
+
+import pytest
+from rows import ORDERS, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.expressions.parse import parse_predicate
+from bergline.format.manifest import DataFile, partition_key
+from bergline.table.history_window import EVERYTHING, Scope
+from bergline.table.isolation import Isolation, isolation_level
+from bergline.table.validate import Validation
+
+
+@pytest.fixture
+def parts(lake: Lake) -> Table:
+    """Orders by region, with one in `eu`."""
+    return lake.create_table("db.parts", ORDERS, partition_by=["region"]).append(order_rows(1))
+
+
+def validation(table: Table, since: int | None, branch: str = "main") -> Validation:
+    metadata = table.refresh().metadata
+    return Validation(table.io, metadata, metadata.head(branch), since=since, branch=branch)
+
+
+def head(table: Table) -> int:
+    assert table.current_snapshot is not None
+    return table.current_snapshot.snapshot_id
+
+
+def where(text: str) -> Scope:
+    return Scope(parse_predicate(text))
+
+
+def region(table: Table, name: str) -> Scope:
+    (file,) = (p.file for p in table.scan(f"region = '{name}'").plan().files)
+    return Scope(partitions=frozenset({partition_key(file)}))
+
+
+def all_files(table: Table) -> list[DataFile]:
+    return [p.file for p in table.scan().plan().files]
+
+
+def test_no_commit_since_means_no_conflict(parts: Table) -> None:
+    checks = validation(parts, head(parts))
+    checks.check_no_new_data()
+    checks.check_no_removed_data()
+    checks.check_no_new_delete_files()
+    checks.check_data_files_exist([f.file_path for f in all_files(parts)])
+
+
+def test_a_new_file_that_may_match_names_who_added_it(parts: Table) -> None:
+    since = head(parts)
+    parts.append(order_rows(5))
+    with pytest.raises(ConflictError) as caught:
+        validation(parts, since).check_no_new_data(where("id = 5"))
+    message = str(caught.value)
+    assert f"cannot commit to `main`: snapshot {head(parts)} (append on `main`, 20" in message
+    assert "in partition `region=eu`" in message
+    assert caught.value.hints
+
+
+@pytest.mark.parametrize("text", ["id = 6", "region = 'us'", "id > 5 OR region = 'us'"])
+def test_a_new_file_that_cannot_match_is_no_conflict(parts: Table, text: str) -> None:
+    since = head(parts)
+    parts.append(order_rows(5))
+    validation(parts, since).check_no_new_data(where(text))
+
+
+def test_only_the_given_partitions_count(parts: Table) -> None:
+    parts.append(order_rows(2, region="us"))
+    since, eu, us = head(parts), region(parts, "eu"), region(parts, "us")
+    parts.append(order_rows(3))
+    validation(parts, since).check_no_new_data(us)
+    with pytest.raises(ConflictError, match="region=eu"):
+        validation(parts, since).check_no_new_data(eu)
+
+
+def test_removed_files_count_where_they_match(parts: Table) -> None:
+    parts.append(order_rows(2, region="us"))
+    since, eu = head(parts), region(parts, "eu")
+    parts.overwrite_files([], removes=lambda f: f.partition == ("us",))
+    checks = validation(parts, since)
+    checks.check_no_removed_data(where("region = 'eu'"))
+    checks.check_no_removed_data(eu)
+    for scope in (where("id = 2"), EVERYTHING):
+        with pytest.raises(ConflictError, match=r"\(delete on `main`, .*\) came first and removed .*region=us"):
+            checks.check_no_removed_data(scope)
+
+
+def test_a_file_that_was_replaced_is_missed_and_one_that_was_deleted_only_if_asked(parts: Table) -> None:
+    since, paths = head(parts), [f.file_path for f in all_files(parts)]
+    parts.overwrite_files([])
+    checks = validation(parts, since)
+    checks.check_data_files_exist(paths)
+    with pytest.raises(ConflictError, match="of which this one deletes rows"):
+        checks.check_data_files_exist(paths, also_deleted=True)
+    parts.append(order_rows(2))
+    since, paths = head(parts), [f.file_path for f in all_files(parts)]
+    parts.overwrite(order_rows(3))
+    with pytest.raises(ConflictError, match="of which this one deletes rows"):
+        validation(parts, since).check_data_files_exist(paths)
+    validation(parts, since).check_data_files_exist(["another"])
+
+
+def test_commits_to_other_branches_are_no_conflict(parts: Table) -> None:
+    since = head(parts)
+    parts.append(order_rows(5), branch="dev")
+    validation(parts, since).check_no_new_data()
+    with pytest.raises(ConflictError, match="append on `dev`"):
+        validation(parts, since, "dev").check_no_new_data()
+
+
+def test_an_operation_that_saw_an_empty_branch_looks_at_everything(parts: Table) -> None:
+    with pytest.raises(ConflictError, match="came first and added"):
+        validation(parts, None).check_no_new_data()
+
+
+def test_the_window_reaches_back_over_several_snapshots(parts: Table) -> None:
+    since = head(parts)
+    parts.append(order_rows(5)).append(order_rows(6)).append(order_rows(7))
+    with pytest.raises(ConflictError, match=f"snapshot {parts.metadata.snapshots[1].snapshot_id} "):
+        validation(parts, since).check_no_new_data(where("id = 5"))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_expired_start_is_not_guessed_at(parts: Table, known: bool) -> None:
+    since = head(parts)
+    middle = head(parts.append(order_rows(2)))
+    parts.append(order_rows(3)).expire(snapshot_ids=[since, middle] if known else [since])
+    expected = f"since snapshot {since}: snapshot {middle if known else since}"
+    if not known:  # the child of the start is there, and so is all that came after the start
+        with pytest.raises(ConflictError, match="came first and added"):
+            validation(parts, since).check_no_new_data()
+        expected = f"since its beginning: snapshot {since}"
+    with pytest.raises(ConflictError, match=f"{expected}, the parent of .*, has expired") as caught:
+        validation(parts, since if known else None)
+    assert "keep snapshots longer" in caught.value.hints[0]
+
+
+def test_a_start_on_another_lineage_is_refused(parts: Table) -> None:
+    since = head(parts.append(order_rows(5), branch="dev"))
+    elsewhere = parts.metadata.refs["dev"].snapshot_id
+    with pytest.raises(ConflictError, match=f"snapshot {elsewhere} is not in its history"):
+        validation(parts.append(order_rows(6)), elsewhere)
+    validation(parts, since)
+
+
+@pytest.mark.parametrize("command", ["delete", "update", "merge"])
+def test_isolation_comes_from_the_call_then_the_table_then_is_serializable(orders: Table, command: str) -> None:
+    level: Callable[..., Isolation] = isolation_level
+    assert level(orders.metadata, command) is Isolation.SERIALIZABLE
+    orders.set_properties({f"write.{command}.isolation-level": "Snapshot"})
+    assert level(orders.metadata, command) is Isolation.SNAPSHOT
+    assert level(orders.metadata, command, "serializable") is Isolation.SERIALIZABLE
+    with pytest.raises(InvalidInputError, match="expected serializable or snapshot"):
+        level(orders.metadata, command, "read committed")
