@@ -9,12 +9,9 @@ import pyarrow as pa
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.pointer_store import PointerStore
-from bergline.catalog.postgres import PostgresPointerStore
-from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, SqlitePointerStore
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.catalog.opening import CatalogWish, open_catalog
+from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import check_list, check_text, check_texts, shown
 from bergline.format.compatibility import check_free_names
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION
@@ -23,18 +20,12 @@ from bergline.format.partition import parse_partition_by
 from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
-from bergline.io.memory import MemoryFileIO
-from bergline.io.schemes import SchemeFileIO
-from bergline.io.store_properties import check_store_properties
 from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
 from bergline.table.known_properties import check_properties
 from bergline.table.table import Table
 
-_SQLITE = "sqlite:///"
-DEFAULT_CATALOG = f"{_SQLITE}./lake/catalog.db"
-_POSTGRES = ("postgresql:", "postgres:")
-_PLANNED = ("http:", "https:", "s3:", "glue:", "file:")
+DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
@@ -65,30 +56,10 @@ def connect(
         raise InvalidInputError(f"expected seconds of 0 or more for busy_timeout, found {shown(busy_timeout)}")
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidInputError(f"expected a mapping of storage properties, found {type(properties).__name__}")
-    storage = check_store_properties(properties or {})
-    store: PointerStore
-    if uri.startswith(_SQLITE) and len(uri) > len(_SQLITE):
-        path = os.path.abspath(uri[len(_SQLITE) :])
-        store = SqlitePointerStore(path, catalog_name=name, busy_timeout_s=busy_timeout)
-        home = os.fspath(warehouse) if warehouse is not None else os.path.join(os.path.dirname(path), "warehouse")
-        return Lake(PointerCatalog(store, SchemeFileIO(properties=storage), absolute_location(home)), name)
-    if uri.startswith(_POSTGRES):
-        if warehouse is None:
-            raise InvalidInputError("expected a warehouse for new tables with a PostgreSQL catalog, found none")
-        io, home = SchemeFileIO(properties=storage), absolute_location(os.fspath(warehouse))
-        return Lake(PointerCatalog(PostgresPointerStore(uri, catalog_name=name), io, home), name)
-    if uri in {"memory:", "memory://"}:
-        store, io = MemoryPointerStore(), SchemeFileIO({"memory": MemoryFileIO()}, properties=storage)
-        home = absolute_location(os.fspath(warehouse)) if warehouse is not None else "memory://warehouse"
-        return Lake(PointerCatalog(store, io, home), name)
-    if uri.startswith(_PLANNED):
-        raise UnsupportedError(
-            f"expected `sqlite:///path/catalog.db`, `postgresql://user@host/db` or `memory:` for now, found `{uri}`"
-        )
-    raise InvalidInputError(
-        f"expected a catalog like `sqlite:///path/catalog.db`, found `{uri}`",
-        hints=["for an absolute path write four slashes: sqlite:////data/lake/catalog.db"],
+    wish = CatalogWish(
+        uri, None if warehouse is None else os.fspath(warehouse), name, dict(properties or {}), busy_timeout
     )
+    return Lake(open_catalog(wish), name)
 
 
 class Lake:

@@ -51,10 +51,15 @@ def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
         assert lake.create_table("db.t", ORDERS).location == f"file://{tmp_path}/wh/db/t"
 
 
-@pytest.mark.parametrize("uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x"])
+@pytest.mark.parametrize("uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x", "memory:x", ":", "C:\\lake"])
 def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
     with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`"):
         bergline.connect(uri)
+
+
+def test_bad_uri_is_shown_without_its_password() -> None:
+    with pytest.raises(InvalidInputError, match=r"mysql://me:\*\*\*@host/db"):
+        bergline.connect("mysql://me:se:cret@host/db")
 
 
 @pytest.mark.parametrize("uri", ["https://x", "s3://b/p", "glue://x", "file:///x"])

@@ -1,0 +1,110 @@
+"""Which catalog a URI names: one entry for each kind."""
+
+import os
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.memory import MemoryPointerStore
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.postgres import PostgresPointerStore
+from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.io.locations import absolute_location
+from bergline.io.memory import MemoryFileIO
+from bergline.io.open_store import OBJECT_STORE_SCHEMES
+from bergline.io.schemes import SchemeFileIO
+from bergline.io.store_properties import check_store_properties
+
+_SQLITE = "sqlite:///"
+_PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
+
+
+class CatalogWish(msgspec.Struct, frozen=True):
+    """What the user asked for; the warehouse as a directory or location, unread."""
+
+    uri: str
+    warehouse: str | None
+    name: str
+    properties: dict[str, str]
+    busy_timeout_s: float
+
+
+class CatalogKind(msgspec.Struct, frozen=True):
+    """One kind of catalog: the schemes of its URIs, what a URI looks like, and how to open one."""
+
+    schemes: frozenset[str]
+    example: str
+    open: Callable[[CatalogWish], Catalog]
+
+
+def open_catalog(wish: CatalogWish) -> Catalog:
+    """The catalog that the URI names; InvalidInputError says what good ones look like."""
+    scheme = wish.uri.partition(":")[0].lower() if ":" in wish.uri else ""
+    for kind in KINDS:
+        if scheme in kind.schemes:
+            return kind.open(wish)
+    raise _bad_uri(wish.uri)
+
+
+def _open_sqlite(wish: CatalogWish) -> Catalog:
+    path = wish.uri.removeprefix(_SQLITE)
+    if path in {"", wish.uri}:
+        raise _bad_uri(wish.uri)
+    path = os.path.abspath(path)
+    warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
+    io = _storage(wish)
+    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
+    return PointerCatalog(store, io, absolute_location(warehouse))
+
+
+def _open_postgres(wish: CatalogWish) -> Catalog:
+    if wish.warehouse is None:
+        raise InvalidInputError("expected a warehouse for new tables with a PostgreSQL catalog, found none")
+    io = _storage(wish)
+    store = PostgresPointerStore(wish.uri, catalog_name=wish.name)
+    return PointerCatalog(store, io, absolute_location(wish.warehouse))
+
+
+def _open_memory(wish: CatalogWish) -> Catalog:
+    if wish.uri not in {"memory:", "memory://"}:
+        raise _bad_uri(wish.uri)
+    io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(wish.properties))
+    warehouse = "memory://warehouse" if wish.warehouse is None else absolute_location(wish.warehouse)
+    return PointerCatalog(MemoryPointerStore(), io, warehouse)
+
+
+def _open_planned(wish: CatalogWish) -> Catalog:
+    raise UnsupportedError(f"expected a catalog like {_examples()} for now, found `{_without_password(wish.uri)}`")
+
+
+KINDS = (
+    CatalogKind(frozenset({"sqlite"}), "sqlite:///path/catalog.db", _open_sqlite),
+    CatalogKind(frozenset({"postgresql", "postgres"}), "postgresql://user@host:5432/database", _open_postgres),
+    CatalogKind(frozenset({"memory"}), "memory:", _open_memory),
+    CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/path", _open_planned),
+    CatalogKind(frozenset({"file"}), "file:///path", _open_planned),
+    CatalogKind(frozenset({"glue"}), "glue://", _open_planned),
+    CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_planned),
+)
+
+
+def _storage(wish: CatalogWish) -> SchemeFileIO:
+    return SchemeFileIO(properties=check_store_properties(wish.properties))
+
+
+def _bad_uri(uri: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"expected a catalog like {_examples()}, found `{_without_password(uri)}`",
+        hints=["for an absolute path write four slashes: sqlite:////data/lake/catalog.db"],
+    )
+
+
+def _examples() -> str:
+    return " or ".join(f"`{kind.example}`" for kind in KINDS if kind.open is not _open_planned)
+
+
+def _without_password(uri: str) -> str:
+    return _PASSWORD.sub("***", uri)
