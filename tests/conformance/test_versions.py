@@ -27,10 +27,7 @@ def write_history(table: Table) -> None:
     """Appends, a branch, replaced partitions, an overwrite of the branch: entries of every status."""
     table.append(order_rows(1, 2)).append(order_rows(3, region="us")).append(order_rows(4))
     table.append(order_rows(5, region="us"), branch="dev")
-    keep = table.scan("id = 1").plan().files[0].file.file_path
-    table.overwrite_files(
-        table._write(order_rows(6, 7)), removes=lambda f: f.partition == ("eu",) and f.file_path != keep
-    )
+    table.overwrite_files(table._write(order_rows(6, 7)), removed=[p.file for p in table.scan("id = 4").plan().files])
     table.replace_partitions(table._write(order_rows(8, region="us")))
     table.overwrite(order_rows(9), branch="dev").append(order_rows(10), branch="dev")
 
@@ -52,7 +49,8 @@ def test_official_reads_and_writes_next_to_us(
     official("INSERT INTO db.t VALUES (11, 1.0, 'eu'), (12, 1.0, 'us')")
     official("INSERT INTO db.t.branch_dev VALUES (13, 1.0, 'eu')")
     official("DELETE FROM db.t WHERE region = 'us'")
-    table.refresh().append(order_rows(14)).overwrite_files([], removes=lambda f: f.record_count == 2)
+    table.refresh().append(order_rows(14))
+    table.overwrite_files([], removed=[p.file for p in table.scan().plan().files if p.file.record_count == 2])
     for ref, expected in {"main": [11, 14], "dev": [9, 10, 13]}.items():
         assert sorted(official(f"SELECT id FROM db.t VERSION AS OF '{ref}'")) == [(i,) for i in expected]
         assert ids(table.scan(ref=ref).to_arrow()) == expected

@@ -1,7 +1,7 @@
 """What a user writes to a table: every method is one snapshot on a branch."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from bergline.errors import InvalidInputError
@@ -15,6 +15,7 @@ from bergline.table.append import Append
 from bergline.table.handle import TableHandle
 from bergline.table.overwrite import Overwrite
 from bergline.table.produce import check_writable
+from bergline.table.removal import Everything, Removal, RemovedFiles, RemovedPartitions
 
 
 class TableWriting(TableHandle):
@@ -50,15 +51,16 @@ class TableWriting(TableHandle):
         self,
         files: Sequence[DataFile],
         *,
-        removes: Callable[[DataFile], bool] = lambda _: True,
+        removed: Sequence[DataFile] | None = None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> Self:
-        """Replace the files that `removes` picks, by default all, by files that were written for this table."""
+        """Replace some files of a branch, by default all, by files that were written for this table."""
         _check_files(files)
-        operation = Overwrite(self.io, files, removes, branch=branch, summary=self._summary | _checked_summary(summary))
-        self.commit(operation)
-        return self
+        if removed is not None:
+            _check_files(removed)
+        removal = Everything() if removed is None else RemovedFiles(tuple(removed), must_exist=True)
+        return self._overwrite(files, removal, branch, _checked_summary(summary))
 
     def replace_partitions(
         self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
@@ -67,13 +69,14 @@ class TableWriting(TableHandle):
         _check_files(files)
         if not files:
             return self
-        replaced = {partition_key(f) for f in files}
-        return self.overwrite_files(
-            files,
-            removes=lambda file: partition_key(file) in replaced,
-            branch=branch,
-            summary=_checked_summary(summary) | {"replace-partitions": "true"},
-        )
+        whole = not self.spec.fields
+        partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
+        removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
+        return self._overwrite(files, removal, branch, _checked_summary(summary) | {"replace-partitions": "true"})
+
+    def _overwrite(self, files: Sequence[DataFile], removal: Removal, branch: str, summary: dict[str, str]) -> Self:
+        self.commit(Overwrite(self.io, files, [removal], branch=branch, summary=self._summary | summary))
+        return self
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:
         with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:

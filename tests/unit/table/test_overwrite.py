@@ -14,6 +14,7 @@ from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.append import Append
 from bergline.table.operation import CommitStamp
 from bergline.table.overwrite import Overwrite
+from bergline.table.removal import RemovedFiles
 
 
 def test_overwrite_replaces_all_rows_of_the_branch(orders: Table) -> None:
@@ -125,7 +126,7 @@ def attempted(table: Table) -> Overwrite:
     """An overwrite that removes order 3 from among others, after one attempt that was never committed."""
     kept, removed = table._write(order_rows(1, 2)), table._write(order_rows(3))
     table.append_files([*kept, *removed])
-    overwrite = Overwrite(table.io, [], lambda f: f.file_path == removed[0].file_path)
+    overwrite = Overwrite(table.io, [], [RemovedFiles(tuple(removed))])
     overwrite.attempt(table.metadata, CommitStamp(0, 0))
     return overwrite
 
