@@ -20,5 +20,10 @@ class TableAltering(TableHandle):
         check_properties(set_, self.schema, remove=removed, base=self.metadata.properties)
         changes = (SetProperties(set_),) if set_ else ()
         removals = (RemoveProperties(removed),) if removed else ()
-        self.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
+        keys = (*set_, *removed)
+        self.commit(
+            MetadataOperation(
+                lambda _: Change((*changes, *removals)), overwrites=lambda base: [base.properties.get(k) for k in keys]
+            )
+        )
         return self

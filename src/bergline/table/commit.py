@@ -1,26 +1,27 @@
-"""The commit loop: read the pointer, work out the change, swap; on conflict look again and go again.
+"""The commit loop: read the pointers, work out the changes, swap; on conflict look again and go again.
 
-An attempt ends in a value, Committed, Conflicted or Unknown; only `commit` raises.
+One table is the case of one. An attempt ends in a value, Committed, Conflicted or Unknown; only `commit` raises.
 """
 
-import contextlib
-import logging
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 import msgspec
 
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
-from bergline.errors import BerglineError, CommitUnknownError, ConflictError, NotFoundError
-from bergline.format.metadata import TableMetadata, positive_property
-from bergline.table.operation import CommitStamp, Operation
-
-_LOG = logging.getLogger(__name__)
-_NUM_RETRIES = "commit.retry.num-retries"
-_MAX_WAIT_MS = 2_000  # Iceberg's minute starves a writer beside one that commits all the time
+from bergline.errors import (
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.table.operation import CommitStamp, Operation, cleaning_up
+from bergline.table.retry import RetryLimits, retry_limits
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -31,102 +32,129 @@ class Timing(msgspec.Struct, frozen=True):
     uniform: Callable[[float, float], float] = random.uniform
 
 
-def commit(
-    catalog: Catalog, name: TableName, table_uuid: str | None, operation: Operation, timing: Timing | None = None
-) -> LoadedTable:
-    """Bring an operation in, retrying as the table allows, and return the table after it.
+class TableWork(msgspec.Struct, frozen=True):
+    """What is to be done to one table; the uuid says which table of that name is meant."""
 
-    Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
-    was deleted), and what the operation or the catalog raise; then nothing was committed and what was written is gone.
-    """
-    timing = timing or Timing()
-    try:
-        committed = _attempt_until_settled(catalog, name, table_uuid, operation, timing)
-    except CommitUnknownError:
-        raise
-    except BerglineError:
-        with _cleaning_up(name):
-            operation.abandoned()
-        raise
-    with _cleaning_up(name):
-        operation.committed(committed.metadata)
-    return committed
+    name: TableName
+    table_uuid: str | None
+    operation: Operation
 
 
-def _attempt_until_settled(
-    catalog: Catalog, name: TableName, table_uuid: str | None, operation: Operation, timing: Timing
-) -> LoadedTable:
-    started_ms = timing.clock_ms()
-    attempt = 0
-    while True:
-        attempt += 1
-        base = catalog.load_table(name)
-        _check_same_table(base, table_uuid)
-        outcome: Outcome
-        try:
-            change = operation.attempt(base.metadata, CommitStamp(attempt, timing.clock_ms()))
-        except NotFoundError as error:
-            outcome = _conflict_if_moved(catalog, base, error)
-        else:
-            if not change.updates:
-                return base
-            outcome = catalog.commit((TableChange(base, change.requirements, change.updates),))
-        match outcome:
-            case Committed(tables):
-                return tables[0]
-            case Unknown(_, metadata_location, cause):
-                raise CommitUnknownError(
-                    f"cannot find out whether the commit to `{name}` happened: {cause}",
-                    table=str(name),
-                    metadata_location=metadata_location,
-                    hints=[f"it happened if {metadata_location} is the table's pointer or in its metadata log"],
-                )
-            case Conflicted(reason):
-                _check_may_retry(base.metadata, operation, attempt, timing.clock_ms() - started_ms, reason)
-                timing.sleep(_wait_seconds(base.metadata, attempt, timing))
-            case _:
-                assert_never(outcome)
-
-
-def _conflict_if_moved(catalog: Catalog, base: LoadedTable, error: NotFoundError) -> Outcome:
-    """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
-    if error.kind != "file" or catalog.load_table(base.name).metadata_location == base.metadata_location:
-        raise error
-    return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
-
-
-@contextlib.contextmanager
-def _cleaning_up(name: TableName) -> Iterator[None]:
-    """The outcome is settled: leftover files are a pity, never a reason to report it wrongly."""
-    try:
-        yield
-    except (BerglineError, OSError) as error:
-        _LOG.warning("could not remove leftover files of `%s`: %s", name, error)
-
-
-def _check_same_table(base: LoadedTable, table_uuid: str | None) -> None:
-    if table_uuid is not None and base.metadata.table_uuid != table_uuid:
-        raise ConflictError(
-            f"expected table `{base.name}` with uuid {table_uuid}, found {base.metadata.table_uuid}: "
-            "it was dropped and re-created",
-            hints=["load the table again"],
+def check_table_count(catalog: Catalog, count: int) -> None:
+    """UnsupportedError where the catalog cannot move this many pointers in one step."""
+    if count > 1 and not catalog.atomic_tables:
+        raise UnsupportedError(
+            f"expected changes to one table, found {count}: this catalog moves one pointer at a time"
         )
 
 
-def _check_may_retry(
-    base: TableMetadata, operation: Operation, attempt: int, elapsed_ms: int, reason: ConflictError
-) -> None:
-    """Retries are limited by number where the table says so or the meaning may conflict, else only by time."""
-    retries = None
-    if _NUM_RETRIES in base.properties or operation.conflicts_in_meaning:
-        retries = positive_property(base, _NUM_RETRIES, 4)
-    timeout_ms = positive_property(base, "commit.retry.total-timeout-ms", 1_800_000)
-    if (retries is not None and attempt > retries) or elapsed_ms > timeout_ms:
-        raise ConflictError(f"{reason}; gave up after {attempt} attempts in {elapsed_ms / 1000:.1f} s") from reason
+def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None) -> tuple[LoadedTable, ...]:
+    """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
+
+    Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
+    was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone.
+    """
+    try:
+        check_table_count(catalog, len(work))
+        tables = _Attempts(catalog, work, timing or Timing()).until_settled()
+    except CommitUnknownError:
+        raise
+    except BerglineError:
+        for one in work:
+            with cleaning_up(one.name):
+                one.operation.abandoned()
+        raise
+    for one, table in zip(work, tables, strict=True):
+        with cleaning_up(one.name):
+            one.operation.committed(table.metadata)
+    return tables
 
 
-def _wait_seconds(base: TableMetadata, attempt: int, timing: Timing) -> float:
-    """Full jitter: anywhere up to the exponential wait, so that losers do not meet again."""
-    least = positive_property(base, "commit.retry.min-wait-ms", 100)
-    most = positive_property(base, "commit.retry.max-wait-ms", _MAX_WAIT_MS)
-    return timing.uniform(0, min(least * 2 ** min(attempt - 1, 20), most)) / 1000
+class _Attempts:
+    """The attempts at one commit, and what they have cost so far."""
+
+    def __init__(self, catalog: Catalog, work: Sequence[TableWork], timing: Timing) -> None:
+        self._catalog = catalog
+        self._work = work
+        self._timing = timing
+        self._started_ms = timing.clock_ms()
+        self._count = 0
+        self._unanswered = 0
+        self._bases: tuple[LoadedTable, ...] = ()
+
+    def until_settled(self) -> tuple[LoadedTable, ...]:
+        while True:
+            self._count += 1
+            try:
+                self._bases = bases = tuple(self._load(one) for one in self._work)
+                outcome = self._attempt(bases)
+            except UnavailableError as error:
+                self._unanswered += 1
+                self._wait_for_store(error)
+                continue
+            self._unanswered = 0
+            match outcome:
+                case Committed(tables):
+                    moved = {t.name: t for t in tables}
+                    return tuple(moved.get(b.name, b) for b in bases)
+                case Unknown(table, metadata_location, cause):
+                    raise CommitUnknownError(
+                        f"cannot find out whether the commit to `{table}` happened: {cause}",
+                        table=str(table),
+                        metadata_location=metadata_location,
+                        hints=[f"it happened if {metadata_location} is the table's pointer or in its metadata log"],
+                    )
+                case Conflicted(reason):
+                    self._wait_after(reason)
+                case _:
+                    assert_never(outcome)
+
+    def _load(self, one: TableWork) -> LoadedTable:
+        base = self._catalog.load_table(one.name)
+        if one.table_uuid is not None and base.metadata.table_uuid != one.table_uuid:
+            raise ConflictError(
+                f"expected table `{base.name}` with uuid {one.table_uuid}, found {base.metadata.table_uuid}: "
+                "it was dropped and re-created",
+                hints=["load the table again"],
+            )
+        return base
+
+    def _attempt(self, bases: tuple[LoadedTable, ...]) -> Outcome:
+        """Work out every change, then commit those that there are; a table with nothing to do is left out."""
+        stamp = CommitStamp(self._count, self._timing.clock_ms())
+        changes: list[TableChange] = []
+        for one, base in zip(self._work, bases, strict=True):
+            try:
+                change = one.operation.attempt(base.metadata, stamp)
+            except NotFoundError as error:
+                return self._conflict_if_moved(base, error)
+            if change.updates:
+                changes.append(TableChange(base, change.requirements, change.updates))
+        return self._catalog.commit(tuple(changes)) if changes else Committed(())
+
+    def _conflict_if_moved(self, base: LoadedTable, error: NotFoundError) -> Outcome:
+        """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
+        if error.kind != "file" or self._catalog.load_table(base.name).metadata_location == base.metadata_location:
+            raise error
+        return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
+
+    def _wait_after(self, reason: ConflictError) -> None:
+        """Wait before the next attempt, or raise where there is none."""
+        limits, elapsed_ms = self._limits(), self._timing.clock_ms() - self._started_ms
+        if (limits.retries is not None and self._count > limits.retries) or elapsed_ms > limits.total_ms:
+            raise ConflictError(
+                f"{reason}; gave up after {self._count} attempts in {elapsed_ms / 1000:.1f} s"
+            ) from reason
+        self._timing.sleep(limits.wait_seconds(self._count, self._timing.uniform))
+
+    def _wait_for_store(self, error: UnavailableError) -> None:
+        """The store did not answer and nothing was changed: ask again, or give up."""
+        limits, elapsed_ms = self._limits(), self._timing.clock_ms() - self._started_ms
+        if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
+            raise error
+        self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
+
+    def _limits(self) -> RetryLimits:
+        """What the tables say, looked at only where it is needed: other writers may have set anything."""
+        meaning = any(one.operation.conflicts_in_meaning for one in self._work)
+        return retry_limits([b.metadata for b in self._bases], conflicts_in_meaning=meaning)

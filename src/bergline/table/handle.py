@@ -10,7 +10,7 @@ from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
-from bergline.table.commit import Timing, commit
+from bergline.table.commit import TableWork, Timing, commit
 from bergline.table.operation import Operation
 
 
@@ -85,5 +85,6 @@ class TableHandle:
 
     def commit(self, operation: Operation) -> TableMetadata:
         """Bring an operation in and move this handle forward."""
-        self._loaded = commit(self._catalog, self.name, self.metadata.table_uuid, operation, self._timing)
+        work = TableWork(self.name, self.metadata.table_uuid, operation)
+        (self._loaded,) = commit(self._catalog, (work,), self._timing)
         return self.metadata

@@ -1,13 +1,21 @@
 """What the commit loop asks of every operation, whatever its kind."""
 
-from collections.abc import Callable
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import msgspec
 
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.winner import describe_change
+from bergline.errors import BerglineError, ConflictError
+from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement, same_table
 from bergline.format.updates import Update
+
+_LOG = logging.getLogger(__name__)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -27,8 +35,10 @@ class CommitStamp(msgspec.Struct, frozen=True):
 class Operation(Protocol):
     """A change that can be worked out again on every new base."""
 
-    conflicts_in_meaning: bool
-    """Whether another commit can make this one wrong, rather than merely late."""
+    @property
+    def conflicts_in_meaning(self) -> bool:
+        """Whether another commit can make this one wrong, rather than merely late."""
+        ...
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The change on this base; raises where the base forbids it."""
@@ -44,17 +54,35 @@ class Operation(Protocol):
 
 
 class MetadataOperation:
-    """An operation that writes no files of its own."""
+    """An operation that writes no files of its own; a change that would change nothing is none.
 
-    def __init__(self, change: Callable[[TableMetadata], Change], *, conflicts_in_meaning: bool = False) -> None:
+    `overwrites` names what the change takes the place of: if another commit changes that between two attempts, the
+    operation fails rather than undo what it never saw.
+    """
+
+    def __init__(
+        self,
+        change: Callable[[TableMetadata], Change],
+        *,
+        conflicts_in_meaning: bool = False,
+        overwrites: Callable[[TableMetadata], object] = lambda _: None,
+    ) -> None:
         self._change = change
         self.conflicts_in_meaning = conflicts_in_meaning
+        self._overwrites = overwrites
+        self._first_base: TableMetadata | None = None
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The change on this base."""
         change = self._change(base)
-        if not change.updates:
-            return change
+        if not change.updates or _changes_nothing(base, change.updates, stamp.now_ms):
+            return Change()
+        self._first_base = first = self._first_base or base
+        if self._overwrites(base) != self._overwrites(first):
+            raise ConflictError(
+                f"another commit changed the same thing meanwhile: {describe_change(first, base)}",
+                hints=["look again, then decide whether it is still wanted"],
+            )
         return Change(change.updates, (*same_table(base), *change.requirements))
 
     def committed(self, metadata: TableMetadata) -> None:
@@ -62,3 +90,17 @@ class MetadataOperation:
 
     def abandoned(self) -> None:
         """Nothing to remove."""
+
+
+@contextlib.contextmanager
+def cleaning_up(name: TableName) -> Iterator[None]:
+    """The outcome is settled: leftover files are a pity, never a reason to report it wrongly."""
+    try:
+        yield
+    except (BerglineError, OSError) as error:
+        _LOG.warning("could not remove leftover files of `%s`: %s", name, error)
+
+
+def _changes_nothing(base: TableMetadata, updates: tuple[Update, ...], now_ms: int) -> bool:
+    after = apply_updates(base, updates, base_location=None, now_ms=now_ms)
+    return msgspec.structs.replace(after, last_updated_ms=base.last_updated_ms) == base

@@ -1,7 +1,6 @@
 """`table.refs`: branches and tags as a user works with them."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_whole, shown
@@ -74,11 +73,11 @@ class Refs:
 
     def drop_branch(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a branch; `main` is refused."""
-        self._change(partial(drop_ref, if_exists=if_exists), name, _BRANCH)
+        self._drop(name, _BRANCH, if_exists=if_exists)
 
     def drop_tag(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a tag."""
-        self._change(partial(drop_ref, if_exists=if_exists), name, _TAG)
+        self._drop(name, _TAG, if_exists=if_exists)
 
     def fast_forward(self, branch: str, *, to: str) -> None:
         """Move a branch forward to a ref that descends from it."""
@@ -101,7 +100,17 @@ class Refs:
     def _replace(self, name: str, kind: SnapshotRefType, at: int | str | None, retention: Retention) -> None:
         if not isinstance(retention, Retention):
             raise InvalidInputError(f"expected a Retention, found {shown(retention)}")
-        self._run(MetadataOperation(lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), retention)))
+        self._run(
+            MetadataOperation(
+                lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), retention),
+                overwrites=_place_of(name),
+            )
+        )
+
+    def _drop(self, name: str, kind: SnapshotRefType, *, if_exists: bool) -> None:
+        self._run(
+            MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=_place_of(name))
+        )
 
 
 def _creation(
@@ -118,6 +127,11 @@ def _creation(
     return lambda base: create_ref(
         base, name, kind, _snapshot_at(base, at), retention, if_not_exists=if_not_exists, or_replace=or_replace
     )
+
+
+def _place_of(name: str) -> Callable[[TableMetadata], object]:
+    """Where a ref stands: what moving or dropping it takes away."""
+    return lambda base: ref.snapshot_id if (ref := base.refs.get(name)) else None
 
 
 def _snapshot_at(base: TableMetadata, at: int | str | None) -> int | None:

@@ -134,12 +134,30 @@ def test_unknown_outcome_is_said_and_deletes_nothing(lake: Lake, orders: Table) 
     assert ids(orders.scan().to_arrow()) == [1, 2]
 
 
-def test_locked_store_is_an_error_and_leaves_no_file(lake: Lake, orders: Table) -> None:
-    shaky, _ = rival_lake(lake, Fault.REFUSED_AS_LOCKED)
+def test_locked_store_is_asked_again(lake: Lake, orders: Table) -> None:
+    shaky, waits = rival_lake(lake, *[Fault.REFUSED_AS_LOCKED] * 4)
+    shaky.load_table("db.orders").append(order_rows(1))
+    assert ids(orders.refresh().scan().to_arrow()) == [1]
+    assert waits == [0.1, 0.2, 0.4, 0.8]
+    assert len(files(orders, "snap-*.avro")) == 1
+    assert len(files(orders, "*.metadata.json")) == 2
+
+
+def test_store_that_stays_locked_is_an_error_and_leaves_no_file(lake: Lake, orders: Table) -> None:
+    shaky, waits = rival_lake(lake, *[Fault.REFUSED_AS_LOCKED] * 5)
     before = files(orders, "*.*")
     with pytest.raises(UnavailableError, match="locked"):
         shaky.load_table("db.orders").append(order_rows(1))
     assert files(orders, "*.*") == before
+    assert len(waits) == 4
+
+
+def test_retries_that_the_table_sets_count_for_a_locked_store_too(lake: Lake, orders: Table) -> None:
+    orders.set_properties({"commit.retry.num-retries": "0"})
+    shaky, waits = rival_lake(lake, Fault.REFUSED_AS_LOCKED)
+    with pytest.raises(UnavailableError, match="locked"):
+        shaky.load_table("db.orders").append(order_rows(1))
+    assert not waits
 
 
 def test_second_writer_on_a_locked_database_gets_one_clear_error(tmp_path: Path, lake: Lake, orders: Table) -> None:
@@ -147,13 +165,80 @@ def test_second_writer_on_a_locked_database_gets_one_clear_error(tmp_path: Path,
     assert isinstance(catalog, PointerCatalog)
     before = files(orders, "*.*")
     with (
-        bergline.connect(f"sqlite:///{tmp_path}/catalog.db", busy_timeout=0.05) as second,
+        bergline.connect(f"sqlite:///{tmp_path}/catalog.db", busy_timeout=0.01) as second,
         catalog.store.database.writing(),  # type: ignore[attr-defined]
         pytest.raises(UnavailableError, match="is locked by another writer"),
     ):
-        second.load_table("db.orders").append(order_rows(1))
+        Lake(second.catalog, "lake", timing=Timing(sleep=lambda _: None)).load_table("db.orders").append(order_rows(1))
     assert files(orders, "*.*") == before
     assert orders.refresh().current_snapshot is None
+
+
+def test_change_that_changes_nothing_writes_no_metadata_file(lake: Lake, orders: Table) -> None:
+    orders.set_properties({"owner": "me"})
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    before, pointer = files(orders, "*.*"), orders.metadata_location
+    orders.set_properties({"owner": "me"}, remove=["not-set"])
+    orders.refs.drop_branch("none", if_exists=True)
+    orders.refs.create_tag("v1", if_not_exists=True)
+    orders.refs.replace_tag("v1", at="main")
+    orders.refs.set_retention("main")
+    orders.expire()
+    assert files(orders, "*.*") == before
+    assert orders.metadata_location == lake.load_table("db.orders").metadata_location == pointer
+
+
+def once(change: Callable[[], object]) -> Callable[[], None]:
+    """Does it before the first swap only."""
+    left = [change]
+    return lambda: left.pop()() and None if left else None
+
+
+def test_different_property_keys_do_not_conflict(lake: Lake, orders: Table) -> None:
+    left = list(range(12))
+    loser, _ = rival_lake(lake, before_swap=lambda: left and orders.set_properties({f"k{left.pop()}": "1"}) and None)
+    table = loser.load_table("db.orders").set_properties({"mine": "1"})
+    assert {"mine", *(f"k{n}" for n in range(12))} <= set(table.properties)
+
+
+def test_same_property_set_to_another_value_meanwhile_is_a_conflict(lake: Lake, orders: Table) -> None:
+    loser, _ = rival_lake(lake, before_swap=once(lambda: orders.set_properties({"owner": "them"})))
+    with pytest.raises(ConflictError, match="changed the same thing meanwhile: its properties changed first, at 2"):
+        loser.load_table("db.orders").set_properties({"owner": "me"})
+    assert orders.refresh().properties["owner"] == "them"
+
+
+def test_same_property_set_to_the_same_value_meanwhile_is_done(lake: Lake, orders: Table) -> None:
+    loser, _ = rival_lake(lake, before_swap=once(lambda: orders.set_properties({"owner": "me"})))
+    table = loser.load_table("db.orders").set_properties({"owner": "me"})
+    assert table.metadata_location == orders.metadata_location
+
+
+@pytest.mark.parametrize("change", ["drop_branch", "replace_branch"])
+def test_branch_that_grew_meanwhile_is_neither_dropped_nor_moved(lake: Lake, orders: Table, change: str) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("dev")
+    orders.append(order_rows(2))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: orders.append(order_rows(3), branch="dev")))
+    with pytest.raises(ConflictError, match=r"snapshot \d+ \(append on `dev`, 2.*\) came first"):
+        getattr(loser.load_table("db.orders").refs, change)("dev")
+    assert ids(orders.refresh().scan(ref="dev").to_arrow()) == [1, 3]
+
+
+def test_other_refs_that_move_meanwhile_do_not_conflict(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("dev")
+    orders.refs.create_branch("old")
+    left = list(range(6))
+
+    def move() -> None:
+        if left:
+            orders.append(order_rows(100 + left.pop()), branch="dev")
+
+    loser, _ = rival_lake(lake, before_swap=move)
+    loser.load_table("db.orders").refs.drop_branch("old")
+    assert set(orders.refresh().refs) == {"main", "dev"}
 
 
 def test_table_created_anew_under_its_name_is_not_written_to(lake: Lake, orders: Table) -> None:
