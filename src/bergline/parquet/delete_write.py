@@ -12,6 +12,7 @@ import pyarrow as pa
 from bergline.errors import InvalidInputError
 from bergline.format.deletes import POSITION_DELETE_SCHEMA
 from bergline.format.manifest import DataFile, FileContent
+from bergline.format.position_set import PositionSet, position_set
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
@@ -26,25 +27,27 @@ def write_position_deletes(
     io: FileIO,
     spec: WriteSpec,
     location: str,
-    positions: Mapping[str, Iterable[int]],
+    positions: Mapping[str, PositionSet | Iterable[int]],
     *,
     partition: tuple[Any, ...] = (),
 ) -> DataFile:
     """A file that deletes rows by the paths of their data files, all of one partition, and their positions there."""
-    rows = [(path, position) for path in sorted(positions) for position in sorted(set(positions[path]))]
-    if not rows:
+    found = {path: _positions(positions[path]) for path in sorted(positions)}
+    paths = [path for path in found if found[path]]
+    if not paths:
         raise InvalidInputError("expected positions to delete, found none")
-    if (lowest := min(position for _, position in rows)) < 0:
-        raise InvalidInputError(f"expected positions from 0 on, found {lowest}")
-    table = pa.table(list(zip(*rows, strict=True)), schema=arrow_schema(POSITION_DELETE_SCHEMA))
+    schema = arrow_schema(POSITION_DELETE_SCHEMA)
+    table = pa.concat_tables(
+        pa.table([pa.repeat(pa.scalar(path, schema.types[0]), len(found[path])), found[path].to_arrow()], schema=schema)
+        for path in paths
+    )
     of_deletes = msgspec.structs.replace(spec, schema=POSITION_DELETE_SCHEMA, metrics=MetricsModes(FULL))
     file = _write(io, of_deletes, location, partition, table)
-    paths = {path for path, _ in rows}
     return msgspec.structs.replace(
         file,
         content=FileContent.POSITION_DELETES,
         sort_order_id=None,
-        referenced_data_file=paths.pop() if len(paths) == 1 else None,
+        referenced_data_file=paths[0] if len(paths) == 1 else None,
     )
 
 
@@ -78,6 +81,10 @@ def key_schema(schema: Schema, ids: Sequence[int]) -> Schema:
                 f"expected a primitive column outside lists and maps with id {field_id}, found {found}"
             )
     return Schema(fields=_only(schema.fields, frozenset(ids)), schema_id=schema.schema_id)
+
+
+def _positions(positions: PositionSet | Iterable[int]) -> PositionSet:
+    return positions if isinstance(positions, PositionSet) else position_set(list(positions))
 
 
 def _only(fields: tuple[NestedField, ...], ids: frozenset[int]) -> tuple[NestedField, ...]:

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from bergline.format.manifest import DataFile, ManifestFile
+import msgspec
+
+from bergline.errors import InvalidInputError
+from bergline.format.manifest import DataFile, FileContent, ManifestContent, ManifestFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
 from bergline.format.snapshot import Operation, Snapshot
@@ -27,22 +30,49 @@ class Append(SnapshotProducer):
 
 
 class AddedFiles:
-    """New files and their manifests: for each partition spec, written on the first attempt, the same ever after."""
+    """New files and their manifests: for each kind and partition spec, written once and the same in all attempts.
 
-    def __init__(self, producer: SnapshotProducer, files: Sequence[DataFile]) -> None:
+    Data files with a `sequence_number` get that one instead of the commit's, for rows that were there before.
+    """
+
+    def __init__(
+        self, producer: SnapshotProducer, files: Sequence[DataFile], *, sequence_number: int | None = None
+    ) -> None:
         self.files = files
         self._producer = producer
-        self._written: tuple[ManifestFile, ...] | None = None
+        self._sequence_number = sequence_number
+        self._written: dict[bool, tuple[ManifestFile, ...]] = {}
 
     def manifests(self, base: TableMetadata) -> tuple[ManifestFile, ...]:
-        """The manifests that name the files."""
-        if self._written is None:
-            spec_ids = sorted({f.spec_id for f in self.files})
-            self._written = tuple(
-                manifest
-                for spec_id in spec_ids
-                for manifest in self._producer.write_manifests(
-                    base, spec_id, [self._producer.added_entry(base, f) for f in self.files if f.spec_id == spec_id]
-                )
+        """The manifests that name the files, those of delete files last."""
+        numbered = base.format_version > 1 and self._sequence_number is not None
+        if numbered not in self._written:
+            _check_partitions(base, self.files)
+            kinds = sorted({(_content(f), f.spec_id) for f in self.files})
+            self._written[numbered] = tuple(m for kind in kinds for m in self._write(base, *kind, numbered=numbered))
+        return self._written[numbered]
+
+    def _write(
+        self, base: TableMetadata, content: ManifestContent, spec_id: int, *, numbered: bool
+    ) -> tuple[ManifestFile, ...]:
+        entries = [
+            self._producer.added_entry(base, f) for f in self.files if (_content(f), f.spec_id) == (content, spec_id)
+        ]
+        if numbered and content is ManifestContent.DATA:
+            entries = [msgspec.structs.replace(e, sequence_number=self._sequence_number) for e in entries]
+        return self._producer.write_manifests(base, spec_id, entries, content)
+
+
+def _content(file: DataFile) -> ManifestContent:
+    return ManifestContent.DATA if file.content is FileContent.DATA else ManifestContent.DELETES
+
+
+def _check_partitions(base: TableMetadata, files: Sequence[DataFile]) -> None:
+    for file in files:
+        spec = base.specs_by_id.get(file.spec_id)
+        if spec is None or len(spec.fields) != len(file.partition):
+            known = {s.spec_id: len(s.fields) for s in base.partition_specs}
+            raise InvalidInputError(
+                f"expected a partition spec of {sorted(known)} with {known.get(file.spec_id, 'its number of')} values, "
+                f"found {file.spec_id} with {len(file.partition)} for {file.file_path}"
             )
-        return self._written

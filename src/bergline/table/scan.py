@@ -32,7 +32,7 @@ class TableScan:
         self.io = io
         self._metadata = metadata
         self.version = version
-        self._filter = _predicate(row_filter)
+        self._filter = to_predicate(row_filter)
         self._columns = version.schema
         if columns is not None:
             names = check_list(columns, "column")
@@ -64,7 +64,8 @@ class TableScan:
         return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())
 
 
-def _predicate(row_filter: str | Predicate | None) -> Predicate:
+def to_predicate(row_filter: str | Predicate | None) -> Predicate:
+    """A filter as a caller gives it: SQL text, a predicate, or none for all rows."""
     if row_filter is None:
         return ALWAYS_TRUE
     if isinstance(row_filter, str):

@@ -12,6 +12,7 @@ from bergline.format.arguments import check_whole, shown
 from bergline.table.altering import TableAltering
 from bergline.table.commit import Timing
 from bergline.table.expire import Expire, ExpiryResult
+from bergline.table.maintaining import TableMaintaining
 from bergline.table.metadata_tables import metadata_table
 from bergline.table.refs import Refs
 from bergline.table.retention import ExpiryWish
@@ -20,7 +21,7 @@ from bergline.table.version import resolve_version
 from bergline.table.writing import TableWriting
 
 
-class Table(TableWriting, TableAltering):
+class Table(TableWriting, TableAltering, TableMaintaining):
     """`refresh` looks again; every other method that changes the table is one commit."""
 
     def __init__(

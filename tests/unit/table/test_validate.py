@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
+from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
@@ -81,7 +83,7 @@ def test_only_the_given_partitions_count(parts: Table) -> None:
 def test_removed_files_count_where_they_match(parts: Table) -> None:
     parts.append(order_rows(2, region="us"))
     since, eu = head(parts), region(parts, "eu")
-    parts.overwrite_files([], removes=lambda f: f.partition == ("us",))
+    parts.overwrite_files([], removed=[f for f in all_files(parts) if f.partition == ("us",)])
     checks = validation(parts, since)
     checks.check_no_removed_data(where("region = 'eu'"))
     checks.check_no_removed_data(eu)
@@ -103,6 +105,70 @@ def test_a_file_that_was_replaced_is_missed_and_one_that_was_deleted_only_if_ask
     with pytest.raises(ConflictError, match="of which this one deletes rows"):
         validation(parts, since).check_data_files_exist(paths)
     validation(parts, since).check_data_files_exist(["another"])
+
+
+def test_new_delete_files_count_where_they_may_be_about_the_rows(parts: Table) -> None:
+    parts.append(order_rows(2, region="us"))
+    since, eu, us = head(parts), region(parts, "eu"), region(parts, "us")
+    (eu_file,) = (f for f in all_files(parts) if f.partition == ("eu",))
+    add_deletes(parts, position_deletes(parts, {eu_file.file_path: [0]}))
+    checks = validation(parts, since)
+    for other in (us, where("region = 'us'")):
+        checks.check_no_new_delete_files(other)
+    for same in (eu, where("region = 'eu'"), where("id = 77"), EVERYTHING):
+        with pytest.raises(ConflictError, match=r"came first and added the delete file .*region=eu"):
+            checks.check_no_new_delete_files(same)
+
+
+def test_deletes_by_position_count_for_the_files_that_they_are_about(parts: Table) -> None:
+    parts.append(order_rows(2)).append(order_rows(3)).append(order_rows(4, region="us"))
+    first, second, third, other = sorted(all_files(parts), key=lambda f: (f.partition, f.lower_bounds[1]))
+    since = head(parts)
+    add_deletes(parts, position_deletes(parts, {first.file_path: [0]}))
+    checks = validation(parts, since)
+    checks.check_no_new_deletes_for([second, third, other])
+    for by_position_only in (False, True):
+        with pytest.raises(ConflictError, match=f"deleted rows of {first.file_path}.*, which this one replaces"):
+            checks.check_no_new_deletes_for([other, first], by_position_only=by_position_only)
+    since = head(parts)
+    add_deletes(parts, position_deletes(parts, {first.file_path: [0], second.file_path: [0]}))
+    checks = validation(parts, since)
+    checks.check_no_new_deletes_for([other])
+    with pytest.raises(ConflictError, match="deleted rows of"):
+        checks.check_no_new_deletes_for([third])  # a file about several may be about any of its partition
+
+
+def test_deletes_by_equality_do_no_harm_where_rows_keep_their_number(parts: Table) -> None:
+    parts.append(order_rows(2, region="us"))
+    since, files = head(parts), all_files(parts)
+    add_deletes(parts, equality_deletes(parts, pa.table({"id": [1]}), [1], ("eu",)))
+    checks = validation(parts, since)
+    checks.check_no_new_deletes_for(files, by_position_only=True)
+    checks.check_no_new_deletes_for([f for f in files if f.partition == ("us",)])
+    with pytest.raises(ConflictError, match="deleted rows of"):
+        checks.check_no_new_deletes_for(files)
+
+
+def test_deletes_from_before_the_start_are_no_conflict(parts: Table) -> None:
+    (file,) = all_files(parts)
+    add_deletes(parts, position_deletes(parts, {file.file_path: [0]}))
+    since = head(parts)
+    parts.append(order_rows(3, region="us"))
+    parts.overwrite_files([], removed=[f for f in all_files(parts) if f.partition == ("us",)])
+    checks = validation(parts, since)
+    checks.check_no_new_deletes_for([file])
+    checks.check_no_new_delete_files()
+
+
+def test_only_vectors_for_the_same_files_exclude_each_other(lake: Lake) -> None:
+    table = lake.create_table("db.v3", ORDERS, properties={"format-version": "3"})
+    table.append(order_rows(1)).append(order_rows(2))
+    since, (one, two) = head(table), [f.file_path for f in all_files(table)]
+    add_deletes(table, *deletion_vectors(table, {one: [0]}))
+    checks = validation(table, since)
+    checks.check_no_new_vectors([two])
+    with pytest.raises(ConflictError, match=f"added a deletion vector for {one}"):
+        checks.check_no_new_vectors([two, one])
 
 
 def test_commits_to_other_branches_are_no_conflict(parts: Table) -> None:
