@@ -8,11 +8,13 @@ import msgspec
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.memory import MemoryPointerStore
+from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.io.locations import absolute_location
+from bergline.io.conditional import open_objects
+from bergline.io.locations import absolute_location, join
 from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
 from bergline.io.schemes import SchemeFileIO
@@ -76,6 +78,13 @@ def _open_memory(wish: CatalogWish) -> Catalog:
     return PointerCatalog(MemoryPointerStore(), io, warehouse)
 
 
+def _open_object_store(wish: CatalogWish) -> Catalog:
+    root, io = absolute_location(wish.uri), _storage(wish)
+    warehouse = join(root, "warehouse") if wish.warehouse is None else absolute_location(wish.warehouse)
+    store = ObjectPointerStore(open_objects(join(root, "catalog"), wish.properties))
+    return PointerCatalog(store, io, warehouse)
+
+
 def _open_planned(wish: CatalogWish) -> Catalog:
     raise UnsupportedError(f"expected a catalog like {_examples()} for now, found `{_without_password(wish.uri)}`")
 
@@ -84,7 +93,7 @@ KINDS = (
     CatalogKind(frozenset({"sqlite"}), "sqlite:///path/catalog.db", _open_sqlite),
     CatalogKind(frozenset({"postgresql", "postgres"}), "postgresql://user@host:5432/database", _open_postgres),
     CatalogKind(frozenset({"memory"}), "memory:", _open_memory),
-    CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/path", _open_planned),
+    CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/lake", _open_object_store),
     CatalogKind(frozenset({"file"}), "file:///path", _open_planned),
     CatalogKind(frozenset({"glue"}), "glue://", _open_planned),
     CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_planned),

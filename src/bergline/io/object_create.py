@@ -1,44 +1,82 @@
-"""Conditional create on an object store, and what to do when its answer is lost."""
+"""Conditional writes on an object store, and what to do when their answers are lost."""
 
 import random
 import time
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Literal
 
-from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained, storage_error
+from bergline.io.object_errors import (
+    Failure,
+    exists_error,
+    failure_of,
+    object_errors,
+    panics_contained,
+    storage_error,
+)
 from bergline.io.open_store import RETRY_SECONDS, OpenStore
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
 _TRY_AGAIN = frozenset({Failure.TRANSIENT, Failure.NOT_REACHED, Failure.CONFLICT})
+_REFUSED = frozenset({Failure.EXISTS, Failure.CHANGED})
 
 
-def create_object(store: OpenStore, key: str, location: str, data: bytes) -> None:
-    """Create the object if and only if there is none; AlreadyExistsError if there is.
+Tag = dict[str, str]
+"""What a store calls the bytes of an object at one moment: an ETag on S3 and Azure, a generation on Google's."""
+
+
+class Refusal(Enum):
+    """Why a conditional write did not happen."""
+
+    REFUSED = "the condition did not hold, and nothing was changed"
+    OVERTAKEN = "an answer was lost, and now the object has other bytes: ours may have been there in between"
+
+
+def put_object(
+    store: OpenStore, key: str, location: str, data: bytes, condition: Tag | Literal["create"]
+) -> Tag | Refusal:
+    """Write the object if it has the tag of the condition, or if there is none; its new tag if it was written.
 
     We try again ourselves instead of leaving it to obstore, to know whether an earlier try may have arrived. Only then
-    can an object that exists be our own, and it is taken for ours if it has exactly our bytes. That is safe for every
-    caller: if another writer created the same bytes at the same name meanwhile, the caller finds what it wanted to
-    write, and metadata, manifests and data files carry UUIDs, so no two writers share a name. It is no way to elect one
-    of several writers of the same bytes.
+    can an object that stands against ours be our own, and it is taken for ours if it has exactly our bytes.
+    UnavailableError if and only if it is certain that nothing was written; other errors leave it in doubt.
     """
     in_doubt = False
     deadline, wait = time.monotonic() + RETRY_SECONDS, _FIRST_WAIT_SECONDS
     while True:
         try:
             with panics_contained():
-                store.api.put(store.once, key, data, mode="create", use_multipart=False)
+                return tag_of(store.api.put(store.once, key, data, mode=condition, use_multipart=False))
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
-            if failure is Failure.EXISTS and in_doubt and _holds(store, key, location, data):
-                return
+            if failure in _REFUSED:
+                return _settled(store, key, location, data) if in_doubt else Refusal.REFUSED
             in_doubt = in_doubt or failure is Failure.TRANSIENT
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
                 raise storage_error("write", location, error, changes=in_doubt) from None
-        else:
-            return
         time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  (spreads writers, guards nothing)
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
 
-def _holds(store: OpenStore, key: str, location: str, data: bytes) -> bool:
-    with object_errors("read", location):
+def create_object(store: OpenStore, key: str, location: str, data: bytes) -> None:
+    """Create the object if and only if there is none; AlreadyExistsError if there is.
+
+    After a lost answer an object with our bytes counts as ours. That is safe for every caller: if another writer
+    created the same bytes at the same name meanwhile, the caller finds what it wanted to write, and metadata, manifests
+    and data files carry UUIDs, so no two writers share a name. It is no way to elect one of several writers of the same
+    bytes.
+    """
+    if isinstance(put_object(store, key, location, data, "create"), Refusal):
+        raise exists_error(location)
+
+
+def tag_of(answer: Mapping[str, Any]) -> Tag:
+    """The tag in what the store says about an object."""
+    return {name: answer[name] for name in ("e_tag", "version") if answer.get(name) is not None}
+
+
+def _settled(store: OpenStore, key: str, location: str, data: bytes) -> Tag | Refusal:
+    with object_errors("read", location, changes=True):
         found = store.api.get(store.store, key)
-        return found.meta["size"] == len(data) and bytes(found.bytes()) == data
+        same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
+    return tag_of(found.meta) if same else Refusal.OVERTAKEN

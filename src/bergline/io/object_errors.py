@@ -59,6 +59,7 @@ class Failure(Enum):
     NO_OBJECT = "no object"
     NO_BUCKET = "no bucket"
     EXISTS = "exists"
+    CHANGED = "the object is not the one that was named"
     CONFLICT = "another request for the same object is under way; nothing was changed"
     NO_IDENTITY = "not allowed"
     NOT_REACHED = "the request did not arrive"
@@ -84,6 +85,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure.NO_IDENTITY
     if code in _CONFLICT_CODES:
         return Failure.CONFLICT
+    if kind == "PreconditionError":
+        return Failure.CHANGED
     if isinstance(error, FileNotFoundError):
         return Failure.NO_OBJECT
     if kind == "AlreadyExistsError":
@@ -121,7 +124,7 @@ def storage_error(verb: str, location: str, error: Exception, *, changes: bool) 
             return StorageError(what, hints=hints) if changes else UnavailableError(what, hints=hints)
         case Failure.NO_STORE:
             return StorageError(what, hints=[_CHECK_ENDPOINT, *_tls_hints(str(error))])
-        case Failure.BAD_RANGE | Failure.OTHER:
+        case Failure.BAD_RANGE | Failure.CHANGED | Failure.OTHER:
             return StorageError(what, hints=_tls_hints(str(error)))
 
 

@@ -1,0 +1,130 @@
+"""The objects of an object store catalog: pointers, commits of several pointers, namespaces. JSON that people can read.
+
+Every object has a stamp of its own, new with every write: no bytes ever recur, so neither do the store's tags.
+"""
+
+import uuid
+from collections.abc import Callable
+from enum import Enum
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from bergline.errors import FormatError, UnsupportedError
+
+FORMAT_VERSION = 1
+_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+_Object = TypeVar("_Object", bound="CatalogObject")
+
+
+class CatalogObject(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """What all of them have."""
+
+    format_version: int = FORMAT_VERSION
+    stamp: str
+
+
+class Kind(Enum):
+    """What a name may name."""
+
+    TABLE = "table"
+    VIEW = "view"
+
+
+class Entry(msgspec.Struct, frozen=True, rename="kebab"):
+    """What goes by a name, and where its metadata is."""
+
+    type: Kind
+    metadata_location: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """What goes by the name if the commit is committed."""
+
+    commit: Annotated[str, msgspec.Meta(pattern=_UUID)]
+    becomes: Entry | None
+
+
+class PointerObject(CatalogObject, frozen=True, kw_only=True):
+    """One name, and what goes by it now; nothing, if it was dropped."""
+
+    name: list[str]
+    current: Entry | None
+    intent: Intent | None = None
+
+
+class State(Enum):
+    """Pending ends once, in one of the other two; only the writer itself commits, anyone may abort."""
+
+    PENDING = "pending"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A pointer of a commit, and the stamp that its object had; none, if there was no object.
+
+    The intent is written only on just this object: one with another stamp and without the intent never gets it.
+    """
+
+    name: Annotated[list[str], msgspec.Meta(min_length=2)]
+    stamp: str | None
+
+
+class CommitObject(CatalogObject, frozen=True, kw_only=True):
+    """The record that decides for several pointers at once."""
+
+    state: State
+    members: list[Member]
+
+
+class NamespaceObject(CatalogObject, frozen=True, kw_only=True):
+    """A namespace. No properties: it was dropped."""
+
+    name: list[str]
+    properties: dict[str, str] | None
+
+
+class CatalogMark(CatalogObject, frozen=True, kw_only=True):
+    """Says that here is a catalog, and in which format."""
+
+    catalog: str = "bergline"
+
+
+class _Version(msgspec.Struct, rename="kebab"):
+    format_version: Annotated[int, msgspec.Meta(ge=1)]
+
+
+def new_stamp() -> str:
+    """A stamp that was never used before."""
+    return str(uuid.uuid4())
+
+
+def render(value: CatalogObject) -> bytes:
+    """The object's bytes."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def parser(kind: type[_Object], what: str) -> Callable[[bytes, str], _Object]:
+    """Reads one kind of object: FormatError names the place, UnsupportedError a version that is newer than ours."""
+    version_of, value_of = msgspec.json.Decoder(_Version), msgspec.json.Decoder(kind)
+
+    def parse(data: bytes, location: str) -> _Object:
+        try:
+            version = version_of.decode(data).format_version
+            if version > FORMAT_VERSION:
+                raise UnsupportedError(
+                    f"expected format version {FORMAT_VERSION} of the catalog, found {version} in {location}",
+                    hints=["a newer bergline wrote it: use that one"],
+                )
+            return value_of.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise FormatError(f"expected {what}, found another text in {location}: {error}") from None
+
+    return parse
+
+
+parse_pointer = parser(PointerObject, "the pointer of a table")
+parse_commit = parser(CommitObject, "a commit of several tables")
+parse_namespace = parser(NamespaceObject, "a namespace")
+parse_mark = parser(CatalogMark, "the mark of a catalog")

@@ -1,0 +1,69 @@
+"""Which object belongs to which name: each level is percent-encoded, so that any name is a key and no two share one."""
+
+from urllib.parse import quote, unquote
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.errors import InvalidInputError
+
+NAMESPACES = "namespaces"
+POINTERS = "pointers"
+COMMITS = "commits"
+MARK = "catalog.json"
+_ENDING = ".json"
+_LONGEST_LEVEL = 240  # in bytes; with the ending it is still a file name where a store keeps objects as files
+_LONGEST_KEY = 800  # of the 1024 that stores allow, with room for the catalog's own directory
+
+
+def pointer_object(table: TableName) -> str:
+    """The object of a table or a view."""
+    return _object(POINTERS, (*table.namespace, table.name))
+
+
+def namespace_object(namespace: Namespace) -> str:
+    """The object of a namespace."""
+    return _object(NAMESPACES, namespace)
+
+
+def commit_object(commit: str) -> str:
+    """The object of a commit of several tables, by its UUID."""
+    return f"{COMMITS}/{commit}{_ENDING}"
+
+
+def commit_of(name: str) -> str:
+    """The UUID in the name of a commit's object."""
+    return name.removeprefix(f"{COMMITS}/").removesuffix(_ENDING)
+
+
+def below(directory: str, namespace: Namespace) -> str:
+    """Where the objects of everything in a namespace are."""
+    return "/".join([directory, *map(_level, namespace)])
+
+
+def levels_of(name: str) -> tuple[str, ...] | None:
+    """The levels that an object's name stands for; None if it is no object of ours."""
+    directory, *encoded = name.removesuffix(_ENDING).split("/")
+    levels = tuple(unquote(level, errors="replace") for level in encoded)
+    ours = bool(levels) and all(levels) and name == _joined(directory, levels)
+    return levels if ours else None
+
+
+def _object(directory: str, levels: tuple[str, ...]) -> str:
+    name = _joined(directory, tuple(levels))
+    longest = max(map(len, map(_level, levels)))
+    if longest > _LONGEST_LEVEL or len(name) > _LONGEST_KEY:
+        raise InvalidInputError(
+            f"expected a name of up to {_LONGEST_LEVEL} bytes in the object store, {_LONGEST_KEY} with its namespace, "
+            f"found {longest} and {len(name)} in `{'.'.join(levels)[:100]}`"
+        )
+    return name
+
+
+def _joined(directory: str, levels: tuple[str, ...]) -> str:
+    return "/".join([directory, *map(_level, levels)]) + _ENDING
+
+
+def _level(text: str) -> str:
+    try:
+        return quote(text, safe="").replace(".", "%2E")
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"expected a name that can be encoded, found {text!a}") from None
