@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from glue_server import GlueProxy, GlueServer
 from hypothesis import settings
 from peers import OfficialRuntime, needs_java, pyiceberg_catalog
 from postgres_server import running_postgres
@@ -38,6 +39,20 @@ def postgres() -> Iterator[str]:
     """The URI of a PostgreSQL server of this run's own."""
     with running_postgres() as uri:
         yield uri
+
+
+@pytest.fixture(scope="session")
+def glue_server() -> Iterator[GlueServer]:
+    """One AWS Glue for all tests."""
+    with GlueServer() as server:
+        yield server
+
+
+@pytest.fixture
+def glue(glue_server: GlueServer) -> Iterator[GlueProxy]:
+    """An empty AWS Glue."""
+    with GlueProxy(glue_server) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="session")

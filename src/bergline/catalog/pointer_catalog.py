@@ -9,7 +9,7 @@ from functools import partial
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import MetadataFiles
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerStore, PointerSwap
 from bergline.catalog.settle import Verdict, settle_swaps
 from bergline.catalog.winner import describe_change
 from bergline.errors import (
@@ -20,7 +20,6 @@ from bergline.errors import (
     InvalidInputError,
     NotFoundError,
     RefusedError,
-    UnavailableError,
     UnsupportedError,
 )
 from bergline.format.apply import apply_updates
@@ -175,7 +174,7 @@ class PointerCatalog:
         """
         try:
             return self._store.create(name, location)
-        except UnavailableError:
+        except NOTHING_CHANGED:
             if ours:
                 self._files.discard(location)
             raise
@@ -217,7 +216,7 @@ class PointerCatalog:
         try:
             moved = self._store.swap_all(swaps) if len(swaps) > 1 else self._swap_one(swaps[0])
             verdict, cause = Verdict.LANDED if moved else Verdict.LOST, ""
-        except UnavailableError:
+        except NOTHING_CHANGED:
             self._discard(new)
             raise
         except Exception as error:  # noqa: BLE001  (any doubt is settled below)

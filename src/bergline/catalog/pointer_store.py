@@ -1,11 +1,14 @@
 """The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.errors import AlreadyExistsError, InvalidInputError, RefusedError, UnavailableError, UnsupportedError
+
+NOTHING_CHANGED: Final = (UnavailableError, AlreadyExistsError, InvalidInputError, RefusedError, UnsupportedError)
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
@@ -20,7 +23,8 @@ class Pointers(Protocol):
     """Pointers of one kind by name: those of tables, or those of views.
 
     Every method raises UnavailableError if and only if the store could not answer and it is certain that nothing was
-    changed. Any other exception from a method that changes something leaves the outcome in doubt.
+    changed, and another of NOTHING_CHANGED if and only if it refuses the call, and nothing was changed. Any other
+    exception from a method that changes something leaves the outcome in doubt.
     """
 
     atomic_tables: bool

@@ -1,6 +1,7 @@
 """The contract of a PointerStore as tests: subclass, return a new store from `make_store`, and pytest runs them.
 
-`PointerStoreSuite` is for every store, `ViewPointersSuite` for those that hold views too.
+`PointerStoreSuite` is for every store, `ViewPointersSuite` for those that hold views too, `NestedNamespacesSuite` for
+those where namespaces lie in each other and also exist by what is in them.
 """
 
 import threading
@@ -11,6 +12,7 @@ from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
 
 ORDERS = TableName(("db",), "orders")
 ITEMS = TableName(("db",), "items")
+_NAMESPACES = ("db", "other")
 
 
 class _PointersSuite(ABC):
@@ -138,7 +140,7 @@ class _PointersSuite(ABC):
 
     def test_renamed_table_keeps_its_pointer(self) -> None:
         """The old name is free again, in any namespace."""
-        store, moved = self.make_pointers(), TableName(("db", "raw"), "moved")
+        store, moved = self.make_pointers(), TableName(("other",), "moved")
         store.create(ORDERS, "a")
         assert store.rename(ORDERS, moved)
         assert (store.read(ORDERS), store.read(moved)) == (None, "a")
@@ -159,7 +161,7 @@ class _PointersSuite(ABC):
     def test_tables_are_listed_in_order_and_by_namespace(self) -> None:
         """Only the namespace's own tables."""
         store = self.make_pointers()
-        for table in (ORDERS, ITEMS, TableName(("db", "raw"), "deep"), TableName(("other",), "far")):
+        for table in (ORDERS, ITEMS, TableName(("other",), "far")):
             store.create(table, "a")
         assert store.list_names(("db",)) == [ITEMS, ORDERS]
 
@@ -220,8 +222,11 @@ class PointerStoreSuite(_PointersSuite):
     """What every store must do; `make_store` may be called several times and must then open the same store."""
 
     def make_pointers(self) -> Pointers:
-        """The tables of the store."""
-        return self.make_store()
+        """The tables of the store; their namespaces are there."""
+        store = self.make_store()
+        for name in _NAMESPACES:
+            store.create_namespace((name,), {})
+        return store
 
     def test_namespace_is_created_once(self) -> None:
         """The second create is refused."""
@@ -230,17 +235,6 @@ class PointerStoreSuite(_PointersSuite):
         assert store.create_namespace(("db",), {"owner": "us"})
         assert not store.create_namespace(("db",), {})
         assert store.namespace_exists(("db",))
-
-    def test_namespace_exists_while_anything_is_in_it(self) -> None:
-        """Tables and nested namespaces imply their parents, but not names that merely begin alike."""
-        store = self.make_store()
-        store.create_namespace(("a_b", "c"), {})
-        store.create(TableName(("x",), "t"), "p")
-        assert store.namespace_exists(("a_b",))
-        assert store.namespace_exists(("x",))
-        assert not store.namespace_exists(("a",))
-        assert not store.namespace_exists(("axb",))
-        assert store.list_namespaces() == [("a_b",), ("a_b", "c"), ("x",)]
 
     def test_namespace_with_content_is_not_dropped(self) -> None:
         """Empty it first."""
@@ -252,24 +246,22 @@ class PointerStoreSuite(_PointersSuite):
         assert store.drop_namespace(("db",))
         assert not store.namespace_exists(("db",))
 
-    def test_namespaces_are_listed_below_one(self) -> None:
-        """At every level, without the namespace itself."""
+    def test_namespaces_are_listed_in_order(self) -> None:
+        """Each once."""
         store = self.make_store()
-        for namespace in (("a",), ("a", "b", "c"), ("ab",), ("d",)):
-            store.create_namespace(namespace, {})
-        assert store.list_namespaces(("a",)) == [("a", "b"), ("a", "b", "c")]
-        assert store.list_namespaces(("d",)) == []
+        for name in ("b", "ab", "a"):
+            store.create_namespace((name,), {})
+        assert store.list_namespaces() == [("a",), ("ab",), ("b",)]
+        assert store.list_namespaces(("a",)) == []
         assert store.list_namespaces(("nope",)) == []
-        assert store.list_namespaces() == [("a",), ("a", "b"), ("a", "b", "c"), ("ab",), ("d",)]
 
     def test_namespace_keeps_its_properties(self) -> None:
-        """None for a namespace that is not there; those of a namespace that exists by its content are empty."""
+        """None for a namespace that is not there."""
         store = self.make_store()
         store.create_namespace(("db",), {"owner": "us", "empty": ""})
-        store.create_namespace(("bare", "below"), {})
+        store.create_namespace(("bare",), {})
         assert self.make_store().namespace_properties(("db",)) == {"owner": "us", "empty": ""}
         assert store.namespace_properties(("bare",)) == {}
-        assert store.namespace_properties(("bare", "below")) == {}
         assert store.namespace_properties(("nope",)) is None
 
     def test_properties_of_a_namespace_are_changed_and_removed(self) -> None:
@@ -288,6 +280,58 @@ class PointerStoreSuite(_PointersSuite):
         assert store.update_namespace(("db",), {}, {"a"})
         assert store.namespace_properties(("db",)) == {}
         assert store.namespace_exists(("db",))
+
+
+class NestedNamespacesSuite(ABC):
+    """Namespaces within namespaces, that exist while anything is in them, and whose properties are kept one by one."""
+
+    @abstractmethod
+    def make_store(self) -> PointerStore:
+        """The store under test; called again it must open the same store."""
+
+    def test_namespace_exists_while_anything_is_in_it(self) -> None:
+        """Tables and nested namespaces imply their parents, but not names that merely begin alike."""
+        store = self.make_store()
+        store.create_namespace(("a_b", "c"), {})
+        store.create(TableName(("x",), "t"), "p")
+        assert store.namespace_exists(("a_b",))
+        assert store.namespace_exists(("x",))
+        assert not store.namespace_exists(("a",))
+        assert not store.namespace_exists(("axb",))
+        assert store.list_namespaces() == [("a_b",), ("a_b", "c"), ("x",)]
+
+    def test_tables_of_nested_namespaces_are_listed_there_alone(self) -> None:
+        """Each namespace has its own."""
+        store, deep = self.make_store(), TableName(("db", "raw"), "deep")
+        for table in (ORDERS, deep):
+            store.create(table, "a")
+        assert store.list_names(("db",)) == [ORDERS]
+        assert store.list_names(("db", "raw")) == [deep]
+
+    def test_table_is_renamed_into_a_namespace_that_is_not_there_yet(self) -> None:
+        """It is there from then on."""
+        store, moved = self.make_store(), TableName(("db", "raw"), "moved")
+        store.create(ORDERS, "a")
+        assert store.rename(ORDERS, moved)
+        assert (store.read(ORDERS), store.read(moved)) == (None, "a")
+        assert store.namespace_exists(("db", "raw"))
+
+    def test_namespaces_are_listed_below_one(self) -> None:
+        """At every level, without the namespace itself."""
+        store = self.make_store()
+        for namespace in (("a",), ("a", "b", "c"), ("ab",), ("d",)):
+            store.create_namespace(namespace, {})
+        assert store.list_namespaces(("a",)) == [("a", "b"), ("a", "b", "c")]
+        assert store.list_namespaces(("d",)) == []
+        assert store.list_namespaces(("nope",)) == []
+        assert store.list_namespaces() == [("a",), ("a", "b"), ("a", "b", "c"), ("ab",), ("d",)]
+
+    def test_namespace_that_exists_by_its_content_has_no_properties(self) -> None:
+        """None at all, which is not the same as not being there."""
+        store = self.make_store()
+        store.create_namespace(("bare", "below"), {})
+        assert store.namespace_properties(("bare",)) == {}
+        assert store.namespace_properties(("bare", "below")) == {}
 
     def test_namespace_that_existed_by_its_content_stays_once_it_has_a_property(self) -> None:
         """Also when the content goes."""

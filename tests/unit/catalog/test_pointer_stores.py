@@ -10,7 +10,7 @@ from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_store import PointerStore
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
-from bergline.testing.pointer_store_suite import PointerStoreSuite, ViewPointersSuite
+from bergline.testing.pointer_store_suite import NestedNamespacesSuite, PointerStoreSuite, ViewPointersSuite
 
 
 class _Memory:
@@ -61,3 +61,12 @@ class TestSqliteViews(_Sqlite, ViewPointersSuite): ...
 
 
 class TestPostgresViews(_Postgres, ViewPointersSuite): ...
+
+
+class TestMemoryNestedNamespaces(_Memory, NestedNamespacesSuite): ...
+
+
+class TestSqliteNestedNamespaces(_Sqlite, NestedNamespacesSuite): ...
+
+
+class TestPostgresNestedNamespaces(_Postgres, NestedNamespacesSuite): ...

@@ -1,0 +1,199 @@
+"""Pointers in AWS Glue: each in a parameter of a Glue table, moved by an update that names the table's version."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from bergline.catalog.glue_calls import Answer, GlueCalls
+from bergline.catalog.glue_client import open_client
+from bergline.catalog.glue_names import check_new_table, database_of, is_name
+from bergline.catalog.glue_namespaces import GlueNamespaces
+from bergline.catalog.glue_settings import GlueSettings
+from bergline.catalog.glue_tables import (
+    GlueTable,
+    is_removed,
+    moved_table,
+    new_table,
+    pointer_of,
+    removed_table,
+    renamed_table,
+)
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer_store import PointerSwap
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.metadata import TableMetadata
+
+
+class GluePointerStore(GlueNamespaces):
+    """PointerStore in one Glue catalog; tables that are not Iceberg's are neither listed nor touched.
+
+    `load` gives the metadata behind a pointer, for the columns that Glue shows; without it they stay as they are.
+    """
+
+    atomic_tables = False
+    views = None
+
+    def __init__(
+        self,
+        settings: GlueSettings,
+        *,
+        load: Callable[[str], TableMetadata] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        client = open_client(settings)
+        calls = GlueCalls(client, catalog_id=settings.catalog_id, max_retries=settings.max_retries, sleep=sleep)
+        super().__init__(calls, any_name=settings.any_name)
+        self._skip_archive = settings.skip_archive
+        self._load = load
+
+    def read(self, table: TableName) -> str | None:
+        """The parameter that Java and PyIceberg use."""
+        found = self._get(table)
+        return None if found is None else pointer_of(found)
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Create the Glue table; Glue lets one of several win."""
+        name = check_new_table(table, any_name=self._any_name)
+        return self._create(table, new_table(name, pointer, self._metadata(pointer)))
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Update the version that was read; where that moved on by another's parameters alone, try again."""
+        metadata = self._metadata(new)
+        for number in range(self._calls.max_retries + 1):
+            found = self._get(table)
+            if found is None or pointer_of(found) != expected:
+                return False
+            match self._update(table, found, moved_table(found, new, metadata)):
+                case Answer.DONE:
+                    return True
+                case Answer.MISSING:
+                    return False
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Glue has no transactions."""
+        raise UnsupportedError(f"expected a change to one table, found {len(swaps)}: AWS Glue moves one at a time")
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Delete the Glue table; if only a certain pointer may go, first let nobody commit to it any more."""
+        for number in range(self._calls.max_retries + 1):
+            found = self._get(table)
+            pointer = None if found is None else pointer_of(found)
+            if found is None or pointer is None or expected not in {None, pointer}:
+                return False
+            match self._delete(table) if expected is None else self._remove(table, found):
+                case Answer.DONE:
+                    return True
+                case Answer.MISSING:
+                    return False
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Create the new name, then remove the old one if nobody committed to it since; else begin again."""
+        name = check_new_table(new, any_name=self._any_name)
+        for number in range(self._calls.max_retries + 1):
+            found = self._get(table)
+            pointer = None if found is None else pointer_of(found)
+            if found is None or pointer is None or table == new or not self._create(new, renamed_table(found, name)):
+                return False
+            try:
+                if self._remove(table, found) is Answer.DONE:
+                    return True
+            except StorageError as error:
+                raise StorageError(f"{_both(table, new)}: {error}") from error
+            except BerglineError:
+                self._take_back(table, new, pointer)
+                raise
+            self._take_back(table, new, pointer)
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Iceberg tables only."""
+        if (database := database_of(namespace)) is None:
+            return []
+        tables = self._calls.pages("get_tables", "TableList", DatabaseName=database)
+        return sorted(TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None)
+
+    def _get(self, table: TableName) -> GlueTable | None:
+        database = database_of(table.namespace)
+        if database is None or not is_name(table.name):
+            return None
+        found = self._calls.read("get_table", DatabaseName=database, Name=table.name)
+        return None if found is None else found["Table"]
+
+    def _create(self, table: TableName, content: GlueTable) -> bool:
+        answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
+        match self._calls.settled(answer, f"table `{table}`"):
+            case Answer.DONE:
+                return True
+            case Answer.MISSING:
+                name = table.namespace[0]
+                raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
+        found = self._get(table)
+        if found is not None and pointer_of(found) is None:
+            raise _taken(table, found)
+        return False
+
+    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> Answer:
+        if not found.get("VersionId"):
+            raise UnsupportedError(f"expected versions of tables from {self._calls.place}, found none for `{table}`")
+        return self._calls.change(
+            "update_table",
+            DatabaseName=table.namespace[0],
+            TableInput=content,
+            SkipArchive=self._skip_archive,
+            VersionId=found["VersionId"],
+        )
+
+    def _delete(self, table: TableName) -> Answer:
+        return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
+
+    def _remove(self, table: TableName, found: GlueTable) -> Answer:
+        """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
+        answer = self._update(table, found, removed_table(found))
+        if answer is Answer.DONE:
+            with contextlib.suppress(BerglineError):  # no table any more, only what `is_removed` knows
+                self._delete(table)
+        return answer
+
+    def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
+        try:
+            taken_back = self.drop(new, pointer)
+        except BerglineError as error:
+            raise StorageError(f"{_both(table, new)}: {error}") from error
+        if not taken_back:
+            raise StorageError(_both(table, new))
+
+    def _metadata(self, pointer: str) -> TableMetadata | None:
+        """For show only, so a file that cannot be read stops nothing."""
+        with contextlib.suppress(BerglineError):
+            return self._load(pointer) if self._load else None
+        return None
+
+    def _busy(self, table: TableName) -> UnavailableError:
+        return UnavailableError(
+            f"{self._calls.place} changed `{table}` again and again for others",
+            hints=["nothing was changed; try again"],
+        )
+
+
+def _taken(table: TableName, found: GlueTable) -> AlreadyExistsError:
+    if is_removed(found):
+        what, hints = "left of a table that was dropped or renamed", ["delete it in AWS Glue"]
+    else:
+        what, hints = "not an Iceberg table", []
+    return AlreadyExistsError(f"AWS Glue has `{table}` already, {what}", kind="table", name=str(table), hints=hints)
+
+
+def _both(table: TableName, new: TableName) -> str:
+    return f"renaming `{table}` to `{new}` stopped half way; look which of the names exist, and drop one"

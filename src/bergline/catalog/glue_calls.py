@@ -1,0 +1,103 @@
+"""Requests to AWS Glue, each sent again only where the one before certainly changed nothing."""
+
+import random
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+from bergline.catalog.glue_errors import Failure, code_of, failure_of, glue_error
+from bergline.errors import UnavailableError
+
+_READ_RETRIES = 2
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 5.0
+
+
+class Answer(Enum):
+    """What Glue says to a request that would change something; only DONE changed it."""
+
+    DONE = "done"
+    MISSING = "EntityNotFoundException"
+    TAKEN = "AlreadyExistsException"
+    MOVED = "ConcurrentModificationException"
+
+
+_REFUSALS = {a.value: a for a in (Answer.MISSING, Answer.TAKEN, Answer.MOVED)}
+
+
+class GlueCalls:
+    """A boto3 client that sends nothing twice by itself, and when to ask it again."""
+
+    def __init__(
+        self, client: Any, *, catalog_id: str | None, max_retries: int, sleep: Callable[[float], None]
+    ) -> None:
+        self._client = client
+        self._everywhere = {"CatalogId": catalog_id} if catalog_id else {}
+        self.max_retries = max_retries
+        self._sleep = sleep
+        self.place = f"AWS Glue at {client.meta.endpoint_url}"
+
+    def read(self, operation: str, **arguments: Any) -> dict[str, Any] | None:
+        """The answer; None if there is no such thing."""
+        number = 0
+        while True:
+            try:
+                return self._send(operation, arguments)
+            except Exception as error:
+                if code_of(error) == Answer.MISSING.value:
+                    return None
+                if number >= self._retries(failure_of(error), changes=False):
+                    raise glue_error(f"{self.place} did not answer {operation}", error, changes=False) from error
+            self.wait(number)
+            number += 1
+
+    def pages(self, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+        """Everything in a list; nothing if there is no such list."""
+        token: dict[str, str] = {}
+        while (answer := self.read(operation, **arguments, **token)) is not None:
+            yield from answer.get(key, ())
+            if not answer.get("NextToken"):
+                return
+            token = {"NextToken": answer["NextToken"]}
+
+    def change(self, operation: str, **arguments: Any) -> Answer:
+        """Change something, once. StorageError leaves the outcome in doubt; after any other nothing was changed."""
+        number = 0
+        while True:
+            try:
+                self._send(operation, arguments)
+            except Exception as error:
+                if refusal := _REFUSALS.get(code_of(error) or ""):
+                    return refusal
+                if number >= self._retries(failure_of(error), changes=True):
+                    raise glue_error(f"{self.place} did not do {operation}", error, changes=True) from error
+            else:
+                return Answer.DONE
+            self.wait(number)
+            number += 1
+
+    def settled(self, answer: Answer, what: str) -> Answer:
+        """The answer, where nothing is there yet that could move; UnavailableError if Glue was busy with it."""
+        if answer is Answer.MOVED:
+            raise UnavailableError(f"{self.place} was changing {what} at that moment", hints=["try again"])
+        return answer
+
+    def wait(self, number: int) -> None:
+        """Wait before the next try, longer each time."""
+        self._sleep(random.uniform(0, min(_FIRST_WAIT_S * 2**number, _LONGEST_WAIT_S)))  # noqa: S311
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+    def _send(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
+        return answer
+
+    def _retries(self, failure: Failure, *, changes: bool) -> int:
+        match failure:
+            case Failure.PUT_OFF:
+                return self.max_retries
+            case Failure.NOT_SENT | Failure.IN_DOUBT if not changes:
+                return min(_READ_RETRIES, self.max_retries)
+        return 0
