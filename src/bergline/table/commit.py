@@ -20,6 +20,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from bergline.format.requirements import Requirement
 from bergline.table.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.retry import RetryLimits, retry_limits
 
@@ -81,6 +82,7 @@ class _Attempts:
         self._count = 0
         self._unanswered = 0
         self._bases: tuple[LoadedTable, ...] = ()
+        self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
 
     def until_settled(self) -> tuple[LoadedTable, ...]:
         while True:
@@ -130,6 +132,7 @@ class _Attempts:
                 return self._conflict_if_moved(base, error)
             if change.updates:
                 changes.append(TableChange(base, change.requirements, change.updates))
+        self._depended_on.add(tuple(c.requirements for c in changes))
         return self._catalog.commit(tuple(changes)) if changes else Committed(())
 
     def _conflict_if_moved(self, base: LoadedTable, error: NotFoundError) -> Outcome:
@@ -141,7 +144,8 @@ class _Attempts:
     def _wait_after(self, reason: ConflictError) -> None:
         """Wait before the next attempt, or raise where there is none."""
         limits, elapsed_ms = self._limits(), self._timing.clock_ms() - self._started_ms
-        if (limits.retries is not None and self._count > limits.retries) or elapsed_ms > limits.total_ms:
+        counted = self._count if limits.every_attempt_counts else len(self._depended_on)
+        if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
             raise ConflictError(
                 f"{reason}; gave up after {self._count} attempts in {elapsed_ms / 1000:.1f} s"
             ) from reason

@@ -1,5 +1,6 @@
 """How often and how long a commit is tried again, and the waits in between."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -7,22 +8,35 @@ import msgspec
 from bergline.format.metadata import TableMetadata, positive_property
 
 _NUM_RETRIES = "commit.retry.num-retries"
-_MAX_WAIT_MS = 2_000  # Iceberg's minute starves a writer beside one that commits all the time
+_MIN_WAIT = "commit.retry.min-wait-ms"
+_MAX_WAIT = "commit.retry.max-wait-ms"
 
 
 class RetryLimits(msgspec.Struct, frozen=True):
     """What the tables of a commit allow; without a number of retries only time ends them."""
 
     retries: int | None = None
+    every_attempt_counts: bool = True
+    """Else only those count between which something moved that the change depends on."""
     when_unavailable: int = 4
     """A store that does not answer is always asked a limited number of times: nobody may ever unlock it."""
     total_ms: int = 1_800_000
     min_wait_ms: int = 100
-    max_wait_ms: int = _MAX_WAIT_MS
+    max_wait_ms: int | None = None
 
     def wait_seconds(self, attempt: int, uniform: Callable[[float, float], float]) -> float:
-        """Full jitter: anywhere up to the exponential wait, so that losers do not meet again."""
-        return uniform(0, min(self.min_wait_ms * 2 ** min(attempt - 1, 20), self.max_wait_ms)) / 1000
+        """Full jitter: anywhere up to the longest wait, so that losers do not meet again."""
+        return uniform(0, self._longest_wait_ms(attempt)) / 1000
+
+    def _longest_wait_ms(self, attempt: int) -> float:
+        """Waits that double, up to what the table says.
+
+        Where it says nothing, from the sixth attempt on they halve again: a writer that has lost often would never
+        come first beside those that have just begun.
+        """
+        if self.max_wait_ms is not None:
+            return min(self.min_wait_ms * 2 ** min(attempt - 1, 20), self.max_wait_ms)
+        return self.min_wait_ms * math.pow(2, max(min(attempt - 1, 9 - attempt), -1))
 
 
 def retry_limits(tables: Sequence[TableMetadata], *, conflicts_in_meaning: bool) -> RetryLimits:
@@ -30,11 +44,13 @@ def retry_limits(tables: Sequence[TableMetadata], *, conflicts_in_meaning: bool)
     if not tables:
         return RetryLimits()
     retries = min(positive_property(t, _NUM_RETRIES, 4) for t in tables)
-    counted = conflicts_in_meaning or any(_NUM_RETRIES in t.properties for t in tables)
+    every_attempt_counts = any(_NUM_RETRIES in t.properties for t in tables)
+    waits = [positive_property(t, _MAX_WAIT, 60_000) for t in tables if {_MIN_WAIT, _MAX_WAIT} & t.properties.keys()]
     return RetryLimits(
-        retries=retries if counted else None,
+        retries=retries if every_attempt_counts or conflicts_in_meaning else None,
+        every_attempt_counts=every_attempt_counts,
         when_unavailable=retries,
         total_ms=min(positive_property(t, "commit.retry.total-timeout-ms", 1_800_000) for t in tables),
-        min_wait_ms=max(positive_property(t, "commit.retry.min-wait-ms", 100) for t in tables),
-        max_wait_ms=min(positive_property(t, "commit.retry.max-wait-ms", _MAX_WAIT_MS) for t in tables),
+        min_wait_ms=max(positive_property(t, _MIN_WAIT, 100) for t in tables),
+        max_wait_ms=min(waits, default=None),
     )

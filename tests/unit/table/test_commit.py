@@ -109,6 +109,13 @@ def test_overwrite_has_icebergs_default_retries(lake: Lake, orders: Table) -> No
         loser.load_table("db.orders").overwrite(order_rows(2))
 
 
+def test_overwrite_is_not_limited_by_commits_to_other_branches(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1), branch="own")
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 12))
+    table = loser.load_table("db.orders").overwrite(order_rows(2), branch="own")
+    assert ids(table.scan(ref="own").to_arrow()) == [2]
+
+
 def test_total_time_limits_retries(lake: Lake, orders: Table) -> None:
     orders.set_properties({"commit.retry.total-timeout-ms": "0"})
     loser, _ = rival_lake(lake, before_swap=beaten(orders, 3))
