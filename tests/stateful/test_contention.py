@@ -1,0 +1,137 @@
+"""Eight processes on one table: every acknowledged change is there once, and none fails at default settings."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crew import Crew
+from crew_jobs import CHANGES, PARTS, TABLE, Journal, Step, change_rows
+from table_checks import check_nothing_is_missing, metadata_files_beside_the_line, pointer_line
+
+import bergline
+from bergline import Table
+
+WRITERS, EACH = 8, 25
+KILLS = 12
+Took = Callable[[object], None]
+
+
+@pytest.fixture
+def table(shared: dict[str, Any]) -> Iterator[Table]:
+    """The table that all write to, with one change in it."""
+    with bergline.connect(**shared) as lake:
+        lake.create_namespace("db")
+        yield lake.create_table(TABLE, CHANGES).append(change_rows(-1))
+
+
+def plans(step: Callable[[int, int], tuple[str, str]]) -> list[list[Step]]:
+    """For each writer its steps, as `step(writer, number)` says: what to do, and to which ref."""
+    return [
+        [
+            Step(kind=kind, ref=ref, change=writer * 1000 + number)
+            for number in range(EACH)
+            for kind, ref in [step(writer, number)]
+        ]
+        for writer in range(WRITERS)
+    ]
+
+
+def changes(table: Table, ref: str) -> Counter[int]:
+    """How many rows of each change are there."""
+    return Counter(table.scan(ref=ref).to_arrow()["change"].to_pylist())
+
+
+def once(steps: Iterable[Step]) -> Counter[int]:
+    """Each of these changes once, and the first."""
+    return Counter({s["change"]: PARTS for s in steps} | {-1: PARTS})
+
+
+def check_line(table: Table, journal: Journal) -> None:
+    """One commit for each change, nothing missing, nothing left over."""
+    assert not journal.errors
+    assert len(journal.steps("done", "append", "tag")) == WRITERS * EACH
+    line = pointer_line(table)
+    assert len(line) == 2 + WRITERS * EACH
+    assert not metadata_files_beside_the_line(table, line)
+    check_nothing_is_missing(table)
+
+
+def test_appends_to_main(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
+    journal = crew.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
+    took(journal)
+    table.refresh()
+    check_line(table, journal)
+    assert changes(table, "main") == once(journal.steps("done", "append"))
+    lists = [f for f in table.io.list(table.location) if "/snap-" in f]
+    manifests = [f for f in table.io.list(table.location) if f.endswith("-m0.avro")]
+    assert len(lists) == len(manifests) == 1 + WRITERS * EACH
+
+
+def test_appends_each_to_its_own_branch(
+    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+) -> None:
+    journal = crew.run(shared, tmp_path / "journals", plans(lambda writer, _: ("append", f"w{writer}")))
+    took(journal)
+    table.refresh()
+    check_line(table, journal)
+    for writer in range(WRITERS):
+        own = [s for s in journal.steps("done", "append") if s["ref"] == f"w{writer}"]
+        assert changes(table, f"w{writer}") == once(own)
+    assert changes(table, "main") == once([])
+
+
+def test_tags(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
+    journal = crew.run(shared, tmp_path / "journals", plans(lambda writer, number: ("tag", f"w{writer}.{number}")))
+    took(journal)
+    table.refresh()
+    check_line(table, journal)
+    assert set(table.refs) == {"main", *(s["ref"] for s in journal.steps("done", "tag"))}
+
+
+def mixed(writer: int, number: int) -> tuple[str, str]:
+    """Most of the writers do everything, the last one keeps the table small."""
+    if writer == WRITERS - 1:
+        return "expire", "main"
+    kinds = [
+        ("append", "main"),
+        ("append", f"w{writer}"),
+        ("tag", f"w{writer}.{number}"),
+        ("property", f"w{writer}.{number}"),
+        ("overwrite", f"whole{writer}"),
+    ]
+    return kinds[number % len(kinds)]
+
+
+@pytest.mark.parametrize("kills", [0, KILLS])
+def test_everything_at_once(
+    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took, kills: int
+) -> None:
+    journal = crew.run(shared, tmp_path / "journals", plans(mixed), kills=kills)
+    took(journal)
+    assert not journal.errors
+    assert not journal.steps("conflict", "append", "tag", "property", "overwrite", "expire")
+    table.refresh()
+    pointer_line(table)
+    check_nothing_is_missing(table)
+    check_changes(table, journal)
+
+
+def check_changes(table: Table, journal: Journal) -> None:
+    """What was done is there once; what was only begun is there whole or not at all; nothing else is."""
+    for ref in ["main", *(f"w{writer}" for writer in range(WRITERS - 1))]:
+        done = once(s for s in journal.steps("done", "append") if s["ref"] == ref)
+        begun = once(s for s in journal.steps("begin", "append") if s["ref"] in {ref, "main"})
+        found = changes(table, ref)
+        assert done <= found <= begun
+        assert set(found.values()) == {PARTS}
+    for writer in range(WRITERS - 1):
+        done = [s["change"] for s in journal.steps("done", "overwrite") if s["ref"] == f"whole{writer}"]
+        begun = [s["change"] for s in journal.steps("begin", "overwrite") if s["ref"] == f"whole{writer}"]
+        (whole,) = changes(table, f"whole{writer}").items()
+        assert whole in [(change, PARTS) for change in begun if change >= max(done)]
+    for kind, found in ("tag", table.refs), ("property", table.properties):
+        assert {s["ref"] for s in journal.steps("done", kind)} <= set(found)
+    tags = {name for name in table.refs if not table.refs[name].is_branch}
+    assert tags <= {s["ref"] for s in journal.steps("begin", "tag")}

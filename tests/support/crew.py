@@ -1,0 +1,123 @@
+"""A crew of writers in processes of their own, started once and given job after job; any of them may be killed."""
+
+import contextlib
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+from crew_jobs import Journal, Note, Step
+
+_MEMBER = Path(__file__).with_name("crew_member.py")
+_KILL_EVERY_S = 0.25
+
+
+class Crew:
+    """Writers, numbered from 0, and as many more to take over from those that are killed."""
+
+    def __init__(self, size: int) -> None:
+        self._members = [_Process() for _ in range(size)]
+        self._spares: list[_Process] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in (*self._members, *self._spares):
+            process.close()
+
+    def run(self, lake: dict[str, Any], directory: Path, plans: Sequence[Sequence[Step]], *, kills: int = 0) -> Journal:
+        """Every writer carries out its plan, all at the same time.
+
+        With `kills`, that many are killed at random moments; another goes on after the step that was begun last.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        journals = [directory / f"journal-{n}.jsonl" for n in range(len(plans))]
+        self._spares += [_Process() for _ in range(kills - len(self._spares))]
+        for process in (*self._members, *self._spares):
+            process.wait_until_ready()
+        started = time.perf_counter()
+        with ThreadPoolExecutor(len(plans)) as threads:
+            under_way = [
+                threads.submit(self._carry_out, number, {"lake": lake, "journal": str(journals[number])}, plan)
+                for number, plan in enumerate(plans)
+            ]
+            killed = self._kill(kills, under_way)
+        errors = [error for future in under_way for error in future.result()]
+        seconds = time.perf_counter() - started
+        return Journal([n for path in journals for n in _notes(path)], errors, sum(map(len, plans)), killed, seconds)
+
+    def _carry_out(self, number: int, job: dict[str, Any], plan: Sequence[Step]) -> list[str]:
+        """Until the plan is through; what went wrong."""
+        while True:
+            begun = {n.step.change for n in _notes(Path(job["journal"]))}
+            answer = self._members[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
+            if answer is not None:
+                return answer["errors"]
+            self._members[number].close()
+            self._members[number] = self._spares.pop()
+
+    def _kill(self, kills: int, under_way: Sequence[Future[list[str]]]) -> int:
+        chance = random.SystemRandom()
+        killed = 0
+        while killed < kills:
+            time.sleep(chance.uniform(0, 2 * _KILL_EVERY_S))
+            busy = [self._members[n] for n, future in enumerate(under_way) if not future.done()]
+            if not busy:
+                break
+            chance.choice(busy).kill()
+            killed += 1
+        return killed
+
+
+class _Process:
+    """A member of the crew as seen from outside."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(_MEMBER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._ready = False
+
+    def wait_until_ready(self) -> None:
+        if not self._ready:
+            assert self._answer() == {"ready": True}
+            self._ready = True
+
+    def ask(self, job: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer; None if the process was killed."""
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(json.dumps(job) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        return self._answer()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self._process.wait(timeout=60)
+
+    def _answer(self) -> dict[str, Any] | None:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+
+def _notes(journal: Path) -> list[Note]:
+    """What a writer noted; a line that was cut off was not noted."""
+    if not journal.exists():
+        return []
+    return [Note(**json.loads(line)) for line in journal.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -1,0 +1,107 @@
+"""One writer of a crew, in a process of its own: jobs as JSON lines on stdin, an answer for each on stdout.
+
+Every change is written to the job's journal when it begins and, durably, after its commit has returned.
+"""
+
+import datetime as dt
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+from crew_jobs import TABLE, Note, Step, change_rows
+
+import bergline
+from bergline import Lake, Table
+from bergline.errors import BerglineError, ConflictError
+from bergline.table.commit import Timing
+
+
+class Member:
+    """Keeps its lakes open from job to job, and counts the waits: each is one attempt that lost."""
+
+    def __init__(self) -> None:
+        self._lakes: dict[str, Lake] = {}
+        self._waits = 0
+
+    def run(self, job: dict[str, Any]) -> dict[str, Any]:
+        """Carry out the steps of a job one after the other; errors other than conflicts are the answer."""
+        table = self._lake(job["lake"]).load_table(TABLE)
+        errors = []
+        with Path(job["journal"]).open("a") as journal:
+            for step in job["steps"]:
+                _note(journal, Note("begin", step))
+                started, self._waits = time.perf_counter(), 0
+                try:
+                    _CHANGES[step["kind"]](table, step)
+                    what = "done"
+                except ConflictError:
+                    what = "conflict"
+                except BerglineError as error:
+                    what = "error"
+                    errors.append(f"{step}: {type(error).__name__}: {error}")
+                _note(journal, Note(what, step, time.perf_counter() - started, self._waits))
+        return {"errors": errors}
+
+    def _lake(self, where: dict[str, Any]) -> Lake:
+        key = json.dumps(where)
+        if key not in self._lakes:
+            opened = bergline.connect(**where)
+            self._lakes[key] = Lake(opened.catalog, opened.name, timing=Timing(sleep=self._wait))
+        return self._lakes[key]
+
+    def _wait(self, seconds: float) -> None:
+        self._waits += 1
+        time.sleep(seconds)
+
+
+def _note(journal: TextIO, note: Note) -> None:
+    journal.write(msgspec.json.encode(note).decode() + "\n")
+    journal.flush()
+    os.fsync(journal.fileno())
+
+
+def _append(table: Table, step: Step) -> None:
+    table.append(change_rows(step["change"]), branch=step["ref"])
+
+
+def _overwrite(table: Table, step: Step) -> None:
+    table.overwrite(change_rows(step["change"]), branch=step["ref"])
+
+
+def _tag(table: Table, step: Step) -> None:
+    table.refs.create_tag(step["ref"])
+
+
+def _property(table: Table, step: Step) -> None:
+    table.set_properties({step["ref"]: str(step["change"])})
+
+
+def _expire(table: Table, _: Step) -> None:
+    table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=3)
+
+
+_CHANGES: dict[str, Callable[[Table, Step], None]] = {
+    "append": _append,
+    "overwrite": _overwrite,
+    "tag": _tag,
+    "property": _property,
+    "expire": _expire,
+}
+
+
+def main() -> None:
+    member = Member()
+    answer = partial(print, flush=True)
+    answer(json.dumps({"ready": True}))
+    for line in sys.stdin:
+        answer(json.dumps(member.run(json.loads(line))))
+
+
+if __name__ == "__main__":
+    main()
