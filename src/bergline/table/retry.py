@@ -35,7 +35,7 @@ class RetryLimits(msgspec.Struct, frozen=True):
         come first beside those that have just begun.
         """
         if self.max_wait_ms is not None:
-            return min(self.min_wait_ms * 2 ** min(attempt - 1, 20), self.max_wait_ms)
+            return min(self.min_wait_ms * math.pow(2, min(attempt - 1, 20)), self.max_wait_ms)
         return self.min_wait_ms * math.pow(2, max(min(attempt - 1, 9 - attempt), -1))
 
 
