@@ -1,5 +1,6 @@
 """What every catalog offers to tables, and the three ways an attempt to commit can end."""
 
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 import msgspec
@@ -9,6 +10,8 @@ from bergline.errors import ConflictError
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement
 from bergline.format.updates import Update
+from bergline.format.view import ViewMetadata
+from bergline.format.view_updates import ViewRequirement, ViewUpdate
 from bergline.io.fileio import FileIO
 
 
@@ -20,12 +23,28 @@ class LoadedTable(msgspec.Struct, frozen=True):
     metadata_location: str
 
 
+class LoadedView(msgspec.Struct, frozen=True):
+    """A view as the catalog answered: its metadata, and the pointer that named it."""
+
+    name: TableName
+    metadata: ViewMetadata
+    metadata_location: str
+
+
 class TableChange(msgspec.Struct, frozen=True):
     """A change to one table, worked out from `base`."""
 
     base: LoadedTable
     requirements: tuple[Requirement, ...]
     updates: tuple[Update, ...]
+
+
+class ViewChange(msgspec.Struct, frozen=True):
+    """A change to one view, worked out from `base`."""
+
+    base: LoadedView
+    requirements: tuple[ViewRequirement, ...]
+    updates: tuple[ViewUpdate, ...]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -82,16 +101,28 @@ class Catalog(Protocol):
         """A table by its metadata file, which must exist; AlreadyExistsError if the name is taken."""
         ...
 
+    def unregister_table(self, name: TableName) -> str:
+        """Forget the table, as it is at that moment; its files stay. Where its metadata is, to register it again."""
+        ...
+
     def rename_table(self, name: TableName, new: TableName) -> None:
         """Give a table another name; its files stay where they are."""
         ...
 
-    def drop_table(self, name: TableName) -> None:
-        """Forget the table; its files stay."""
+    def drop_table(self, name: TableName, expected: str | None = None) -> None:
+        """Forget the table; its files stay.
+
+        With an expected pointer ConflictError if it is another by now; then, and after every other error but
+        CommitUnknownError, the table is as it was.
+        """
         ...
 
     def default_location(self, name: TableName) -> str:
-        """Where a new table's files go."""
+        """Where the files of a new table or view go: a directory without metadata of another."""
+        ...
+
+    def check_free_location(self, location: str) -> None:
+        """RefusedError if metadata of a table or view is at this location already."""
         ...
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
@@ -110,8 +141,40 @@ class Catalog(Protocol):
         """Whether there is such a namespace."""
         ...
 
-    def list_namespaces(self) -> list[Namespace]:
-        """All namespaces."""
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace."""
+        ...
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
+        """Set and remove properties; what is not named stays."""
+        ...
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces, or all below one, at every level."""
+        ...
+
+    def load_view(self, name: TableName) -> LoadedView:
+        """The view now; this and the methods below raise UnsupportedError where the catalog has no views."""
+        ...
+
+    def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
+        """A new view; AlreadyExistsError if a table or view has the name."""
+        ...
+
+    def commit_view(self, change: ViewChange) -> LoadedView:
+        """Move the view's pointer; ConflictError if and only if the base or a requirement no longer held."""
+        ...
+
+    def rename_view(self, name: TableName, new: TableName) -> None:
+        """Give a view another name."""
+        ...
+
+    def drop_view(self, name: TableName) -> None:
+        """Forget the view; its files stay."""
+        ...
+
+    def list_views(self, namespace: Namespace) -> list[TableName]:
+        """The views in a namespace."""
         ...
 
     def close(self) -> None:

@@ -6,9 +6,25 @@ from typing import Final, Protocol
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.errors import AlreadyExistsError, InvalidInputError, RefusedError, UnavailableError, UnsupportedError
+from bergline.errors import (
+    AlreadyExistsError,
+    AuthenticationError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
 
-NOTHING_CHANGED: Final = (UnavailableError, AlreadyExistsError, InvalidInputError, RefusedError, UnsupportedError)
+NOTHING_CHANGED: Final = (
+    UnavailableError,
+    AlreadyExistsError,
+    AuthenticationError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 
 
 class PointerSwap(msgspec.Struct, frozen=True):

@@ -5,11 +5,10 @@ very same swap again is harmless, and fences a late twin of the first), or it mo
 to whose file it moved first.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
-from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.pointer_store import Pointers, PointerSwap
 from bergline.errors import BerglineError
 from bergline.format.metadata import TableMetadata
 
@@ -23,53 +22,50 @@ class Verdict(Enum):
 
 
 def settle_swaps(
-    store: PointerStore,
+    pointers: Pointers,
     swaps: Sequence[PointerSwap],
     *,
-    load: Callable[[str], TableMetadata],
-    added_snapshots: Mapping[TableName, frozenset[int]],
+    history: Callable[[PointerSwap, str], Verdict],
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
     """Ask the store until it tells; each wait is called before another try after a failure.
 
-    All pointers moved or none: what became of one became of all.
+    All pointers moved or none: what became of one became of all. `history` says what became of a swap by what the
+    pointer that is there now leads to.
     """
     for wait in waits:
         try:
-            pointers = [store.read(s.table) for s in swaps]
-            if pointers == [s.expected for s in swaps]:
-                if _swap(store, swaps):
+            now = [pointers.read(s.table) for s in swaps]
+            if now == [s.expected for s in swaps]:
+                if send_swaps(pointers, swaps):
                     return Verdict.LANDED
-                pointers = [store.read(s.table) for s in swaps]  # one moved between reading and swapping
-            verdicts = {
-                _read_history(pointer, s.expected, s.new, load, added_snapshots[s.table])
-                for pointer, s in zip(pointers, swaps, strict=True)
-            } - {Verdict.UNKNOWN}
+                now = [pointers.read(s.table) for s in swaps]  # one moved between reading and swapping
+            verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
+            verdicts -= {Verdict.UNKNOWN}
             return verdicts.pop() if len(verdicts) == 1 else Verdict.UNKNOWN
         except (BerglineError, OSError):
             wait()
     return Verdict.UNKNOWN
 
 
-def _swap(store: PointerStore, swaps: Sequence[PointerSwap]) -> bool:
+def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:
+    """Move one pointer or several, by what the store has for it."""
     if len(swaps) == 1:
-        return store.swap(swaps[0].table, swaps[0].expected, swaps[0].new)
-    return store.swap_all(swaps)
+        return pointers.swap(swaps[0].table, swaps[0].expected, swaps[0].new)
+    return pointers.swap_all(swaps)
 
 
-def _read_history(
-    pointer: str | None,
-    expected: str,
-    new: str,
-    load: Callable[[str], TableMetadata],
-    added_snapshots: frozenset[int],
-) -> Verdict:
-    if pointer == new:
+def table_history(swap: PointerSwap, now: TableMetadata, added_snapshots: frozenset[int]) -> Verdict:
+    """What the metadata log and the snapshots of the table now say about a swap."""
+    log = {e.metadata_file for e in now.metadata_log}
+    if swap.new in log or not added_snapshots.isdisjoint(now.snapshots_by_id):
         return Verdict.LANDED
-    if pointer is None or pointer == expected:  # dropped since, or another table decides
+    return Verdict.LOST if swap.expected in log else Verdict.UNKNOWN
+
+
+def _read_history(pointer: str | None, swap: PointerSwap, history: Callable[[PointerSwap, str], Verdict]) -> Verdict:
+    if pointer == swap.new:
+        return Verdict.LANDED
+    if pointer is None or pointer == swap.expected:  # dropped since, or another table decides
         return Verdict.UNKNOWN
-    metadata = load(pointer)
-    history = {e.metadata_file for e in metadata.metadata_log}
-    if new in history or not added_snapshots.isdisjoint(metadata.snapshots_by_id):
-        return Verdict.LANDED
-    return Verdict.LOST if expected in history else Verdict.UNKNOWN
+    return history(swap, pointer)

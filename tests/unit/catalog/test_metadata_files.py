@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bergline.catalog.metadata_files import MetadataFiles, next_location
+from bergline.catalog.metadata_files import next_location, table_files
 from bergline.errors import FormatError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import render_metadata
@@ -44,20 +44,20 @@ def test_metadata_path_and_codec_of_the_table_are_followed(metadata: TableMetada
 def test_what_is_written_is_read(metadata: TableMetadata, properties: dict[str, Any]) -> None:
     io = MemoryFileIO()
     changed = msgspec.structs.replace(metadata, properties=properties)
-    location = MetadataFiles(io).write(changed, None)
+    location = table_files(io).write(changed, None)
     data = io.read(location)
     assert (gzip.decompress(data) if properties else data) == render_metadata(changed)
-    assert MetadataFiles(io).load(location) == changed
+    assert table_files(io).load(location) == changed
 
 
 def test_legacy_name_of_compressed_files_is_read(metadata: TableMetadata) -> None:
     io = MemoryFileIO()
     io.create("memory:/t/v1.metadata.json.gz", gzip.compress(render_metadata(metadata)))
-    assert MetadataFiles(io).load("memory:/t/v1.metadata.json.gz") == metadata
+    assert table_files(io).load("memory:/t/v1.metadata.json.gz") == metadata
 
 
 def test_compressed_bytes_under_a_plain_name_are_refused_by_name(metadata: TableMetadata) -> None:
     io = MemoryFileIO()
     io.create("memory:/t/v1.metadata.json", gzip.compress(render_metadata(metadata)))
     with pytest.raises(FormatError, match=r"in memory:/t/v1\.metadata\.json"):
-        MetadataFiles(io).load("memory:/t/v1.metadata.json")
+        table_files(io).load("memory:/t/v1.metadata.json")

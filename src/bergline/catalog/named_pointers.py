@@ -1,0 +1,165 @@
+"""Names of tables or of views: looked up, taken, changed and given back, whatever becomes of the answers."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_store import NOTHING_CHANGED, Pointers, PointerStore
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnsupportedError,
+)
+
+Kind = Literal["table", "view"]
+Waits = Iterable[Callable[[], None]]
+_TRIES = 100
+
+
+class NamedPointers:
+    """One kind of names in a store; after a lost answer the store itself is asked what happened, with `waits`."""
+
+    def __init__(self, store: PointerStore, kind: Kind, waits: Callable[[], Waits]) -> None:
+        self._store = store
+        self._kind = kind
+        self._waits = waits
+        self.pointers = _of_kind(store, kind)
+
+    def find(self, name: TableName) -> str:
+        """The pointer; NotFoundError with the names that look like it."""
+        pointer = self.pointers.read(name)
+        if pointer is None:
+            raise self._not_found(name)
+        return pointer
+
+    def check_free(self, name: TableName) -> None:
+        """Refuse a name that a table or a view has."""
+        for kind, pointers in (("table", self._store), ("view", self._store.views)):
+            if pointers is not None and pointers.read(name) is not None:
+                raise _taken(kind, name)
+
+    def check_created(self, name: TableName, *, created: bool) -> None:
+        """Raise for a name that could not be taken."""
+        if not created:
+            self.check_free(name)
+            raise _taken(self._kind, name)  # it is free again by now
+
+    def create(self, name: TableName, location: str, *, is_ours: Callable[[str], bool]) -> bool:
+        """Take the name; `is_ours` tells whether a pointer that is there now came from this one."""
+        try:
+            return self.pointers.create(name, location)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    if self.pointers.read(name) is None and self.pointers.create(name, location):
+                        return True
+                    pointer = self.pointers.read(name)
+                    return pointer == location or (pointer is not None and is_ours(pointer))
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, location, "created") from error
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give what has this name another."""
+        before = self.find(name)
+        if self._rename(name, new, before):
+            return
+        self.find(name)
+        self.check_free(new)
+        raise ConflictError(f"{self._kind} `{name}` changed while it was renamed", hints=["try again"])
+
+    def drop(self, name: TableName, expected: str | None = None) -> str:
+        """Give the name back, and say which pointer it had; ConflictError if that is not the expected one."""
+        for _ in range(_TRIES):
+            pointer = self.find(name)
+            if expected is not None and pointer != expected:
+                break
+            if self._drop(name, pointer):
+                return pointer
+        raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
+
+    def _rename(self, name: TableName, new: TableName, before: str) -> bool:
+        try:
+            return self.pointers.rename(name, new)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    now = self.pointers.read(name)
+                    if now == before:
+                        return self.pointers.rename(name, new)
+                    if now is None and self.pointers.read(new) == before:
+                        return True
+                    break
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, before, f"renamed to `{new}`") from error
+
+    def _drop(self, name: TableName, pointer: str) -> bool:
+        try:
+            return self.pointers.drop(name, pointer)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    if self.pointers.read(name) != pointer:  # dropped by us, or renamed or moved on by others
+                        break
+                    return self.pointers.drop(name, pointer)
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, pointer, "dropped") from error
+
+    def _not_found(self, name: TableName) -> NotFoundError:
+        check_namespace(self._store, name.namespace)
+        known = [str(n) for n in self.pointers.list_names(name.namespace)]
+        return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
+
+    def _unknown(self, name: TableName, location: str, what: str) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"cannot find out whether {self._kind} `{name}` was {what}", table=str(name), metadata_location=location
+        )
+
+
+def create_with_file(
+    names: NamedPointers,
+    name: TableName,
+    location: str,
+    is_ours: Callable[[str], bool],
+    discard: Callable[[str], None],
+) -> None:
+    """Take a name for a file just written, which is deleted if it is certain that nothing points to it."""
+    try:
+        created = names.create(name, location, is_ours=is_ours)
+    except NOTHING_CHANGED:
+        discard(location)
+        raise
+    if not created:
+        discard(location)
+    names.check_created(name, created=created)
+
+
+def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
+    """NotFoundError, with names that look like it, if there is no such namespace."""
+    if not store.namespace_exists(namespace):
+        name = ".".join(namespace)
+        known = [".".join(n) for n in store.list_namespaces()]
+        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+
+
+def _of_kind(store: PointerStore, kind: Kind) -> Pointers:
+    if kind == "table":
+        return store
+    if store.views is None:
+        raise UnsupportedError("expected a catalog that can hold views, found one for tables alone")
+    return store.views
+
+
+def _taken(kind: str, name: TableName) -> AlreadyExistsError:
+    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))

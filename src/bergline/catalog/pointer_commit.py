@@ -1,0 +1,112 @@
+"""Commits of a pointer catalog: write the next metadata files, then swap the pointers to them."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer_tables import PointerTables
+from bergline.catalog.settle import Verdict, send_swaps, settle_swaps, table_history
+from bergline.catalog.winner import describe_change
+from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import check_requirements
+from bergline.format.updates import AddSnapshot, AssignUuid
+
+
+class PointerCommit(PointerTables):
+    """A commit is right only if the whole base is still current."""
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        """Apply, write, swap; a lost answer is settled by reading back."""
+        self._check_tables([c.base.name for c in changes])
+        for base in (c.base for c in changes):
+            if self.store.read(base.name) != base.metadata_location:
+                return Conflicted(self._moved_on(base))
+        try:
+            applied = [self._apply(change) for change in changes]
+        except ConflictError as error:
+            return Conflicted(error)
+        written: list[LoadedTable] = []
+        try:
+            for change, metadata in zip(changes, applied, strict=True):
+                location = self._table_files.write(metadata, change.base.metadata_location)
+                written.append(LoadedTable(change.base.name, metadata, location))
+        except BaseException:
+            self._discard(written)
+            raise
+        return self._swap(changes, tuple(written))
+
+    def _check_tables(self, names: list[TableName]) -> None:
+        if not names or len(set(names)) != len(names):
+            raise InvalidInputError(
+                f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}"
+            )
+        if len(names) > 1 and not self.atomic_tables:
+            raise UnsupportedError(
+                f"expected a change to one table, found {len(names)}: this catalog moves one at a time"
+            )
+
+    def _apply(self, change: TableChange) -> TableMetadata:
+        base, updates = change.base, change.updates
+        check_requirements(base.metadata, change.requirements, str(base.name))
+        if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
+            updates = (AssignUuid(str(uuid.uuid4())), *updates)
+        return apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+
+    # what is under way while the lake is closed must still find out how it ended: not self.store
+    def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
+        swaps = [
+            PointerSwap(table.name, change.base.metadata_location, table.metadata_location)
+            for change, table in zip(changes, new, strict=True)
+        ]
+        try:
+            verdict, cause = Verdict.LANDED if send_swaps(self._store, swaps) else Verdict.LOST, ""
+        except NOTHING_CHANGED:
+            self._discard(new)
+            raise
+        except Exception as error:  # noqa: BLE001  (any doubt is settled below)
+            cause = f"{type(error).__name__}: {error}"
+            verdict = self._settle(changes, swaps)
+        match verdict:
+            case Verdict.LANDED:
+                return Committed(new)
+            case Verdict.LOST:
+                self._discard(new)
+                return Conflicted(self._winner(changes))
+            case Verdict.UNKNOWN:
+                return Unknown(new[0].name, new[0].metadata_location, cause)
+
+    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+        added = {c.base.name: _added_snapshots(c) for c in changes}
+        return settle_swaps(
+            self._store,
+            swaps,
+            history=lambda swap, pointer: table_history(swap, self._table_files.load(pointer), added[swap.table]),
+            waits=self._status_check_waits(changes[0].base.metadata.properties),
+        )
+
+    def _winner(self, changes: tuple[TableChange, ...]) -> ConflictError:
+        """The table that moved on, of those in the commit."""
+        for base in (c.base for c in changes):
+            if self._store.read(base.name) != base.metadata_location:
+                return self._moved_on(base)
+        return self._moved_on(changes[0].base)
+
+    def _moved_on(self, base: LoadedTable) -> ConflictError:
+        """That a table moved on, and by what, if that can be read."""
+        try:
+            what = describe_change(base.metadata, self.load_table(base.name).metadata)
+        except BerglineError:
+            what = f"it is no longer at {base.metadata_location}"
+        return ConflictError(f"table `{base.name}` moved on: {what}")
+
+    def _discard(self, tables: Iterable[LoadedTable]) -> None:
+        for table in tables:
+            self._table_files.discard(table.metadata_location)
+
+
+def _added_snapshots(change: TableChange) -> frozenset[int]:
+    return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))

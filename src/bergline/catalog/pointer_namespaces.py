@@ -1,0 +1,148 @@
+"""Namespaces of a pointer catalog, and what its tables and views have in common."""
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from uuid import uuid4
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.named_pointers import Kind, NamedPointers, check_namespace
+from bergline.catalog.pointer_store import PointerStore
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.properties import whole_number
+from bergline.io.fileio import FileIO
+from bergline.io.locations import absolute_location, join
+
+_NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
+_HIDDEN_PROPERTY = "exists"  # how the shared SQL layout marks a namespace
+
+
+class PointerNamespaces:
+    """Namespaces with properties, over any PointerStore."""
+
+    def __init__(
+        self,
+        store: PointerStore,
+        io: FileIO,
+        warehouse: str,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._store = store
+        self._closed = False
+        self.atomic_tables = store.atomic_tables
+        self.io = io
+        self._warehouse = warehouse
+        self._clock_ms = clock_ms
+        self._sleep = sleep
+
+    @property
+    def store(self) -> PointerStore:
+        """The store; InvalidInputError after `close`."""
+        if self._closed:
+            raise InvalidInputError("expected an open lake, found one that was closed")
+        return self._store
+
+    def close(self) -> None:
+        """Let go of the store; again does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._store.close()
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Add a namespace."""
+        _check_properties(properties)
+        if not self.store.create_namespace(namespace, properties):
+            name = ".".join(namespace)
+            raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
+
+    def drop_namespace(self, namespace: Namespace) -> None:
+        """Remove an empty namespace."""
+        check_namespace(self.store, namespace)
+        if not self.store.drop_namespace(namespace):
+            raise RefusedError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Whether there is such a namespace."""
+        return self.store.namespace_exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace."""
+        found = self.store.namespace_properties(namespace)
+        if found is None:
+            check_namespace(self.store, namespace)
+        return found or {}
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
+        """Set and remove properties."""
+        _check_properties((*changes, *removals))
+        if both := sorted(set(changes) & set(removals)):
+            raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
+        if not self.store.update_namespace(namespace, changes, removals):
+            check_namespace(self.store, namespace)
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces, or all below one."""
+        if below:
+            check_namespace(self.store, below)
+        return self.store.list_namespaces(below)
+
+    def default_location(self, name: TableName) -> str:
+        """Below its namespace's `location`, or the warehouse with one directory for each level; never where one lives.
+
+        The directory of a table that was renamed, dropped without its files, or made by another catalog is taken: a new
+        one beside it keeps the two apart.
+        """
+        properties = self.store.namespace_properties(name.namespace) or {}
+        home = join(self._warehouse, *map(_directory, name.namespace))
+        location = join(absolute_location(properties.get("location") or home), _directory(name.name))
+        return f"{location}-{uuid4().hex[:8]}" if self._has_metadata(location) else location
+
+    def check_free_location(self, location: str) -> None:
+        """Refuse a location where metadata is."""
+        if self._has_metadata(location):
+            raise RefusedError(
+                f"cannot create a table at {location}: another table's metadata is there",
+                hints=[
+                    "to have that table, register it by its newest metadata file",
+                    "to be rid of a table that was dropped, delete its files; or give another location",
+                ],
+            )
+
+    def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
+        return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))
+
+    def _has_metadata(self, location: str) -> bool:
+        try:
+            return any(".metadata.json" in found for found in self.io.list(join(location, "metadata")))
+        except NotFoundError:
+            return False
+
+    def _status_check_waits(self, properties: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+        retries = _number(properties, "commit.status-check.num-retries", 3)
+        least = _number(properties, "commit.status-check.min-wait-ms", 1000)
+        most = _number(properties, "commit.status-check.max-wait-ms", 60_000)
+        for number in range(retries + 1):
+            seconds = random.uniform(0.5, 1) * min(least * 2**number, most) / 1000  # noqa: S311
+            yield partial(self._sleep, 0 if number == retries else seconds)
+
+
+def _check_properties(names: Collection[str]) -> None:
+    if _HIDDEN_PROPERTY in names:
+        raise InvalidInputError(f"expected another name for a property of a namespace, found `{_HIDDEN_PROPERTY}`")
+
+
+def _number(properties: Mapping[str, str], key: str, default: int) -> int:
+    """A property, or its default: what another writer set must not stand in the way of finding out what happened."""
+    try:
+        return whole_number(properties, key, default)
+    except InvalidInputError:
+        return default
+
+
+def _directory(name: str) -> str:
+    """A name as one directory: without what would end it there, or end the location in other readers."""
+    dots = name in {".", ".."}
+    return "".join(f"%{ord(c):02X}" if c in _NOT_IN_DIRECTORIES or dots else c for c in name)

@@ -1,0 +1,73 @@
+"""Tables of a pointer catalog by name; `pointer_commit` changes them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.metadata_files import table_files
+from bergline.catalog.named_pointers import check_namespace, create_with_file
+from bergline.catalog.pointer_namespaces import PointerNamespaces
+from bergline.errors import NotFoundError
+from bergline.format.metadata import TableMetadata
+
+
+class PointerTables(PointerNamespaces):
+    """Tables over any PointerStore."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._table_files = table_files(self.io)
+
+    def load_table(self, name: TableName) -> LoadedTable:
+        """The table now."""
+        pointer = self.pointer(name)
+        try:
+            metadata = self._table_files.load(pointer)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer
+            ) from error
+        return LoadedTable(name, metadata, pointer)
+
+    def pointer(self, name: TableName) -> str:
+        """What the store holds."""
+        return self._named("table").find(name)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        """Write the first metadata file, then create the pointer."""
+        check_namespace(self.store, name.namespace)
+        names = self._named("table", metadata.properties)
+        names.check_free(name)
+        location = self._table_files.write(metadata, None)
+        create_with_file(names, name, location, self._is_same(metadata), self._table_files.discard)
+        return LoadedTable(name, metadata, location)
+
+    def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """Read the metadata file, then create the pointer to it."""
+        check_namespace(self.store, name.namespace)
+        metadata = self._table_files.load(metadata_location)
+        names = self._named("table", metadata.properties)
+        names.check_created(name, created=names.create(name, metadata_location, is_ours=lambda _: False))
+        return LoadedTable(name, metadata, metadata_location)
+
+    def unregister_table(self, name: TableName) -> str:
+        """Remove the pointer, and say what it was."""
+        return self._named("table").drop(name)
+
+    def rename_table(self, name: TableName, new: TableName) -> None:
+        """Move the pointer to another name."""
+        check_namespace(self.store, new.namespace)
+        self._named("table").rename(name, new)
+
+    def drop_table(self, name: TableName, expected: str | None = None) -> None:
+        """Remove the pointer."""
+        self._named("table").drop(name, expected)
+
+    def list_tables(self, namespace: Namespace) -> list[TableName]:
+        """Tables in a namespace."""
+        check_namespace(self.store, namespace)
+        return self.store.list_names(namespace)
+
+    def _is_same(self, metadata: TableMetadata) -> Callable[[str], bool]:
+        return lambda pointer: self._table_files.load(pointer).table_uuid == metadata.table_uuid
