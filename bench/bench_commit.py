@@ -1,0 +1,56 @@
+"""Small appends beside PyIceberg in one run: to a table of few snapshots, and to one of many.
+
+Both append to the same state: a table that bergline wrote, registered once in a catalog of each. Prints both times
+(best of the rounds), and what many snapshots cost bergline next to few.
+"""
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from made_up import best, report
+from pyiceberg.catalog.sql import SqlCatalog
+
+import bergline
+from bergline import Lake
+
+SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
+ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)
+FEW, MANY = 10, 2000
+ROUNDS = 15
+
+
+def written_table(lake: Lake, snapshots: int) -> str:
+    """The metadata file of a table with so many appends behind it."""
+    table = lake.create_table(f"db.with_{snapshots}", SCHEMA)
+    for _ in range(snapshots):
+        table.append(ROWS)
+    return table.metadata_location
+
+
+def bench_appends(directory: str, metadata_location: str, snapshots: int) -> float:
+    """One line for both, each in a catalog of its own; returns bergline's time."""
+    name = f"db.copy_of_{snapshots}"
+    with bergline.connect(f"sqlite:///{directory}/ours_{snapshots}.db") as lake:
+        lake.create_namespace("db")
+        table = lake.register_table(name, metadata_location)
+        ours = best(ROUNDS, lambda: table.append(ROWS))
+    uri = f"sqlite:///{directory}/theirs_{snapshots}.db"
+    catalog = SqlCatalog("lake", uri=uri, warehouse=Path(directory, "theirs").as_uri())
+    catalog.create_namespace("db")
+    peer = catalog.register_table(name, metadata_location)
+    rows = ROWS.cast(peer.schema().as_arrow())
+    theirs = best(ROUNDS, lambda: peer.append(rows))
+    report(f"append 3 rows to a table of {snapshots:,} snapshots", ours, theirs)
+    return ours
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory, bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+        lake.create_namespace("db")
+        times = [bench_appends(directory, written_table(lake, n), n) for n in (FEW, MANY)]
+        print(f"bergline at {MANY:,} snapshots takes {times[1] / times[0]:.2f} times what it takes at {FEW}")
+
+
+if __name__ == "__main__":
+    main()
