@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
-from made_up import best, report
 from pyiceberg.catalog.sql import SqlCatalog
 
 import bergline
 from bergline import Lake
+from made_up import best, report
 
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
 ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)

@@ -10,6 +10,9 @@ from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
 from bergline.errors import FormatError, InvalidInputError
 
+_NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
+_NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
+
 
 class SqlPointers:
     """Pointers of one kind; the names are those of all rows."""
@@ -21,12 +24,19 @@ class SqlPointers:
         self.database = database
         self._catalog = catalog_name
         self._kind = kind
+        # built once: building a statement costs more than running it
+        row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
+        self._read_row = sa.select(TABLES.c.metadata_location).where(row)
+        self._swap_row = (
+            sa.update(TABLES)
+            .where(row, TABLES.c.metadata_location == sa.bindparam("expected"))
+            .values(metadata_location=sa.bindparam("new"), previous_metadata_location=sa.bindparam("expected"))
+        )
 
     def read(self, table: TableName) -> str | None:
         """The pointer in the row."""
-        query = sa.select(TABLES.c.metadata_location).where(self._row(table))
         with self.database.reading() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(self._read_row, _bound(table)).one_or_none()
         if row is not None and row[0] is None:
             raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
         return None if row is None else str(row[0])
@@ -92,12 +102,8 @@ class SqlPointers:
             return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
 
     def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
-        statement = (
-            sa.update(TABLES)
-            .where(self._row(swap.table), TABLES.c.metadata_location == swap.expected)
-            .values(metadata_location=swap.new, previous_metadata_location=swap.expected)
-        )
-        if connection.execute(statement).rowcount != 1:
+        values = _bound(swap.table) | {"expected": swap.expected, "new": swap.new}
+        if connection.execute(self._swap_row, values).rowcount != 1:
             raise _Stale
 
     def _row(self, table: TableName) -> sa.ColumnElement[bool]:
@@ -118,6 +124,10 @@ class SqlPointers:
 
 class _Stale(Exception):  # noqa: N818  (never leaves this module)
     """A pointer is not as expected: roll back."""
+
+
+def _bound(table: TableName) -> dict[str, str]:
+    return {"of_namespace": join_namespace(table.namespace), "of_name": table.name}
 
 
 def _check_pointer(pointer: str) -> None:

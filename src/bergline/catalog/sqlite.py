@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import QueuePool
 
 from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import NAMESPACES, TABLES, create_layout, has_type_column
@@ -16,6 +16,7 @@ from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import StorageError, UnavailableError
 
 DEFAULT_BUSY_TIMEOUT_S = 30.0
+_FROM_PARENT: list[Any] = []
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -35,8 +36,10 @@ class SqliteDatabase(SqlDatabase):
     def __init__(self, path: str, busy_timeout_s: float) -> None:
         self._path = path
         url = sa.URL.create("sqlite", database=path)
-        super().__init__(sa.create_engine(url, poolclass=NullPool, connect_args={"timeout": busy_timeout_s}))
-        sa.event.listen(self.engine, "connect", _leave_transactions_to_us)
+        arguments = {"timeout": busy_timeout_s, "check_same_thread": False}  # the pool lends to one thread at a time
+        super().__init__(sa.create_engine(url, poolclass=QueuePool, max_overflow=-1, connect_args=arguments))
+        sa.event.listen(self.engine, "connect", self._opened)
+        sa.event.listen(self.engine, "checkout", self._lent)
         sa.event.listen(self.engine, "begin", _begin)
 
     def open_layout(self) -> bool:
@@ -71,9 +74,25 @@ class SqliteDatabase(SqlDatabase):
         """SQLite's own INSERT."""
         return sqlite.insert(table)
 
+    def _opened(self, connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions are ours
+        record.info["of"] = self._identity()
 
-def _leave_transactions_to_us(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None
+    def _lent(self, connection: Any, record: Any, _proxy: Any) -> None:
+        """Only in the process and for the file that it was opened in: a commit to a removed file would be lost."""
+        process, file = record.info["of"]
+        if process != os.getpid():
+            _FROM_PARENT.append(connection)  # closing it here could take the parent's locks away
+            record.dbapi_connection = None
+        if (process, file) != self._identity():
+            raise sa.exc.DisconnectionError
+
+    def _identity(self) -> tuple[int, tuple[int, int] | None]:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return os.getpid(), None
+        return os.getpid(), (status.st_dev, status.st_ino)
 
 
 def _begin(connection: sa.Connection) -> None:

@@ -1,5 +1,6 @@
 """What is special about SQLite: the shared layout, locks, several catalogs in one file."""
 
+import multiprocessing
 import sqlite3
 from pathlib import Path
 
@@ -98,3 +99,38 @@ def test_what_the_layout_would_cut_off_is_refused(tmp_path: Path, table: TableNa
     with pytest.raises(InvalidInputError, match="characters, found"):
         store.create(table, pointer)
     assert rows(tmp_path / "c.db") == []
+
+
+def test_database_put_in_place_of_another_is_the_one_that_is_used(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    store.create(ORDERS, "old")
+    other = SqlitePointerStore(str(tmp_path / "other.db"))
+    other.create(ORDERS, "new")
+    other.close()
+    for leftover in ("c.db-wal", "c.db-shm"):
+        (tmp_path / leftover).unlink(missing_ok=True)
+    (tmp_path / "other.db").replace(tmp_path / "c.db")
+    assert store.read(ORDERS) == "new"
+    assert store.swap(ORDERS, "new", "newer")
+    assert rows(tmp_path / "c.db")[0][3] == "newer"
+
+
+def test_removed_database_takes_no_commit(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    store.create(ORDERS, "a")
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with pytest.raises(StorageError, match="no such table"):
+        store.swap(ORDERS, "a", "b")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    store.create(ORDERS, "a")
+    child = multiprocessing.get_context("fork").Process(target=store.swap, args=(ORDERS, "a", "b"))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert store.read(ORDERS) == "b"
+    assert store.swap(ORDERS, "b", "c")
