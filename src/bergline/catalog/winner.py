@@ -21,6 +21,11 @@ def describe_change(base: TableMetadata, now: TableMetadata) -> str:
         return f"{', '.join(f'`{n}`' for n in sorted(changed))} changed first, at {when}"
     if len(now.snapshots) < len(base.snapshots):
         return f"snapshots were removed first, at {when}"
+    return describe_layout_change(base, now)
+
+
+def describe_layout_change(base: TableMetadata, now: TableMetadata) -> str:
+    """What is different beside snapshots and refs."""
     parts = {
         "schema": (base.current_schema_id, now.current_schema_id),
         "partition spec": (base.default_spec_id, now.default_spec_id),
@@ -28,7 +33,7 @@ def describe_change(base: TableMetadata, now: TableMetadata) -> str:
         "properties": (base.properties, now.properties),
     }
     changed_parts = [name for name, (before, after) in parts.items() if before != after]
-    return f"its {' and '.join(changed_parts) or 'metadata'} changed first, at {when}"
+    return f"its {' and '.join(changed_parts) or 'metadata'} changed first, at {_time(now.last_updated_ms)}"
 
 
 def describe_snapshot(snapshot: Snapshot, refs: Sequence[str]) -> str:

@@ -94,6 +94,11 @@ def schema_from_arrow(schema: pa.Schema) -> Schema:
     return Schema(fields=tuple(_field_from_arrow(f, ids, f.name) for f in schema), schema_id=0)
 
 
+def type_from_arrow(type_: pa.DataType, column: str) -> IcebergType:
+    """The Iceberg type of a column's Arrow type, with fresh ids inside."""
+    return _type_from_arrow(type_, count(1), column, MAX_NESTING)
+
+
 def file_field_id(field: pa.Field) -> int | None:
     """The id that a Parquet file gives to a column."""
     text = (field.metadata or {}).get(FIELD_ID)

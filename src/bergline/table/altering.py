@@ -3,18 +3,56 @@
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from bergline.format.arguments import check_list, check_texts
-from bergline.format.updates import RemoveProperties, SetProperties
+from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_list, check_text, check_texts, check_whole, shown
+from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, check_format_version
+from bergline.format.sorting import SortOrder, parse_sort_by
+from bergline.format.updates import (
+    RemovePartitionStatistics,
+    RemoveProperties,
+    RemoveStatistics,
+    SetLocation,
+    SetPartitionStatistics,
+    SetProperties,
+    SetStatistics,
+    UpgradeFormatVersion,
+)
+from bergline.io.locations import absolute_location
 from bergline.table.handle import TableHandle
 from bergline.table.known_properties import check_properties
+from bergline.table.layout_change import change_order
 from bergline.table.operation import Change, MetadataOperation
+from bergline.table.schema_update import SchemaUpdate
+from bergline.table.seen import conflict, conflict_if_refused, is_settled
+from bergline.table.spec_update import SpecUpdate
+
+_NOTHING = Change()
 
 
 class TableAltering(TableHandle):
-    """Properties and layout."""
+    """Columns, partitioning, sort order, properties, location, format version and statistics."""
+
+    def update_schema(self, *, allow_incompatible: bool = False) -> SchemaUpdate:
+        """Change columns: `with table.update_schema() as schema: schema.add_column("tags", "list<string>")`.
+
+        The block is one commit. Changes that older rows may not keep to are refused, unless the caller allows them.
+        """
+        return SchemaUpdate(self.metadata, self.commit, allow_incompatible=allow_incompatible)
+
+    def update_spec(self) -> SpecUpdate:
+        """Partition new files otherwise: `with table.update_spec() as spec: spec.add_field("day(ts)")`."""
+        return SpecUpdate(self.metadata, self.commit)
+
+    def replace_sort_order(self, terms: Iterable[str]) -> Self:
+        """Declare how rows of new files are sorted: `["region", "ts desc nulls last"]`; unsorted for no terms."""
+        wished = check_list(terms, "sort term")
+        seen = self.metadata
+        order = parse_sort_by(wished, seen.schema)
+        self.commit(MetadataOperation(lambda base: change_order(base, _order_on(base, wished, order, seen))))
+        return self
 
     def set_properties(self, updates: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Self:
-        """Set and remove table properties."""
+        """Set and remove table properties; of two writers of one key the last one wins."""
         set_ = check_texts({} if updates is None else updates, "property")
         removed = check_list(remove, "property name")
         check_properties(set_, self.schema, remove=removed, base=self.metadata.properties)
@@ -27,3 +65,68 @@ class TableAltering(TableHandle):
             )
         )
         return self
+
+    def set_location(self, location: str) -> Self:
+        """Put new files under another location; files that are there stay where they are."""
+        if not check_text(location, "text for the location"):
+            raise InvalidInputError("expected a location like `s3://bucket/path` or `/path`, found an empty text")
+        absolute = absolute_location(location)
+        move = Change((SetLocation(absolute),))
+        self.commit(MetadataOperation(lambda base: _NOTHING if base.location == absolute else move))
+        return self
+
+    def upgrade_format(self, version: int) -> Self:
+        """Raise the format version to 2 or 3; there is no way back, and older readers are shut out."""
+        check_format_version(check_whole(version, "the format version"))
+        if version < self.metadata.format_version:
+            raise InvalidInputError(
+                f"expected format version {self.metadata.format_version} or higher, found {version}: it never goes down"
+            )
+        upgrade = Change((UpgradeFormatVersion(version),))
+        self.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else _NOTHING))
+        return self
+
+    def set_statistics(self, file: StatisticsFile | PartitionStatisticsFile) -> Self:
+        """Make a file of statistics known, in place of an older one of its kind for the same snapshot."""
+        match file:
+            case StatisticsFile():
+                change = Change((SetStatistics(file),))
+            case PartitionStatisticsFile():
+                change = Change((SetPartitionStatistics(file),))
+            case _:
+                raise InvalidInputError(f"expected a StatisticsFile or PartitionStatisticsFile, found {shown(file)}")
+
+        def known(base: TableMetadata) -> Change:
+            base.snapshot(file.snapshot_id)
+            return _NOTHING if file in (*base.statistics, *base.partition_statistics) else change
+
+        self.commit(MetadataOperation(known))
+        return self
+
+    def remove_statistics(self, snapshot_id: int) -> Self:
+        """Forget a snapshot's statistics file; the file itself stays."""
+        forget = Change((RemoveStatistics(check_whole(snapshot_id, "a snapshot id")),))
+        self.commit(MetadataOperation(lambda base: forget if _has(base.statistics, snapshot_id) else _NOTHING))
+        return self
+
+    def remove_partition_statistics(self, snapshot_id: int) -> Self:
+        """Forget a snapshot's partition statistics file; the file itself stays."""
+        change = Change((RemovePartitionStatistics(check_whole(snapshot_id, "a snapshot id")),))
+        self.commit(
+            MetadataOperation(lambda base: change if _has(base.partition_statistics, snapshot_id) else Change())
+        )
+        return self
+
+
+def _has(files: Iterable[StatisticsFile | PartitionStatisticsFile], snapshot_id: int) -> bool:
+    return any(f.snapshot_id == snapshot_id for f in files)
+
+
+def _order_on(base: TableMetadata, terms: tuple[str, ...], wished: SortOrder, seen: TableMetadata) -> SortOrder:
+    """The order on a base; ConflictError where a column is gone, or another one now, since the caller saw it."""
+    with conflict_if_refused(seen, base):
+        order = parse_sort_by(terms, base.schema)
+    for term, field, now in zip(terms, wished.fields, order.fields, strict=True):
+        if field.source_id != now.source_id and is_settled(field.source_id, seen, base):
+            raise conflict(f"the column of `{term}` is another one now", seen, base)
+    return order
