@@ -26,8 +26,6 @@ from bergline.table.schema_update import SchemaUpdate
 from bergline.table.seen import conflict, conflict_if_refused, is_settled
 from bergline.table.spec_update import SpecUpdate
 
-_NOTHING = Change()
-
 
 class TableAltering(TableHandle):
     """Columns, partitioning, sort order, properties, location, format version and statistics."""
@@ -58,12 +56,7 @@ class TableAltering(TableHandle):
         check_properties(set_, self.schema, remove=removed, base=self.metadata.properties)
         changes = (SetProperties(set_),) if set_ else ()
         removals = (RemoveProperties(removed),) if removed else ()
-        keys = (*set_, *removed)
-        self.commit(
-            MetadataOperation(
-                lambda _: Change((*changes, *removals)), overwrites=lambda base: [base.properties.get(k) for k in keys]
-            )
-        )
+        self.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
         return self
 
     def set_location(self, location: str) -> Self:
@@ -71,8 +64,7 @@ class TableAltering(TableHandle):
         if not check_text(location, "text for the location"):
             raise InvalidInputError("expected a location like `s3://bucket/path` or `/path`, found an empty text")
         absolute = absolute_location(location)
-        move = Change((SetLocation(absolute),))
-        self.commit(MetadataOperation(lambda base: _NOTHING if base.location == absolute else move))
+        self.commit(MetadataOperation(lambda _: Change((SetLocation(absolute),))))
         return self
 
     def upgrade_format(self, version: int) -> Self:
@@ -83,7 +75,7 @@ class TableAltering(TableHandle):
                 f"expected format version {self.metadata.format_version} or higher, found {version}: it never goes down"
             )
         upgrade = Change((UpgradeFormatVersion(version),))
-        self.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else _NOTHING))
+        self.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else Change()))
         return self
 
     def set_statistics(self, file: StatisticsFile | PartitionStatisticsFile) -> Self:
@@ -98,7 +90,7 @@ class TableAltering(TableHandle):
 
         def known(base: TableMetadata) -> Change:
             base.snapshot(file.snapshot_id)
-            return _NOTHING if file in (*base.statistics, *base.partition_statistics) else change
+            return Change() if file in (*base.statistics, *base.partition_statistics) else change
 
         self.commit(MetadataOperation(known))
         return self
@@ -106,20 +98,14 @@ class TableAltering(TableHandle):
     def remove_statistics(self, snapshot_id: int) -> Self:
         """Forget a snapshot's statistics file; the file itself stays."""
         forget = Change((RemoveStatistics(check_whole(snapshot_id, "a snapshot id")),))
-        self.commit(MetadataOperation(lambda base: forget if _has(base.statistics, snapshot_id) else _NOTHING))
+        self.commit(MetadataOperation(lambda _: forget))
         return self
 
     def remove_partition_statistics(self, snapshot_id: int) -> Self:
         """Forget a snapshot's partition statistics file; the file itself stays."""
-        change = Change((RemovePartitionStatistics(check_whole(snapshot_id, "a snapshot id")),))
-        self.commit(
-            MetadataOperation(lambda base: change if _has(base.partition_statistics, snapshot_id) else Change())
-        )
+        forget = Change((RemovePartitionStatistics(check_whole(snapshot_id, "a snapshot id")),))
+        self.commit(MetadataOperation(lambda _: forget))
         return self
-
-
-def _has(files: Iterable[StatisticsFile | PartitionStatisticsFile], snapshot_id: int) -> bool:
-    return any(f.snapshot_id == snapshot_id for f in files)
 
 
 def _order_on(base: TableMetadata, terms: tuple[str, ...], wished: SortOrder, seen: TableMetadata) -> SortOrder:

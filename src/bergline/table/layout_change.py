@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 
 from bergline.errors import FormatError
-from bergline.format.apply_layout import LAST_ADDED, schema_content
+from bergline.format.apply_layout import LAST_ADDED
 from bergline.format.metadata import TableMetadata
 from bergline.format.name_mapping import (
     NAME_MAPPING_PROPERTY,
@@ -46,8 +46,6 @@ _COLUMN_PROPERTIES = (
 
 def change_schema(base: TableMetadata, schema: Schema) -> Change:
     """Another current schema; name mapping and properties of columns follow it."""
-    if schema_content(schema) == schema_content(base.schema):
-        return Change()
     return Change(
         (AddSchema(schema), SetCurrentSchema(LAST_ADDED), *_property_updates(base, schema)),
         (AssertLastAssignedFieldId(base.last_column_id), AssertCurrentSchemaId(base.current_schema_id)),
@@ -56,8 +54,6 @@ def change_schema(base: TableMetadata, schema: Schema) -> Change:
 
 def change_spec(base: TableMetadata, spec: PartitionSpec) -> Change:
     """Another default partition spec; one that is known already is used again."""
-    if spec.spec_id == base.default_spec_id:
-        return Change()
     unchanged = AssertDefaultSpecId(base.default_spec_id)
     if spec.spec_id in base.specs_by_id:
         return Change((SetDefaultSpec(spec.spec_id),), (unchanged,))
@@ -69,8 +65,6 @@ def change_spec(base: TableMetadata, spec: PartitionSpec) -> Change:
 
 def change_order(base: TableMetadata, order: SortOrder) -> Change:
     """Another default sort order."""
-    if order.fields == base.sort_order.fields:
-        return Change()
     return Change(
         (AddSortOrder(order), SetDefaultSortOrder(LAST_ADDED)),
         (AssertDefaultSortOrderId(base.default_sort_order_id),),
