@@ -1,7 +1,8 @@
 """`connect`: a catalog and its files joined, as a user imports it. Works without Spark, on Arrow data."""
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 from uuid import uuid4
 
@@ -23,7 +24,9 @@ from bergline.io.locations import absolute_location
 from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
 from bergline.table.known_properties import check_properties
+from bergline.table.lake_transaction import LakeTransaction
 from bergline.table.table import Table
+from bergline.table.transaction import Transaction
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
@@ -174,6 +177,12 @@ class Lake:
     def drop_table(self, name: str | TableName) -> None:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[LakeTransaction]:
+        """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
+        with Transaction(self.catalog, self._timing) as transaction:
+            yield LakeTransaction(self.catalog, self._timing, transaction)
 
     def close(self) -> None:
         """Let go of connections: the lake takes no more calls, and what was loaded from it can still be read."""

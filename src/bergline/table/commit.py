@@ -3,9 +3,10 @@
 One table is the case of one. An attempt ends in a value, Committed, Conflicted or Unknown; only `commit` raises.
 """
 
+import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
@@ -20,6 +21,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement
 from bergline.table.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.retry import RetryLimits, retry_limits
@@ -55,9 +57,39 @@ def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = 
     Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
     was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone.
     """
-    try:
+    with _abandoning(work):
         check_table_count(catalog, len(work))
         tables = _Attempts(catalog, work, timing or Timing()).until_settled()
+    for one, table in zip(work, tables, strict=True):
+        with cleaning_up(one.name):
+            one.operation.committed(table.metadata)
+    return tables
+
+
+def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: Timing | None = None) -> LoadedTable:
+    """Create a table with metadata to which the operation has contributed already.
+
+    Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
+    gone except where the outcome is unknown.
+    """
+    patience = _Patience(timing or Timing())
+    with _abandoning((work,)):
+        while True:
+            try:
+                created = catalog.create_table(work.name, metadata)
+                break
+            except UnavailableError as error:
+                patience.wait_for_store(error, retry_limits([metadata], conflicts_in_meaning=False))
+    with cleaning_up(work.name):
+        work.operation.committed(created.metadata)
+    return created
+
+
+@contextlib.contextmanager
+def _abandoning(work: Sequence[TableWork]) -> Iterator[None]:
+    """An error that is sure of its outcome means that nothing was committed: what was written may go."""
+    try:
+        yield
     except CommitUnknownError:
         raise
     except BerglineError:
@@ -65,10 +97,39 @@ def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = 
             with cleaning_up(one.name):
                 one.operation.abandoned()
         raise
-    for one, table in zip(work, tables, strict=True):
-        with cleaning_up(one.name):
-            one.operation.committed(table.metadata)
-    return tables
+
+
+class _Patience:
+    """How long one commit goes on."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._started_ms = timing.clock_ms()
+        self._conflicts = 0
+        self._unanswered = 0
+
+    def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int) -> None:
+        """Another commit came first: wait before the next attempt, or give up.
+
+        `different` is how many of the attempts depended on something else than those before them.
+        """
+        self._conflicts += 1
+        self._unanswered = 0
+        elapsed_ms = self._timing.clock_ms() - self._started_ms
+        counted = self._conflicts if limits.every_attempt_counts else different
+        if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
+            raise ConflictError(
+                f"{reason}; gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
+            ) from reason
+        self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
+
+    def wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:
+        """The store did not answer and nothing was changed: ask again, or give up."""
+        self._unanswered += 1
+        elapsed_ms = self._timing.clock_ms() - self._started_ms
+        if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
+            raise error
+        self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
 
 
 class _Attempts:
@@ -78,9 +139,8 @@ class _Attempts:
         self._catalog = catalog
         self._work = work
         self._timing = timing
-        self._started_ms = timing.clock_ms()
+        self._patience = _Patience(timing)
         self._count = 0
-        self._unanswered = 0
         self._bases: tuple[LoadedTable, ...] = ()
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
 
@@ -91,10 +151,8 @@ class _Attempts:
                 self._bases = bases = tuple(self._load(one) for one in self._work)
                 outcome = self._attempt(bases)
             except UnavailableError as error:
-                self._unanswered += 1
-                self._wait_for_store(error)
+                self._patience.wait_for_store(error, self._limits())
                 continue
-            self._unanswered = 0
             match outcome:
                 case Committed(tables):
                     moved = {t.name: t for t in tables}
@@ -107,7 +165,7 @@ class _Attempts:
                         hints=[f"it happened if {metadata_location} is the table's pointer or in its metadata log"],
                     )
                 case Conflicted(reason):
-                    self._wait_after(reason)
+                    self._patience.wait_after(reason, self._limits(), different=len(self._depended_on))
                 case _:
                     assert_never(outcome)
 
@@ -140,23 +198,6 @@ class _Attempts:
         if error.kind != "file" or self._catalog.load_table(base.name).metadata_location == base.metadata_location:
             raise error
         return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
-
-    def _wait_after(self, reason: ConflictError) -> None:
-        """Wait before the next attempt, or raise where there is none."""
-        limits, elapsed_ms = self._limits(), self._timing.clock_ms() - self._started_ms
-        counted = self._count if limits.every_attempt_counts else len(self._depended_on)
-        if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
-            raise ConflictError(
-                f"{reason}; gave up after {self._count} attempts in {elapsed_ms / 1000:.1f} s"
-            ) from reason
-        self._timing.sleep(limits.wait_seconds(self._count, self._timing.uniform))
-
-    def _wait_for_store(self, error: UnavailableError) -> None:
-        """The store did not answer and nothing was changed: ask again, or give up."""
-        limits, elapsed_ms = self._limits(), self._timing.clock_ms() - self._started_ms
-        if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
-            raise error
-        self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
 
     def _limits(self) -> RetryLimits:
         """What the tables say, looked at only where it is needed: other writers may have set anything."""

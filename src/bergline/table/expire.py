@@ -9,7 +9,7 @@ from bergline.format.requirements import same_table
 from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.io.fileio import FileIO
 from bergline.table.operation import Change, CommitStamp
-from bergline.table.reachable import Cleanup, plan_cleanup
+from bergline.table.reachable import Cleanup, plan_cleanup, still_unneeded
 from bergline.table.retention import ExpiryPlan, ExpiryWish, plan_expiry
 
 
@@ -36,40 +36,50 @@ class Expire:
         self._io = io
         self._wish = wish
         self._plan = ExpiryPlan((), ())
+        self._after: TableMetadata | None = None
         self._cleanup = Cleanup()
         self.result = ExpiryResult()
+        """What went; before the commit is certain, what is planned to go."""
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
-        self._plan = plan_expiry(base, self._wish, stamp.now_ms)
-        updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in self._plan.removed_refs)
-        if self._plan.removed_snapshots:
-            updates = (*updates, RemoveSnapshots(self._plan.removed_snapshots))
+        self._plan = plan = plan_expiry(base, self._wish, stamp.now_ms)
+        updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in plan.removed_refs)
+        if plan.removed_snapshots:
+            updates = (*updates, RemoveSnapshots(plan.removed_snapshots))
         if not updates:
-            self._cleanup = Cleanup()
+            self._after, self._cleanup, self.result = base, Cleanup(), ExpiryResult()
             return Change()
-        after = apply_updates(base, updates, base_location=None, now_ms=stamp.now_ms)
-        self._cleanup = plan_cleanup(self._io, base, after)
+        self._after = apply_updates(base, updates, base_location=None, now_ms=stamp.now_ms)
+        self._cleanup = plan_cleanup(self._io, base, self._after)
+        self.result = _result(plan, self._cleanup)
         return Change(updates, same_table(base))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the planned files; the swap is certain, and the base was exactly the one planned on."""
-        cleanup = self._cleanup
-        kinds = list(cleanup.content_files.values())
+        if self._after is None:
+            return
+        # operations that followed in the same transaction may have brought files back
+        cleanup = still_unneeded(self._io, self._cleanup, self._after, metadata)
         failed = self._io.delete(
             [*cleanup.content_files, *cleanup.manifests, *cleanup.manifest_lists, *cleanup.statistics]
         )
-        self.result = ExpiryResult(
-            removed_snapshots=self._plan.removed_snapshots,
-            removed_refs=self._plan.removed_refs,
-            deleted_data_files=kinds.count(FileContent.DATA),
-            deleted_position_delete_files=kinds.count(FileContent.POSITION_DELETES),
-            deleted_equality_delete_files=kinds.count(FileContent.EQUALITY_DELETES),
-            deleted_manifests=len(cleanup.manifests),
-            deleted_manifest_lists=len(cleanup.manifest_lists),
-            deleted_statistics_files=len(cleanup.statistics),
-            failed=tuple(failed),
-        )
+        self.result = _result(self._plan, cleanup, tuple(failed))
 
     def abandoned(self) -> None:
         """Nothing was written."""
+
+
+def _result(plan: ExpiryPlan, cleanup: Cleanup, failed: tuple[str, ...] = ()) -> ExpiryResult:
+    kinds = list(cleanup.content_files.values())
+    return ExpiryResult(
+        removed_snapshots=plan.removed_snapshots,
+        removed_refs=plan.removed_refs,
+        deleted_data_files=kinds.count(FileContent.DATA),
+        deleted_position_delete_files=kinds.count(FileContent.POSITION_DELETES),
+        deleted_equality_delete_files=kinds.count(FileContent.EQUALITY_DELETES),
+        deleted_manifests=len(cleanup.manifests),
+        deleted_manifest_lists=len(cleanup.manifest_lists),
+        deleted_statistics_files=len(cleanup.statistics),
+        failed=failed,
+    )

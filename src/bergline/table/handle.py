@@ -1,4 +1,4 @@
-"""A handle on one table: what was loaded, and the way its changes are committed."""
+"""A handle on one table: what was loaded, and the way its changes are committed, each at once or in a transaction."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -10,6 +10,7 @@ from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
+from bergline.table.chain import Chain
 from bergline.table.commit import TableWork, Timing, commit
 from bergline.table.operation import Operation
 
@@ -24,14 +25,18 @@ class TableHandle:
         *,
         timing: Timing | None = None,
         summary: Mapping[str, str] | None = None,
+        chain: Chain | None = None,
     ) -> None:
+        """With a chain, changes gather there until its transaction ends."""
         self._catalog = catalog
         self._loaded = loaded
         self._timing = timing or Timing()
         self._summary = dict(summary or {})
+        self._chain = chain
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.name)!r}, {self.metadata_location!r})"
+        inside = ", in a transaction" if self._chain else ""
+        return f"{type(self).__name__}({str(self.name)!r}, {self.metadata_location!r}{inside})"
 
     @property
     def name(self) -> TableName:
@@ -45,12 +50,12 @@ class TableHandle:
 
     @property
     def metadata(self) -> TableMetadata:
-        """The table as last loaded."""
-        return self._loaded.metadata
+        """The table as last loaded; in a transaction, as it will be."""
+        return self._chain.metadata if self._chain else self._loaded.metadata
 
     @property
     def metadata_location(self) -> str:
-        """The pointer as last loaded."""
+        """The pointer as last loaded; empty while a new table is only staged."""
         return self._loaded.metadata_location
 
     @property
@@ -79,12 +84,16 @@ class TableHandle:
         return self.metadata.current_snapshot
 
     def refresh(self) -> Self:
-        """Look again."""
-        self._loaded = self._catalog.load_table(self.name)
+        """Look again; a transaction keeps to the state that it began with."""
+        if self._chain is None:
+            self._loaded = self._catalog.load_table(self.name)
         return self
 
     def commit(self, operation: Operation) -> TableMetadata:
         """Bring an operation in and move this handle forward."""
+        if self._chain is not None:
+            self._chain.add(operation, self._timing.clock_ms())
+            return self.metadata
         work = TableWork(self.name, self.metadata.table_uuid, operation)
         (self._loaded,) = commit(self._catalog, (work,), self._timing)
         return self.metadata

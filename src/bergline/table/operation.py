@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -30,6 +30,11 @@ class CommitStamp(msgspec.Struct, frozen=True):
 
     attempt: int
     now_ms: int
+    earlier: Mapping[int, int | None] = {}
+    """The snapshots that came before in the same transaction, each with the parent that it had at first.
+
+    An operation that looked at one of them has seen nothing newer than that parent of what others committed.
+    """
 
 
 class Operation(Protocol):

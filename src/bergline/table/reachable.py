@@ -38,6 +38,21 @@ def plan_cleanup(io: FileIO, before: TableMetadata, after: TableMetadata) -> Cle
     )
 
 
+def still_unneeded(io: FileIO, cleanup: Cleanup, planned: TableMetadata, now: TableMetadata) -> Cleanup:
+    """A cleanup planned for one state of a table, without the files that snapshots added since then name again."""
+    new = tuple(s for s in now.snapshots if s.snapshot_id not in planned.snapshots_by_id)
+    if not new:
+        return cleanup
+    manifests = _manifests(io, new)
+    needed = {normalized(e.data_file.file_path) for e in live_entries(io, manifests.values(), now)}
+    return Cleanup(
+        content_files={p: kind for p, kind in cleanup.content_files.items() if normalized(p) not in needed},
+        manifests=tuple(p for p in cleanup.manifests if normalized(p) not in manifests),
+        manifest_lists=cleanup.manifest_lists,
+        statistics=tuple(sorted(set(cleanup.statistics) - _statistics(now))),
+    )
+
+
 def _manifests(io: FileIO, snapshots: tuple[Snapshot, ...]) -> dict[str, ManifestFile]:
     return {normalized(m.manifest_path): m for s in snapshots for m in load_manifest_list(io, s)}
 

@@ -1,7 +1,8 @@
 """A table as a user holds it: a handle that its own commits move forward in place."""
 
+import contextlib
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -10,6 +11,7 @@ from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole, shown
 from bergline.table.altering import TableAltering
+from bergline.table.chain import Chain
 from bergline.table.commit import Timing
 from bergline.table.expire import Expire, ExpiryResult
 from bergline.table.maintaining import TableMaintaining
@@ -17,6 +19,7 @@ from bergline.table.metadata_tables import metadata_table
 from bergline.table.refs import Refs
 from bergline.table.retention import ExpiryWish
 from bergline.table.scan import TableScan
+from bergline.table.transaction import Transaction
 from bergline.table.version import resolve_version
 from bergline.table.writing import TableWriting
 
@@ -31,9 +34,33 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         *,
         timing: Timing | None = None,
         summary: Mapping[str, str] | None = None,
+        chain: Chain | None = None,
     ) -> None:
-        super().__init__(catalog, loaded, timing=timing, summary=summary)
+        super().__init__(catalog, loaded, timing=timing, summary=summary, chain=chain)
+        self._in_transaction = False
         self.refs = Refs(lambda: self.metadata, self.commit, self.io)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator["Table"]:
+        """This table as a block changes it: one commit when the block ends, none if it raises.
+
+        What is read from the table in the block has the block's own changes. Afterwards only this handle is of use.
+        """
+        if self._chain is not None or self._in_transaction:
+            raise InvalidInputError(f"expected no transaction inside another one, found one on table `{self.name}`")
+        self._in_transaction = True
+        try:
+            with Transaction(self._catalog, self._timing) as transaction:
+                yield Table(
+                    self._catalog,
+                    self._loaded,
+                    timing=self._timing,
+                    summary=self._summary,
+                    chain=transaction.chain(self._loaded),
+                )
+            self._loaded = transaction.tables.get(self.name, self._loaded)
+        finally:
+            self._in_transaction = False
 
     def scan(
         self,

@@ -1,10 +1,10 @@
 """The commit loop: retries reuse what they can, and every outcome is reported as what it is."""
 
 import datetime as dt
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rivals import beaten, files, once, rival_lake
 from rows import ids, order_rows
 
 import bergline
@@ -15,28 +15,7 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.scan.manifest_cache import forget_files
 from bergline.table.commit import Timing
-from bergline.testing.faults import Fault, FaultyStore
-
-
-def rival_lake(lake: Lake, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> tuple[Lake, list[float]]:
-    """The same lake through a store that misbehaves; waits are written down instead of waited."""
-    catalog = lake.catalog
-    assert isinstance(catalog, PointerCatalog)
-    waits: list[float] = []
-    store = FaultyStore(catalog.store, *faults, before_swap=before_swap)
-    timing = Timing(sleep=waits.append, uniform=lambda _, high: high)
-    return Lake(PointerCatalog(store, catalog.io, "unused", sleep=waits.append), "lake", timing=timing), waits
-
-
-def beaten(orders: Table, times: int) -> Callable[[], None]:
-    """Before each of the first swaps, another writer appends."""
-    left = list(range(times))
-    return lambda: orders.append(order_rows(100 + left.pop())) and None if left else None
-
-
-def files(orders: Table, pattern: str) -> set[str]:
-    root = Path(orders.location.removeprefix("file://"))
-    return {p.name for p in root.rglob(pattern)}
+from bergline.testing.faults import Fault
 
 
 def test_loser_retries_with_the_very_manifest_it_wrote_first(lake: Lake, orders: Table) -> None:
@@ -194,12 +173,6 @@ def test_change_that_changes_nothing_writes_no_metadata_file(lake: Lake, orders:
     orders.expire()
     assert files(orders, "*.*") == before
     assert orders.metadata_location == lake.load_table("db.orders").metadata_location == pointer
-
-
-def once(change: Callable[[], object]) -> Callable[[], None]:
-    """Does it before the first swap only."""
-    left = [change]
-    return lambda: left.pop()() and None if left else None
 
 
 def test_different_property_keys_do_not_conflict(lake: Lake, orders: Table) -> None:
