@@ -1,19 +1,52 @@
 """A lake that has its pointers in S3 too: no database."""
 
+import threading
+from collections.abc import Iterator
+
 import pytest
-from rows import ORDERS, ids, order_rows
+from rows import ORDERS as SCHEMA
+from rows import ids, order_rows
+from s3_proxy import Proxy
 from s3_server import S3Server
 
 import bergline
 from bergline.catalog.object_store import ObjectPointerStore
-from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.errors import AuthenticationError, NotFoundError, StorageError, UnavailableError
+from bergline.io import object_create, open_store
 from bergline.io.conditional import ConditionalObjects, open_objects
-from bergline.testing.pointer_store_suite import PointerStoreSuite, ViewPointersSuite
+from bergline.testing.pointer_store_suite import ITEMS, ORDERS, PointerStoreSuite, ViewPointersSuite
 
 
 @pytest.fixture
 def objects(s3_server: S3Server, bucket: str) -> ConditionalObjects:
     return open_objects(f"{bucket}/lake/catalog", s3_server.properties)
+
+
+@pytest.fixture
+def store(objects: ConditionalObjects) -> ObjectPointerStore:
+    return ObjectPointerStore(objects)
+
+
+@pytest.fixture
+def proxy(s3_server: S3Server) -> Iterator[Proxy]:
+    with Proxy(s3_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far_store(s3_server: S3Server, proxy: Proxy, store: ObjectPointerStore, bucket: str) -> ObjectPointerStore:
+    """The same catalog behind a bad network; another writer has created tables in it."""
+    for table in (ORDERS, ITEMS):
+        store.create(table, "a")
+    far = {**s3_server.properties, "s3.endpoint": proxy.endpoint}
+    return ObjectPointerStore(open_objects(f"{bucket}/lake/catalog", far))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_store, "RETRY_SECONDS", 1)
+    monkeypatch.setattr(object_create, "RETRY_SECONDS", 1)
 
 
 class OnTheServer:
@@ -36,9 +69,93 @@ class TestViewsInAnObjectStore(OnTheServer, ViewPointersSuite):
 def test_lake_is_one_address(s3_server: S3Server, bucket: str) -> None:
     with bergline.connect(f"{bucket}/lake", properties=s3_server.properties) as lake:
         lake.create_namespace("db", {"owner": "us"})
-        orders = lake.create_table("db.orders", ORDERS)
+        orders = lake.create_table("db.orders", SCHEMA)
         orders.append(order_rows(0, 1))
         assert orders.metadata.location == f"{bucket}/lake/warehouse/db/orders"
     with bergline.connect(f"{bucket}/lake/", properties=s3_server.properties) as lake:
         assert lake.list_tables("db") == ["db.orders"]
         assert ids(lake.load_table("db.orders").scan().to_arrow()) == [0, 1]
+
+
+def test_lost_answer_to_a_swap_is_settled_by_the_bytes(proxy: Proxy, far_store: ObjectPointerStore) -> None:
+    proxy.lose_answers_to("PUT", 1)
+    assert far_store.swap(ORDERS, "a", "b")
+    assert far_store.read(ORDERS) == "b"
+
+
+def test_lost_answers_to_create_and_drop_are_settled_by_the_bytes(proxy: Proxy, far_store: ObjectPointerStore) -> None:
+    proxy.lose_answers_to("PUT", 1)
+    assert far_store.drop(ORDERS)
+    proxy.lose_answers_to("PUT", 1)
+    assert far_store.create(ORDERS, "x")
+    assert far_store.read(ORDERS) == "x"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_lost_answer_to_any_request_of_a_swap_of_two_is_settled(
+    proxy: Proxy, store: ObjectPointerStore, far_store: ObjectPointerStore, number: int
+) -> None:
+    proxy.lose_answers_to("PUT", 1, after=number)
+    assert far_store.swap_all([PointerSwap(table, "a", "b") for table in (ORDERS, ITEMS)])
+    assert [store.read(table) for table in (ORDERS, ITEMS)] == ["b", "b"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_swap_whose_answers_stay_away_is_in_doubt_and_was_done(
+    proxy: Proxy, store: ObjectPointerStore, far_store: ObjectPointerStore
+) -> None:
+    proxy.lose_answers_to("PUT", 1000)
+    with pytest.raises(StorageError, match=r"pointers/db/orders.json: the connection .* was lost"):
+        far_store.swap(ORDERS, "a", "b")
+    assert store.read(ORDERS) == "b"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_swap_whose_settling_read_fails_is_in_doubt(
+    proxy: Proxy, store: ObjectPointerStore, far_store: ObjectPointerStore
+) -> None:
+    proxy.lose_answers_to("PUT", 1)
+    proxy.lose_answers_to("GET", 1000, after=1)
+    with pytest.raises(StorageError):
+        far_store.swap(ORDERS, "a", "b")
+    assert store.read(ORDERS) == "b"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_store_that_is_gone_is_unavailable(s3_server: S3Server, store: ObjectPointerStore) -> None:
+    store.create(ORDERS, "a")
+    s3_server.stop()
+    try:
+        for use in (store.read, store.drop, lambda table: store.swap(table, "a", "b")):
+            with pytest.raises(UnavailableError, match="cannot be reached"):
+                use(ORDERS)
+    finally:
+        s3_server.start()
+    assert store.read(ORDERS) == "a"
+
+
+def test_catalog_without_bucket_or_with_wrong_keys_is_one_error(s3_server: S3Server, bucket: str) -> None:
+    with pytest.raises(NotFoundError, match="no bucket for s3://none-such"):
+        bergline.connect("s3://none-such/lake", properties=s3_server.properties)
+    wrong = {**s3_server.properties, "s3.secret-access-key": "not-the-secret"}
+    with pytest.raises(AuthenticationError, match=f"{bucket}/lake/catalog/catalog.json"):
+        bergline.connect(f"{bucket}/lake", properties=wrong)
+
+
+def test_writers_of_one_table_lose_nothing(objects: ConditionalObjects, store: ObjectPointerStore) -> None:
+    store.create(ORDERS, "0")
+
+    def count() -> None:
+        own = ObjectPointerStore(objects)
+        for _ in range(5):
+            while True:
+                found = own.read(ORDERS) or ""
+                if own.swap(ORDERS, found, str(int(found) + 1)):
+                    break
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.read(ORDERS) == "40"

@@ -30,7 +30,7 @@ from bergline.io.conditional import ConditionalObjects, StoredObject
 PATIENCE_SECONDS = 3.0
 _PATIENCE_FOR_EACH = 0.5
 _ATTEMPTS = 100
-_LONGEST_WAIT_SECONDS = 0.2
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.005, 0.2
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class PointerObjects:
         """Try again and again, with growing waits; UnavailableError in the end."""
         for number in range(_ATTEMPTS):
             yield
-            self._sleep(random.uniform(0, min(_LONGEST_WAIT_SECONDS, 0.005 * 2**number)))  # noqa: S311
+            self._sleep(_wait(number))
         shown = ", ".join(f"`{n if isinstance(n, TableName) else '.'.join(n)}`" for n in names)
         raise UnavailableError(
             f"other writers changed {shown} {_ATTEMPTS} times in a row",
@@ -134,7 +134,7 @@ class PointerObjects:
 
     def _decided(self, commit: str) -> State | None:
         """How a commit ended; one that stays pending for too long is aborted."""
-        start = self._clock()
+        start, number = self._clock(), 0
         while found := self.commit(commit):
             stored, value = found
             if value.state is not State.PENDING:
@@ -142,7 +142,8 @@ class PointerObjects:
             if self._clock() - start > self._patience + _PATIENCE_FOR_EACH * len(value.members):
                 self.decide(commit, stored, value, State.ABORTED)
             else:
-                self._sleep(random.uniform(0.5, 1) * _LONGEST_WAIT_SECONDS)  # noqa: S311
+                self._sleep(_wait(number))
+                number += 1
         return None
 
     def commit(self, commit: str) -> tuple[StoredObject, CommitObject] | None:
@@ -164,3 +165,9 @@ def nothing_moved() -> Iterator[None]:
         yield
     except StorageError as error:
         raise UnavailableError(error.message, hints=error.hints) from error
+
+
+def _wait(number: int) -> float:
+    """Seconds to wait after a try; spread, so that writers do not meet again."""
+    longest: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** min(number, 10))
+    return longest * random.uniform(0.5, 1)  # noqa: S311  (guards nothing)
