@@ -164,9 +164,9 @@ def refused(demo: Demo) -> None:
 
 
 def show_numbers(table: Table) -> None:
-    """For each manifest of main's head: what its entries hold, and what readers resolve them to."""
-    head = table.current_snapshot
-    check(head is not None, "main should have a head by now")
+    """For each manifest of the tagged snapshot: what its entries hold, and what readers resolve them to."""
+    head = table.metadata.head("2026-q1-final")
+    check(head is not None, "the tag should be there")
     rows: list[tuple[object, ...]] = []
     for manifest in load_manifest_list(table.io, head) if head else []:
         spec = table.metadata.specs_by_id[manifest.partition_spec_id]

@@ -1,4 +1,4 @@
-"""Table properties: those that are instructions rather than properties, and those that must be numbers."""
+"""Table properties: those that are instructions rather than properties, and those that are numbers, true or false."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -43,3 +43,9 @@ def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
     if len(text) > _MOST_DIGITS or int(text) > MAX_LONG:
         raise InvalidInputError(f"expected a whole number up to {MAX_LONG} for property `{key}`, found a greater one")
     return int(text)
+
+
+def boolean_property(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
+    """A property that is true or false, or its default; as in Java, all that is not true is false."""
+    text = properties.get(key)
+    return default if text is None else text.lower() == "true"

@@ -15,12 +15,19 @@ from bergline.table.produce import Draft, SnapshotProducer
 
 
 class Append(SnapshotProducer):
-    """New manifests, then all manifests of the parent as they are."""
+    """New manifests, then those of the parent; a fast one takes them all as they are."""
 
     def __init__(
-        self, io: FileIO, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
+        self,
+        io: FileIO,
+        files: Sequence[DataFile],
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        fast: bool = False,
     ) -> None:
         super().__init__(io, branch, summary or {}, new_files=files)
+        self.merges = not fast
         self._added = AddedFiles(self, files)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:

@@ -108,6 +108,8 @@ _AGE: Check = partial(_whole, least=1, most=MAX_LONG)
 KNOWN_PROPERTIES: dict[str, Check] = {
     FORMAT_VERSION: _COUNT,
     "commit.manifest.target-size-bytes": _LONG_SIZE,
+    "commit.manifest.min-count-to-merge": _COUNT,
+    "commit.manifest-merge.enabled": _check_boolean,
     "commit.retry.num-retries": _COUNT,
     "commit.retry.min-wait-ms": _COUNT,
     "commit.retry.max-wait-ms": _COUNT,

@@ -41,5 +41,5 @@ class Overwrite(SnapshotProducer):
             (*added, *filtered.manifests),
             added=tuple(self._added.files),
             removed=filtered.removed,
-            summary={"manifests-replaced": str(filtered.replaced)},
+            replaced=filtered.replaced,
         )

@@ -25,9 +25,8 @@ from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 from bergline.table.operation import Change, CommitStamp
-
-_DEFAULT_MANIFEST_SIZE = 8 * 1024 * 1024
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -37,6 +36,8 @@ class Draft(msgspec.Struct, frozen=True):
     manifests: tuple[ManifestFile, ...]
     added: tuple[DataFile, ...] = ()
     removed: tuple[DataFile, ...] = ()
+    replaced: int = 0
+    """How many manifests of the parent were written anew."""
     summary: Mapping[str, str] = {}
 
 
@@ -44,6 +45,8 @@ class SnapshotProducer:
     """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
 
     conflicts_in_meaning = False
+    merges = True
+    """Whether small manifests of the parent are joined, and those without live files left out."""
 
     def __init__(
         self, io: FileIO, branch: str, summary: Mapping[str, str], *, new_files: Sequence[DataFile] = ()
@@ -58,6 +61,7 @@ class SnapshotProducer:
         self._commit_uuid = uuid.uuid4()
         self._lists: list[str] = []
         self._manifests: list[str] = []
+        self._merger = ManifestMerger(io, self)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The snapshot's content on this parent; manifests that depend on nothing are written only once."""
@@ -70,7 +74,7 @@ class SnapshotProducer:
         ref = base.refs.get(self._branch)
         check_writable(ref, self._branch)
         parent = base.head(self._branch if ref else MAIN)
-        draft = self.draft(base, parent)
+        draft = self._merged(base, self.draft(base, parent))
         snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (
             msgspec.structs.replace(ref, snapshot_id=self.snapshot_id)
@@ -115,7 +119,7 @@ class SnapshotProducer:
             spec,
             format_version=base.format_version,
             content=content,
-            target_size=positive_property(base, "commit.manifest.target-size-bytes", _DEFAULT_MANIFEST_SIZE),
+            target_size=positive_property(base, "commit.manifest.target-size-bytes", DEFAULT_MANIFEST_SIZE),
         )
         manifests = []
         for data, inside in rendered:
@@ -138,6 +142,13 @@ class SnapshotProducer:
     def added_entry(self, base: TableMetadata, file: DataFile) -> ManifestEntry:
         """The entry of a file that this snapshot adds."""
         return added_entry(file, self.snapshot_id if base.format_version == 1 else None)
+
+    def _merged(self, base: TableMetadata, draft: Draft) -> Draft:
+        if not self.merges:
+            return draft
+        live = [m for m in draft.manifests if m.has_live_files or m.added_snapshot_id == self.snapshot_id]
+        merged = self._merger.merge(base, live)
+        return msgspec.structs.replace(draft, manifests=merged.manifests, replaced=draft.replaced + merged.replaced)
 
     def _write_snapshot(
         self, base: TableMetadata, parent: Snapshot | None, draft: Draft, stamp: CommitStamp
@@ -166,7 +177,11 @@ class SnapshotProducer:
         if version > 1:  # v1 lists leave out what a reader then fills in
             keep_manifest_list(self._io, location, manifests)
         created = sum(m.added_snapshot_id == self.snapshot_id for m in manifests)
-        counts = {"manifests-created": str(created), "manifests-kept": str(len(manifests) - created)}
+        counts = {
+            "manifests-created": str(created),
+            "manifests-kept": str(len(manifests) - created),
+            "manifests-replaced": str(draft.replaced),
+        }
         return Snapshot(
             snapshot_id=self.snapshot_id,
             parent_snapshot_id=parent_id,

@@ -110,7 +110,7 @@ class RowDelta(SnapshotProducer):
             (*added, *filtered.manifests),
             added=tuple(self._added.files),
             removed=filtered.removed,
-            summary={"manifests-replaced": str(filtered.replaced)},
+            replaced=filtered.replaced,
         )
 
     @property

@@ -26,19 +26,28 @@ class TableWriting(TableHandle):
         check_ref_name(branch)
         check_writable(self.metadata.refs.get(branch), branch)
 
-    def append(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> Self:
-        """Add rows to a branch; a branch that does not exist starts at the head of `main`."""
+    def append(
+        self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None, fast: bool = False
+    ) -> Self:
+        """Add rows to a branch; a branch that does not exist starts at the head of `main`.
+
+        Now and then an append joins small manifests of earlier ones; a fast one never does.
+        """
         self.check_branch(branch)
         _checked_summary(summary)
-        return self.append_files(self._write(rows), branch=branch, summary=summary)
+        return self.append_files(self._write(rows), branch=branch, summary=summary, fast=fast)
 
     def append_files(
-        self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
+        self,
+        files: Sequence[DataFile],
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        fast: bool = False,
     ) -> Self:
         """Add files that were written for this table; they are deleted if the commit certainly failed."""
         _check_files(files)
-        operation = Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary))
-        self.commit(operation)
+        self.commit(Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary), fast=fast))
         return self
 
     def overwrite(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> Self:
