@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bergline.catalog.glue_calls import Answer, GlueCalls
 from bergline.catalog.glue_client import open_client
@@ -12,14 +12,16 @@ from bergline.catalog.glue_settings import GlueSettings
 from bergline.catalog.glue_tables import (
     GlueTable,
     is_removed,
+    is_renamed,
     moved_table,
     new_table,
     pointer_of,
     removed_table,
     renamed_table,
+    restored_table,
 )
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer_store import PointerSwap
+from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -98,21 +100,28 @@ class GluePointerStore(GlueNamespaces):
         raise self._busy(table)
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Create the new name, then remove the old one if nobody committed to it since; else begin again."""
+        """Create the new name, then remove the old one if nobody committed to it since; else begin again.
+
+        What a rename left that did not come to its end is brought to it.
+        """
         name = check_new_table(new, any_name=self._any_name)
         for number in range(self._calls.max_retries + 1):
             found = self._get(table)
             pointer = None if found is None else pointer_of(found)
-            if found is None or pointer is None or table == new or not self._create(new, renamed_table(found, name)):
+            if found is None or pointer is None or table == new:
                 return False
+            if not self._create(new, renamed_table(found, name)):
+                there = self._get(new)
+                if there is None or not is_renamed(there, found):
+                    return False
             try:
                 if self._remove(table, found) is Answer.DONE:
                     return True
-            except StorageError as error:
-                raise StorageError(f"{_both(table, new)}: {error}") from error
-            except BerglineError:
+            except NOTHING_CHANGED:
                 self._take_back(table, new, pointer)
                 raise
+            except StorageError as error:
+                raise StorageError(f"{_both(table, new)}: {error}") from error
             self._take_back(table, new, pointer)
             self._calls.wait(number)
         raise self._busy(table)
@@ -162,17 +171,32 @@ class GluePointerStore(GlueNamespaces):
         """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
         answer = self._update(table, found, removed_table(found))
         if answer is Answer.DONE:
-            with contextlib.suppress(BerglineError):  # no table any more, only what `is_removed` knows
+            try:
                 self._delete(table)
+            except NOTHING_CHANGED as error:
+                self._restore(table, found, error)
+                raise
+            except StorageError:  # gone, or what `is_removed` knows
+                return answer
         return answer
 
+    def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
+        """Give the table its pointer back."""
+        with _half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
+            left = self._get(table)
+            if left is None or not is_removed(left) or self._update(table, left, restored_table(found)) != Answer.DONE:
+                raise StorageError("others changed it")
+
     def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
-        try:
-            taken_back = self.drop(new, pointer)
-        except BerglineError as error:
-            raise StorageError(f"{_both(table, new)}: {error}") from error
-        if not taken_back:
-            raise StorageError(_both(table, new))
+        """Undo the first half of a rename; at worst something is left that `is_removed` knows."""
+        with _half_way(_both(table, new)):
+            found = self._get(new)
+            if found is None:
+                return
+            if pointer_of(found) != pointer or self._update(new, found, removed_table(found)) != Answer.DONE:
+                raise StorageError("others changed the new one")
+            with contextlib.suppress(BerglineError):
+                self._delete(new)
 
     def _metadata(self, pointer: str) -> TableMetadata | None:
         """For show only, so a file that cannot be read stops nothing."""
@@ -185,6 +209,15 @@ class GluePointerStore(GlueNamespaces):
             f"{self._calls.place} changed `{table}` again and again for others",
             hints=["nothing was changed; try again"],
         )
+
+
+@contextlib.contextmanager
+def _half_way(what: str) -> Iterator[None]:
+    """Whatever fails here leaves a change half done, so nothing may say that nothing was changed."""
+    try:
+        yield
+    except BerglineError as error:
+        raise StorageError(f"{what}: {error}") from error
 
 
 def _taken(table: TableName, found: GlueTable) -> AlreadyExistsError:

@@ -8,7 +8,6 @@ import msgspec
 from bergline.errors import InvalidInputError, near_names
 from bergline.io.settings import PropertyReader
 
-GLUE_SCHEME = "glue://"
 GLUE_PROPERTIES = (
     "glue.endpoint",
     "glue.region",
@@ -49,6 +48,11 @@ class GlueSettings(msgspec.Struct, frozen=True):
         return f"GlueSettings({self.endpoint or self.region!r})"
 
 
+def is_glue_property(name: object) -> bool:
+    """Whether a property is about Glue and not about storage."""
+    return isinstance(name, str) and name.startswith("glue.")
+
+
 def glue_settings(uri: str, properties: Mapping[str, str]) -> GlueSettings:
     """The settings; InvalidInputError for a URI or a property that means nothing. Keys stand in no message."""
     match = _URI.fullmatch(uri)
@@ -77,7 +81,7 @@ def glue_settings(uri: str, properties: Mapping[str, str]) -> GlueSettings:
 
 def _check_names(properties: Mapping[str, str]) -> None:
     for name, value in properties.items():
-        if not name.startswith("glue."):
+        if not is_glue_property(name):
             continue
         if name not in GLUE_PROPERTIES and name not in GLUE_REFUSED:
             near = near_names(name, GLUE_PROPERTIES)

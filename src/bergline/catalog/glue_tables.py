@@ -24,7 +24,7 @@ GlueTable = dict[str, Any]
 
 _TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 _POINTER, _PREVIOUS = "metadata_location", "previous_metadata_location"
-_REMOVED = "bergline.removed"
+_REMOVED, _RENAMED_FROM = "bergline.removed", "bergline.renamed-from"
 _LONGEST_NAME = _LONGEST_COMMENT = 255
 _LONGEST_DESCRIPTION = 2048
 _KEPT = (  # what Glue takes back of what it gives; the rest is its own
@@ -74,14 +74,26 @@ def new_table(name: str, pointer: str, metadata: TableMetadata | None) -> GlueTa
 
 def moved_table(table: GlueTable, pointer: str, metadata: TableMetadata | None) -> GlueTable:
     """The table with another pointer; everything that others set stays."""
-    parameters = table["Parameters"]
+    parameters = {k: v for k, v in table["Parameters"].items() if k != _RENAMED_FROM}
     moved = {_TABLE_TYPE: _ICEBERG, _PREVIOUS: parameters[_POINTER], _POINTER: pointer}
     return _shown(_input(table, Parameters=parameters | moved), metadata)
 
 
 def renamed_table(table: GlueTable, name: str) -> GlueTable:
-    """The same under another name."""
-    return _input(table, Name=name)
+    """The same under another name, with a note for whoever finds both."""
+    old = f"{table['DatabaseName']}.{table['Name']}"
+    return _input(table, Name=name, Parameters=table["Parameters"] | {_RENAMED_FROM: old})
+
+
+def is_renamed(table: GlueTable, old: GlueTable) -> bool:
+    """Whether this is the new name of `old`, by a rename that did not come to its end."""
+    note = (table.get("Parameters") or {}).get(_RENAMED_FROM)
+    return note == f"{old['DatabaseName']}.{old['Name']}" and pointer_of(table) == pointer_of(old)
+
+
+def restored_table(table: GlueTable) -> GlueTable:
+    """The table just as it was read."""
+    return _input(table)
 
 
 def removed_table(table: GlueTable) -> GlueTable:

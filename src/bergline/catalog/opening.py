@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from bergline.catalog.catalog import Catalog
+from bergline.catalog.glue_catalog import GlueCatalog
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
@@ -85,6 +86,12 @@ def _open_object_store(wish: CatalogWish) -> Catalog:
     return PointerCatalog(store, io, warehouse)
 
 
+def _open_glue(wish: CatalogWish) -> Catalog:
+    if wish.warehouse is None:
+        raise InvalidInputError("expected a warehouse for new tables with AWS Glue, found none")
+    return GlueCatalog(wish.uri, wish.properties, absolute_location(wish.warehouse))
+
+
 def _open_planned(wish: CatalogWish) -> Catalog:
     raise UnsupportedError(f"expected a catalog like {_examples()} for now, found `{_without_password(wish.uri)}`")
 
@@ -95,7 +102,7 @@ KINDS = (
     CatalogKind(frozenset({"memory"}), "memory:", _open_memory),
     CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/lake", _open_object_store),
     CatalogKind(frozenset({"file"}), "file:///path", _open_planned),
-    CatalogKind(frozenset({"glue"}), "glue://", _open_planned),
+    CatalogKind(frozenset({"glue"}), "glue://us-east-1", _open_glue),
     CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_planned),
 )
 

@@ -317,11 +317,14 @@ def test_commit_while_a_table_of_an_expected_pointer_is_dropped_keeps_the_table(
     assert store.read(orders) == "theirs"
 
 
-@pytest.mark.parametrize("end", [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)])
-def test_what_is_left_when_deleting_fails_is_no_table_and_says_what_it_is(
+ENDS: list[Callable[[GluePointerStore], bool]] = [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_is_left_when_deleting_never_arrives_is_no_table_and_says_what_it_is(
     glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
 ) -> None:
-    glue.fail("DeleteTable", refused("AccessDeniedException"))
+    glue.fail("DeleteTable", NEVER_ARRIVES)
     assert end(store)
     assert store.read(orders) is None
     assert orders not in store.list_names(("db",))
@@ -329,7 +332,31 @@ def test_what_is_left_when_deleting_fails_is_no_table_and_says_what_it_is(
         store.create(orders, "x")
 
 
-def test_rename_that_may_not_remove_the_old_name_takes_the_new_one_back(
+@pytest.mark.parametrize("end", ENDS)
+def test_table_that_may_not_be_deleted_stays_as_it_was(
+    glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
+) -> None:
+    before = glue.table("db", "orders")["Parameters"]
+    glue.fail("DeleteTable", refused("AccessDeniedException"), refused("AccessDeniedException"))
+    with pytest.raises(RefusedError, match="AccessDeniedException"):
+        end(store)
+    assert glue.table("db", "orders")["Parameters"] == before
+    assert store.list_names(("db",)) == [orders]
+
+
+def test_table_that_could_neither_be_deleted_nor_restored_leaves_the_outcome_in_doubt(
+    glue: GlueProxy, store: GluePointerStore, orders: TableName
+) -> None:
+    def refuse_from_here_on() -> None:
+        glue.fail("UpdateTable", refused("AccessDeniedException"))
+
+    glue.before("DeleteTable", refuse_from_here_on)
+    glue.fail("DeleteTable", refused("AccessDeniedException"))
+    with pytest.raises(StorageError, match="could neither be deleted"):
+        store.drop(orders, "a")
+
+
+def test_rename_that_may_not_change_the_old_name_takes_the_new_one_back(
     glue: GlueProxy, store: GluePointerStore, orders: TableName
 ) -> None:
     glue.fail("UpdateTable", refused("AccessDeniedException"))
@@ -338,11 +365,34 @@ def test_rename_that_may_not_remove_the_old_name_takes_the_new_one_back(
     assert store.list_names(("db",)) == [orders]
 
 
-@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES])
-def test_rename_whose_answer_is_lost_says_that_it_stopped_half_way(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, fault: Fault
+def test_rename_that_cannot_be_taken_back_leaves_the_outcome_in_doubt(
+    glue: GlueProxy, store: GluePointerStore, orders: TableName
 ) -> None:
-    glue.fail("UpdateTable", fault)
+    glue.fail("UpdateTable", *[refused("AccessDeniedException")] * 2)
     with pytest.raises(StorageError, match=r"renaming `db\.orders` to `db\.moved` stopped half way"):
         store.rename(orders, MOVED)
-    assert store.read(MOVED) == "a"
+
+
+@pytest.mark.parametrize("action", ["CreateTable", "UpdateTable"])
+@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES])
+def test_rename_that_stopped_half_way_is_finished_by_the_next(
+    glue: GlueProxy, store: GluePointerStore, orders: TableName, action: str, fault: Fault
+) -> None:
+    glue.fail(action, fault)
+    with pytest.raises(StorageError):
+        store.rename(orders, MOVED)
+    assert "a" in {store.read(orders), store.read(MOVED)}
+    assert store.rename(orders, MOVED) or store.read(orders) is None
+    assert (store.read(orders), store.read(MOVED)) == (None, "a")
+    assert store.swap(MOVED, "a", "b")
+    assert set(glue.table("db", "moved")["Parameters"]) == {
+        "table_type",
+        "metadata_location",
+        "previous_metadata_location",
+    }
+
+
+def test_second_name_for_a_table_is_not_taken_for_a_rename(store: GluePointerStore, orders: TableName) -> None:
+    store.create(MOVED, "a")
+    assert not store.rename(orders, MOVED)
+    assert (store.read(orders), store.read(MOVED)) == ("a", "a")

@@ -1,0 +1,200 @@
+"""A lake in AWS Glue: what Glue shows, and commits whose answers get lost."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
+from rows import ORDERS, ids, order_rows
+
+import bergline
+from bergline import Lake
+from bergline.catalog.catalog import TableChange
+from bergline.errors import (
+    AlreadyExistsError,
+    AuthenticationError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+
+@pytest.fixture
+def glue_lake(glue: GlueProxy, tmp_path: Path) -> Iterator[Lake]:
+    with bergline.connect("glue://", warehouse=tmp_path, properties=glue.properties) as lake:
+        lake.create_namespace("db")
+        yield lake
+
+
+def shown_columns(glue: GlueProxy, name: str = "orders") -> list[tuple[str, str, str]]:
+    columns = glue.table("db", name)["StorageDescriptor"]["Columns"]
+    return [(c["Name"], c["Type"], c["Parameters"]["iceberg.field.current"]) for c in columns]
+
+
+def metadata_files(directory: Path) -> int:
+    return len(list(directory.rglob("*.metadata.json")))
+
+
+def test_glue_shows_a_new_table_as_java_and_pyiceberg_do(glue: GlueProxy, glue_lake: Lake) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS, properties={"comment": "all orders"})
+    table = glue.table("db", "orders")
+    assert table["TableType"] == "EXTERNAL_TABLE"
+    assert table["Description"] == "all orders"
+    assert table["Parameters"] == {"table_type": "ICEBERG", "metadata_location": orders.metadata_location}
+    assert table["StorageDescriptor"]["Location"] == orders.metadata.location
+    assert table["StorageDescriptor"]["Columns"][0] == {
+        "Name": "id",
+        "Type": "bigint",
+        "Parameters": {"iceberg.field.id": "1", "iceberg.field.optional": "false", "iceberg.field.current": "true"},
+    }
+
+
+def test_every_type_of_column_is_shown(glue: GlueProxy, glue_lake: Lake) -> None:
+    inner = pa.struct([pa.field("x", pa.int32()), pa.field("tags", pa.list_(pa.string()))])
+    types = {
+        "flag": (pa.bool_(), "boolean"),
+        "small": (pa.int32(), "int"),
+        "ratio": (pa.float32(), "float"),
+        "price": (pa.decimal128(9, 2), "decimal(9,2)"),
+        "day": (pa.date32(), "date"),
+        "clock": (pa.time64("us"), "string"),
+        "ts": (pa.timestamp("us"), "timestamp"),
+        "tstz": (pa.timestamp("us", tz="UTC"), "timestamp"),
+        "blob": (pa.binary(), "binary"),
+        "fixed": (pa.binary(4), "binary"),
+        "nested": (pa.map_(pa.string(), inner), "map<string,struct<x:int,tags:array<string>>>"),
+    }
+    glue_lake.create_table("db.orders", pa.schema([(n, t) for n, (t, _) in types.items()]))
+    assert shown_columns(glue) == [(n, text, "true") for n, (_, text) in types.items()]
+
+
+def test_pointer_before_stands_in_glue_too(glue: GlueProxy, glue_lake: Lake) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    before = orders.metadata_location
+    orders.append(order_rows(1))
+    parameters = glue.table("db", "orders")["Parameters"]
+    assert parameters["previous_metadata_location"] == before
+    assert parameters["metadata_location"] == orders.metadata_location
+
+
+def test_new_tables_go_where_their_database_says(glue_lake: Lake, tmp_path: Path) -> None:
+    glue_lake.create_namespace("far", {"location": f"file://{tmp_path}/elsewhere/"})
+    assert glue_lake.create_table("far.orders", ORDERS).metadata.location == f"file://{tmp_path}/elsewhere/orders"
+    assert glue_lake.create_table("db.orders", ORDERS).metadata.location == f"file://{tmp_path}/db/orders"
+
+
+@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES, LATE_ERROR, THROTTLED])
+def test_append_whose_answer_is_lost_is_there_once(
+    glue: GlueProxy, glue_lake: Lake, tmp_path: Path, fault: Fault
+) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    glue.fail("UpdateTable", fault)
+    orders.append(order_rows(1))
+    assert ids(glue_lake.load_table("db.orders").scan().to_arrow()) == [1]
+    assert len(orders.metadata.snapshots) == 1
+    assert metadata_files(tmp_path) == 2
+
+
+@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES, LATE_ERROR, THROTTLED])
+def test_table_whose_creation_was_not_answered_is_there(glue: GlueProxy, glue_lake: Lake, fault: Fault) -> None:
+    glue.fail("CreateTable", fault)
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    assert glue_lake.load_table("db.orders").metadata_location == orders.metadata_location
+
+
+@pytest.mark.parametrize("action", ["CreateTable", "UpdateTable", "DeleteTable"])
+@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES])
+def test_rename_whose_answer_is_lost_is_carried_out(
+    glue: GlueProxy, glue_lake: Lake, action: str, fault: Fault
+) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    glue.fail(action, fault)
+    glue_lake.rename_table("db.orders", "db.moved")
+    assert glue_lake.list_tables("db") == ["db.moved"]
+    assert glue_lake.load_table("db.moved").metadata_location == orders.metadata_location
+
+
+def test_several_tables_at_once_are_refused_before_anything_is_written(glue_lake: Lake, tmp_path: Path) -> None:
+    bases = [glue_lake.create_table(name, ORDERS) for name in ("db.a", "db.b")]
+    with pytest.raises(UnsupportedError, match="this catalog moves one at a time"):
+        glue_lake.catalog.commit(tuple(TableChange(glue_lake.catalog.load_table(b.name), (), ()) for b in bases))
+    assert metadata_files(tmp_path) == 2
+
+
+def test_append_that_is_not_allowed_says_so_at_once_and_leaves_nothing(
+    glue: GlueProxy, glue_lake: Lake, tmp_path: Path
+) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    glue.fail("UpdateTable", refused("AccessDeniedException"))
+    with pytest.raises(RefusedError, match="AccessDeniedException"):
+        orders.append(order_rows(1))
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [orders.metadata_location.rpartition("/")[2]]
+
+
+def test_table_is_not_created_over_one_that_is_not_iceberg(glue: GlueProxy, glue_lake: Lake, tmp_path: Path) -> None:
+    glue.ask("CreateTable", DatabaseName="db", TableInput={"Name": "orders", "TableType": "EXTERNAL_TABLE"})
+    with pytest.raises(AlreadyExistsError, match=r"`db\.orders` already, not an Iceberg table"):
+        glue_lake.create_table("db.orders", ORDERS)
+    assert metadata_files(tmp_path) == 0
+    with pytest.raises(NotFoundError, match=r"no table `db\.orders`"):
+        glue_lake.load_table("db.orders")
+
+
+def test_name_in_capitals_finds_nothing_and_hints_at_the_right_one(glue_lake: Lake) -> None:
+    glue_lake.create_table("db.orders", ORDERS)
+    with pytest.raises(NotFoundError) as caught:
+        glue_lake.load_table("db.Orders")
+    assert caught.value.near == ("db.orders",)
+
+
+def test_nothing_is_lost_when_many_append_at_once(glue: GlueProxy, glue_lake: Lake) -> None:
+    glue_lake.create_table("db.orders", ORDERS)
+
+    def work(first: int) -> None:
+        table = glue_lake.load_table("db.orders")
+        for number in range(3):
+            table.append(order_rows(first * 100 + number))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = sorted(first * 100 + number for first in range(8) for number in range(3))
+    assert ids(glue_lake.load_table("db.orders").scan().to_arrow()) == expected
+    assert glue.calls["UpdateTable"] >= 24
+
+
+def test_server_that_is_not_there_is_unavailable(glue: GlueProxy, tmp_path: Path) -> None:
+    properties = {**glue.properties, "glue.endpoint": "http://127.0.0.1:1"}
+    with bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake:
+        with pytest.raises(UnavailableError, match=r"AWS Glue at http://127\.0\.0\.1:1 did not answer get_databases"):
+            lake.list_namespaces()
+        with pytest.raises(UnavailableError, match="did not do create_database"):
+            lake.create_namespace("db")
+
+
+def test_missing_credentials_are_asked_for(glue: GlueProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/nowhere")
+    properties = {"glue.endpoint": glue.endpoint, "glue.region": "us-east-1"}
+    with (
+        bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake,
+        pytest.raises(AuthenticationError, match="Unable to locate credentials"),
+    ):
+        lake.create_namespace("db")
+    assert not glue.calls
+
+
+def test_wrong_credentials_are_named_once(glue: GlueProxy, glue_lake: Lake) -> None:
+    glue.fail("GetTable", refused("UnrecognizedClientException"))
+    glue.calls.clear()
+    with pytest.raises(AuthenticationError, match="UnrecognizedClientException"):
+        glue_lake.load_table("db.orders")
+    assert glue.calls["GetTable"] == 1
