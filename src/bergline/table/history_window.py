@@ -1,7 +1,7 @@
 """What others committed to a branch since an operation looked at it: their snapshots, and the entries these wrote."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -45,15 +45,26 @@ class HistoryWindow:
     """The ancestors of a branch's head back to, and without, the snapshot that the operation started from.
 
     No start is the whole history. ConflictError if the start is not met: then nobody knows what came in between.
+    Snapshots that came `earlier` in the same transaction are not others' (see `CommitStamp`).
     """
 
     def __init__(
-        self, io: FileIO, base: TableMetadata, parent: Snapshot | None, since: int | None, branch: str
+        self,
+        io: FileIO,
+        base: TableMetadata,
+        parent: Snapshot | None,
+        *,
+        since: int | None,
+        branch: str,
+        earlier: Mapping[int, int | None],
     ) -> None:
+        while since is not None and since in earlier:
+            since = earlier[since]
         self._io = io
         self.base = base
         self.branch = branch
-        self.snapshots = _between(base, parent, since, branch)
+        between = _between(base, parent, since, branch)
+        self.snapshots = tuple(s for s in between if s.snapshot_id not in earlier)
         start = None if since is None else base.snapshots_by_id.get(since)
         self.starting_number = 0 if start is None else start.sequence_number
 

@@ -59,6 +59,7 @@ class SnapshotProducer:
         self._summary = dict(summary)
         self.snapshot_id = secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
+        self._earlier: Mapping[int, int | None] = {}
         self._lists: list[str] = []
         self._manifests: list[str] = []
         self._merger = ManifestMerger(io, self)
@@ -71,6 +72,7 @@ class SnapshotProducer:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         if self.snapshot_id in base.snapshots_by_id:
             return Change()  # an earlier attempt landed after all
+        self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
         check_writable(ref, self._branch)
         parent = base.head(self._branch if ref else MAIN)

@@ -123,7 +123,7 @@ class RowDelta(SnapshotProducer):
 
     def _validate(self, base: TableMetadata, parent: Snapshot) -> None:
         checks = self._checks
-        validation = Validation(self._io, base, parent, since=self._since, branch=self._branch)
+        validation = Validation(self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier)
         validation.check_data_files_exist(checks.referenced, checks.scope, also_deleted=checks.deleted_files)
         if checks.new_data:
             validation.check_no_new_data(checks.scope)

@@ -5,7 +5,7 @@ again, for it would have to be planned again. Which operations ask for which che
 theirs to say.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
@@ -41,13 +41,21 @@ _DELETED = pl.col("status") == int(EntryStatus.DELETED)
 class Validation:
     """The checks of one attempt, on the base and the branch's head that it is made on.
 
-    `since` is the snapshot that the operation looked at; None for a branch that had none.
+    `since` is the snapshot that the operation looked at; None for a branch that had none. Snapshots of the same
+    transaction are `earlier`.
     """
 
     def __init__(
-        self, io: FileIO, base: TableMetadata, parent: Snapshot | None, *, since: int | None, branch: str
+        self,
+        io: FileIO,
+        base: TableMetadata,
+        parent: Snapshot | None,
+        *,
+        since: int | None,
+        branch: str,
+        earlier: Mapping[int, int | None] | None = None,
     ) -> None:
-        self._window = HistoryWindow(io, base, parent, since, branch)
+        self._window = HistoryWindow(io, base, parent, since=since, branch=branch, earlier=earlier or {})
         self._base = base
         self._snapshots = {s.snapshot_id: s for s in self._window.snapshots}
 

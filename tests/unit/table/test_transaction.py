@@ -2,9 +2,11 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rivals import beaten, files, once, rival_lake
 from rows import ORDERS, ids, order_rows
@@ -22,6 +24,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.scan.manifests import load_manifest_list
+from bergline.table.delete_rows import write_deletes_by_position
 from bergline.testing.faults import Fault
 
 LATER = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
@@ -252,6 +255,61 @@ def test_tag_that_somebody_else_made_meanwhile_fails_the_whole_transaction(lake:
     assert len(files(orders, "snap-*.avro")) == 1
 
 
+def delete_first_row(table: Table, row_filter: str) -> None:
+    """Merge on read, looked up in the table as the transaction sees it."""
+    made = write_deletes_by_position(table.io, table.metadata, table.scan(row_filter).plan())
+    table.row_delta(deletes=made.deletes, remove=made.replaced, referenced=made.referenced, row_filter=row_filter)
+
+
+def test_rows_that_others_added_before_the_transactions_own_snapshots_conflict_with_its_deletes(
+    lake: Lake, orders: Table
+) -> None:
+    """The delete looked at a snapshot of its own transaction, which stands on another parent now."""
+    orders.append(order_rows(1))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: orders.append(order_rows(2, region="us"))))
+    table = loser.load_table("db.orders")
+    deleting = partial(delete_first_row, row_filter="region = 'us'")
+    with pytest.raises(ConflictError, match="which may hold rows that this one looked for"):
+        run(table, lambda tx: tx.append(order_rows(3, region="us")), deleting)
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
+    left = len(files(orders, "*.parquet"))
+    assert left == 2
+
+
+def test_rows_that_others_added_elsewhere_do_not_conflict_with_deletes_in_a_transaction(
+    lake: Lake, orders: Table
+) -> None:
+    orders.append(order_rows(1))
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 2))
+    table = loser.load_table("db.orders")
+    deleting = partial(delete_first_row, row_filter="region = 'us'")
+    run(table, lambda tx: tx.append(order_rows(2, 3, region="us")), deleting, adding(4))
+    assert ids(table.scan().to_arrow()) == [1, 4, 100, 101]
+
+
+def test_columns_added_in_the_transaction_keep_their_ids_or_it_fails(lake: Lake, orders: Table) -> None:
+    def add_column(name: str) -> Callable[[Any], object]:
+        def add(tx: Table) -> None:
+            with tx.update_schema() as update:
+                update.add_column(name, "string")
+
+        return add
+
+    wide = order_rows(1).append_column("mine", pa.array(["x"]))
+    loser, _ = rival_lake(lake, before_swap=beaten(orders, 1))
+    run(loser.load_table("db.orders"), add_column("mine"), lambda tx: tx.append(wide))
+    assert orders.refresh().scan("id = 1").to_arrow()["mine"].to_pylist() == ["x"]
+
+    loser, _ = rival_lake(lake, before_swap=once(lambda: add_column("theirs")(orders)))
+    wider = order_rows(2).append_column("mine", pa.array(["x"])).append_column("more", pa.array(["y"]))
+    with pytest.raises(ConflictError, match="column `more` would no longer have the id 5"):
+        run(loser.load_table("db.orders"), add_column("more"), lambda tx: tx.append(wider))
+    assert orders.refresh().schema.names_by_id == {1: "id", 2: "amount", 3: "region", 4: "mine", 5: "theirs"}
+
+    run(loser.load_table("db.orders"), add_column("more"), add_column("even_more"))
+    assert set(orders.refresh().schema.names) == {"id", "amount", "region", "mine", "theirs", "more", "even_more"}
+
+
 def test_table_dropped_under_a_transaction_is_not_found(lake: Lake, orders: Table) -> None:
     with pytest.raises(NotFoundError, match=r"no table `db\.orders`"):
         run(orders, adding(1), lambda _: lake.drop_table("db.orders"))
@@ -370,12 +428,13 @@ def test_several_tables_with_an_unknown_outcome_keep_their_files(any_lake: Lake)
 
 
 def test_one_table_that_conflicts_in_meaning_stops_all(any_lake: Lake) -> None:
-    items = any_lake.load_table("db.items")
-    loser, _ = rival_lake(any_lake, before_swap=once(lambda: items.set_properties({"owner": "them"})))
-    with pytest.raises(ConflictError, match="changed the same thing meanwhile"):
-        run(loser, adding(1, "orders"), lambda tx: tx.load_table("db.items").set_properties({"owner": "me"}))
-    assert both(any_lake) == ([], [])
-    assert items.refresh().properties["owner"] == "them"
+    items = any_lake.load_table("db.items").append(order_rows(2))
+    items.refs.create_branch("dev")
+    loser, _ = rival_lake(any_lake, before_swap=once(lambda: items.append(order_rows(3), branch="dev")))
+    with pytest.raises(ConflictError, match="changed the same thing meanwhile: snapshot"):
+        run(loser, adding(1, "orders"), lambda tx: tx.load_table("db.items").refs.drop_branch("dev"))
+    assert both(any_lake) == ([], [2])
+    assert ids(items.refresh().scan(ref="dev").to_arrow()) == [2, 3]
 
 
 def test_second_table_is_refused_before_anything_is_written_where_one_moves_at_a_time(any_lake: Lake) -> None:
