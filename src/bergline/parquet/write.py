@@ -23,11 +23,13 @@ _MAX_WAITING_BYTES = 512 * 1024 * 1024
 class DataFileWriter:
     """Writes rows to files whose names begin with `prefix`, which must be unique to this writer.
 
-    Used as a context: leaving it with an error removes every file that it wrote.
+    Used as a context: leaving it with an error removes every file that it wrote. With a `partition`, all rows are in
+    it, and need not have the columns that it was made from.
     """
 
-    def __init__(self, io: FileIO, spec: WriteSpec, prefix: str) -> None:
+    def __init__(self, io: FileIO, spec: WriteSpec, prefix: str, *, partition: tuple[Any, ...] | None = None) -> None:
         self._io = io
+        self._partition = partition
         self._spec = spec
         self._prefix = prefix
         check_writable_types(spec.schema)
@@ -36,7 +38,7 @@ class DataFileWriter:
         self._count = 0
         fields = [f for f in spec.spec.fields if not isinstance(f.transform, Void)]
         self._sources = {f.field_id: spec.schema.paths.get(f.source_id) for f in fields}
-        if None in self._sources.values():
+        if partition is None and None in self._sources.values():
             raise InvalidInputError("expected partition columns outside lists and maps")
 
     def __enter__(self) -> Self:
@@ -99,6 +101,8 @@ class DataFileWriter:
 
     def _split(self, table: pa.Table) -> list[tuple[tuple[Any, ...], pa.Table]]:
         """The rows of each partition; fields that were removed in v1 are null everywhere."""
+        if self._partition is not None:
+            return [(self._partition, table)]
         fields = self._spec.spec.fields
         columns = {
             str(f.field_id): _partition_column(table, path, self._transform(f))

@@ -39,7 +39,7 @@ class Append(SnapshotProducer):
 class AddedFiles:
     """New files and their manifests: for each kind and partition spec, written once and the same in all attempts.
 
-    Data files with a `sequence_number` get that one instead of the commit's, for rows that were there before.
+    With a `sequence_number` they have that one instead of the commit's: their rows were there before.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class AddedFiles:
         entries = [
             self._producer.added_entry(base, f) for f in self.files if (_content(f), f.spec_id) == (content, spec_id)
         ]
-        if numbered and content is ManifestContent.DATA:
+        if numbered:
             entries = [msgspec.structs.replace(e, sequence_number=self._sequence_number) for e in entries]
         return self._producer.write_manifests(base, spec_id, entries, content)
 

@@ -3,19 +3,23 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from bergline.errors import InvalidInputError
+from bergline.errors import ConflictError, InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_list, check_texts, check_whole, shown
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
+from bergline.table.compaction import CompactionResult, CompactionWish, compacted
 from bergline.table.handle import TableHandle
 from bergline.table.history_window import Scope
 from bergline.table.isolation import Isolation, RowLevelCommand, isolation_level
 from bergline.table.produce import check_writable
+from bergline.table.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.rewrite_manifests import RewriteManifests
 from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.scan import to_predicate
 
+_COMPACTIONS = 5
 _DATA = frozenset({FileContent.DATA})
 _DELETES = frozenset({FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES})
 
@@ -64,6 +68,89 @@ class TableMaintaining(TableHandle):
         )
         self.commit(operation)
         return self
+
+    def rewrite_files(
+        self,
+        *,
+        add: Sequence[DataFile],
+        remove: Sequence[DataFile],
+        branch: str = MAIN,
+        since: int | None = None,
+        sequence_number: int | None = None,
+        summary: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Replace files by others with the same rows.
+
+        `since` is the snapshot that the rows were read from, by default the branch's head as last loaded; whoever has
+        deleted rows of the removed files after it is a conflict. With a `sequence_number`, that of the snapshot read,
+        later deletes by equality apply to the added files too, and are none.
+        """
+        _check_files(add, _DATA | _DELETES, "files")
+        _check_files(remove, _DATA | _DELETES, "files")
+        number = None if sequence_number is None else check_whole(sequence_number, "a sequence number")
+        rewritten = Rewritten(tuple(add), tuple(remove), sequence_number=number)
+        start, own = self._start(branch, since), self._with_own(summary)
+        self.commit(RewriteFiles(self.io, rewritten, since=start, branch=branch, summary=own))
+        return self
+
+    def compact(
+        self,
+        row_filter: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        target_size: int | None = None,
+        min_files: int = 2,
+        summary: Mapping[str, str] | None = None,
+    ) -> CompactionResult:
+        """Rewrite small files and files with deletes to files of about the target size, in this process.
+
+        The filter picks files: those that may hold matching rows. Appends of others are never in the way; where others
+        delete rows of a file that is being rewritten, compaction starts again on the new head, a few times.
+        """
+        wish = CompactionWish(
+            to_predicate(row_filter),
+            None if target_size is None else check_whole(target_size, "target_size"),
+            check_whole(min_files, "min_files"),
+        )
+        for _ in range(_COMPACTIONS - 1):
+            try:
+                return self._compact(wish, branch, summary)
+            except ConflictError:
+                self.refresh()
+        return self._compact(wish, branch, summary)
+
+    def rewrite_manifests(
+        self,
+        manifests: Iterable[str] | None = None,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Put the entries of manifests, given by path or all, into manifests of the target size, by partition."""
+        self._start(branch, None)
+        paths = None if manifests is None else frozenset(check_list(manifests, "manifest"))
+        operation = RewriteManifests(
+            self.io,
+            selects=lambda manifest: paths is None or manifest.manifest_path in paths,
+            branch=branch,
+            summary=self._with_own(summary),
+        )
+        self.commit(operation)
+        return self
+
+    def _compact(self, wish: CompactionWish, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
+        since, own = self._start(branch, None), self._with_own(summary)
+        rewritten = None if since is None else compacted(self.io, self.metadata, self.metadata.snapshot(since), wish)
+        if rewritten is None:
+            return CompactionResult()
+        operation = RewriteFiles(self.io, rewritten, since=since, branch=branch, summary=own)
+        committed = self.commit(operation).snapshot(operation.snapshot_id)
+        return CompactionResult(
+            rewritten_data_files=len(rewritten.removed),
+            added_data_files=len(rewritten.added),
+            rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
+            removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
+        )
 
     def _start(self, branch: str, since: int | None) -> int | None:
         """The snapshot that an operation looked at: the one that was given, or the branch's head as last loaded."""

@@ -71,8 +71,6 @@ class RowDelta(SnapshotProducer):
     its data file had then: it holds the older positions too, and the older one is among the removed files.
     """
 
-    conflicts_in_meaning = True
-
     def __init__(
         self,
         io: FileIO,

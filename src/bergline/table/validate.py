@@ -76,7 +76,7 @@ class Validation:
         operations = _REMOVES_DATA if also_deleted else _REWRITES_DATA
         entries = _DELETED & pl.col("file_path").is_in(list(paths))
         for file, snapshot in self._data(operations, scope, entries) if paths else ():
-            raise self._conflict(snapshot, f"removed {self._shown(file)}, of which this one deletes rows")
+            raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
 
     def check_no_new_delete_files(self, scope: Scope = EVERYTHING) -> None:
         """Nobody added a delete file that may be about rows of the scope."""

@@ -202,7 +202,7 @@ def test_deletes_on_a_file_that_was_rewritten_meanwhile_always_conflict(
     table = new_table(lake, version).append(order_rows(1, 2))
     deletes = by_position(table, 0)
     lake.load_table("db.t").overwrite(order_rows(1, 2, 3))
-    with pytest.raises(ConflictError, match="of which this one deletes rows"):
+    with pytest.raises(ConflictError, match="which this one builds on"):
         table.row_delta(deletes=deletes, isolation=isolation, row_filter="id = 1")
     assert found(table.refresh()) == [1, 2, 3]
 

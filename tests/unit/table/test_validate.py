@@ -97,12 +97,12 @@ def test_a_file_that_was_replaced_is_missed_and_one_that_was_deleted_only_if_ask
     parts.overwrite_files([])
     checks = validation(parts, since)
     checks.check_data_files_exist(paths)
-    with pytest.raises(ConflictError, match="of which this one deletes rows"):
+    with pytest.raises(ConflictError, match="which this one builds on"):
         checks.check_data_files_exist(paths, also_deleted=True)
     parts.append(order_rows(2))
     since, paths = head(parts), [f.file_path for f in all_files(parts)]
     parts.overwrite(order_rows(3))
-    with pytest.raises(ConflictError, match="of which this one deletes rows"):
+    with pytest.raises(ConflictError, match="which this one builds on"):
         validation(parts, since).check_data_files_exist(paths)
     validation(parts, since).check_data_files_exist(["another"])
 

@@ -1,0 +1,88 @@
+"""Rewrite files: the same rows in other files, in one snapshot."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bergline.errors import InvalidInputError
+from bergline.format.manifest import DataFile, FileContent
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
+from bergline.table.append import AddedFiles
+from bergline.table.filtering import ManifestFilter
+from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.removal import RemovedFiles
+from bergline.table.row_delta import check_deletes_fit
+from bergline.table.validate import Validation
+
+
+class Rewritten(msgspec.Struct, frozen=True):
+    """Files that take the place of others, with the same rows."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+    """They must still be there, and nobody may have deleted rows of them since."""
+    dangling: tuple[DataFile, ...] = ()
+    """Delete files that are about nothing any more; others may have removed them too."""
+    sequence_number: int | None = None
+    """The number that the added files keep, so that later deletes by equality still apply to their rows."""
+
+
+class RewriteFiles(SnapshotProducer):
+    """The added files, and the parent's without the removed ones; `since` is the snapshot that they were read from."""
+
+    def __init__(
+        self,
+        io: FileIO,
+        rewritten: Rewritten,
+        *,
+        since: int | None,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        once = {f.file_path: f for f in rewritten.added}
+        super().__init__(io, branch, summary or {}, new_files=list(once.values()))
+        _check_rewritten(rewritten)
+        self._since = since
+        self._data = [f for f in rewritten.removed if f.content is FileContent.DATA]
+        self._pinned = rewritten.sequence_number is not None
+        self._added = AddedFiles(self, rewritten.added, sequence_number=rewritten.sequence_number)
+        removals = (RemovedFiles(rewritten.removed, must_exist=True), RemovedFiles(rewritten.dangling))
+        self._filter = ManifestFilter(io, self, removals)
+
+    def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
+        """New manifests, then the parent's without the removed files."""
+        check_deletes_fit(base, [f for f in self._added.files if f.content is not FileContent.DATA])
+        if self._data and parent is not None:
+            validation = Validation(self._io, base, parent, since=self._since, branch=self._branch)
+            validation.check_data_files_exist([f.file_path for f in self._data], also_deleted=True)
+            validation.check_no_new_deletes_for(self._data, by_position_only=self._pinned)
+        added = self._added.manifests(base)
+        filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
+        return Draft(
+            Operation.REPLACE,
+            (*added, *filtered.manifests),
+            added=tuple(self._added.files),
+            removed=filtered.removed,
+            summary={"manifests-replaced": str(filtered.replaced)},
+        )
+
+
+def _check_rewritten(rewritten: Rewritten) -> None:
+    """Refuse what cannot be the same rows in other files."""
+    added, removed = ({f.content is FileContent.DATA for f in files} for files in (rewritten.added, rewritten.removed))
+    if not removed:
+        raise InvalidInputError("expected files to replace, found none")
+    for is_data in added - removed:
+        kind = "data" if is_data else "delete"
+        raise InvalidInputError(f"expected {kind} files only in the place of others, found none that are replaced")
+    if rewritten.sequence_number is None:
+        for file in rewritten.added:
+            if file.content is FileContent.EQUALITY_DELETES:
+                raise InvalidInputError(
+                    "expected the sequence number of the equality deletes that are rewritten, found none: "
+                    f"{file.file_path} would delete rows that came after them"
+                )

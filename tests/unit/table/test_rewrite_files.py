@@ -1,0 +1,157 @@
+"""Rewrite files: the same rows in other files, refused where somebody deleted some of them meanwhile."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from losing import LosingTable
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.format.manifest import DataFile, EntryStatus
+from bergline.scan.manifests import load_entries, load_manifest_list
+
+VERSIONS = ["1", "2", "3"]
+
+
+def new_table(lake: Lake, version: str = "2") -> Table:
+    return lake.create_table("db.t", ORDERS, properties={"format-version": version})
+
+
+def found(table: Table) -> list[int]:
+    return ids(table.scan().to_arrow())
+
+
+def number(table: Table) -> int:
+    assert table.current_snapshot is not None
+    return table.current_snapshot.sequence_number
+
+
+def data_files(table: Table) -> list[DataFile]:
+    return [p.file for p in table.scan().plan().files]
+
+
+def rewrite(table: Table, new: list[DataFile], **options: Any) -> Table:
+    return table.rewrite_files(add=new, remove=data_files(table), **options)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_two_files_become_one_and_the_rows_stay(lake: Lake, version: str) -> None:
+    table = new_table(lake, version).append(order_rows(1)).append(order_rows(2))
+    rewrite(table, table._write(order_rows(1, 2)), sequence_number=number(table))
+    assert found(table) == [1, 2]
+    snapshot = table.current_snapshot
+    assert snapshot is not None
+    expected = {"operation": "replace", "added-data-files": "1", "deleted-data-files": "2", "total-records": "2"}
+    assert expected.items() <= snapshot.summary.items()
+    entries = [e for m in load_manifest_list(table.io, snapshot) for e in load_entries(table.io, m, table.metadata)]
+    (added,) = [e for e in entries if e.status is EntryStatus.ADDED]
+    expected_numbers = (0, 0) if version == "1" else (2, 3)
+    assert (added.sequence_number, added.file_sequence_number) == expected_numbers
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: {"add": [], "remove": []}, "expected files to replace, found none"),
+        (lambda t: {"add": data_files(t), "remove": []}, "expected files to replace, found none"),
+        (lambda t: {"add": data_files(t), "remove": [_delete(t)]}, "expected data files only in the place of others"),
+        (lambda t: {"add": [_delete(t)], "remove": data_files(t)}, "expected delete files only in the place of others"),
+        (lambda t: {"add": [_equality(t)], "remove": [_delete(t)]}, "would delete rows that came after them"),
+        (lambda t: {"add": ["x"], "remove": data_files(t)}, "expected a list of files"),
+        (lambda t: {"add": [], "remove": data_files(t), "sequence_number": "1"}, "expected a whole number"),
+    ],
+)
+def test_what_cannot_be_the_same_rows_is_refused(lake: Lake, make: Any, message: str) -> None:
+    table = new_table(lake).append(order_rows(1))
+    before = table.metadata_location
+    with pytest.raises(InvalidInputError, match=message):
+        table.rewrite_files(**make(table))
+    assert table.refresh().metadata_location == before
+
+
+def _delete(table: Table) -> DataFile:
+    return position_deletes(table, {data_files(table)[0].file_path: [0]})
+
+
+def _equality(table: Table, order: int = 1) -> DataFile:
+    return equality_deletes(table, pa.table({"id": [order]}), [1])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_file_that_others_removed_is_a_conflict_that_names_them(lake: Lake, version: str) -> None:
+    table = new_table(lake, version).append(order_rows(1)).append(order_rows(2))
+    new = table._write(order_rows(1, 2))
+    rival = lake.load_table("db.t").overwrite(order_rows(3))
+    assert rival.current_snapshot is not None
+    with pytest.raises(ConflictError, match=f"snapshot {rival.current_snapshot.snapshot_id} .*overwrite on `main`"):
+        rewrite(table, new)
+    assert found(table.refresh()) == [3]
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_rows_deleted_by_position_meanwhile_are_a_conflict(lake: Lake, version: str, pinned: bool) -> None:
+    table = new_table(lake, version).append(order_rows(1, 2))
+    new, start = table._write(order_rows(1, 2)), number(table)
+    wanted = {data_files(table)[0].file_path: [0]}
+    deletes = deletion_vectors(table, wanted) if version == "3" else (position_deletes(table, wanted),)
+    add_deletes(lake.load_table("db.t"), *deletes)
+    with pytest.raises(ConflictError, match=r"deleted rows of .*, which this one replaces"):
+        rewrite(table, new, sequence_number=start if pinned else None)
+    assert found(table.refresh()) == [2]
+
+
+def test_rows_deleted_by_equality_meanwhile_stay_deleted_where_the_number_is_kept(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2))
+    new, start = table._write(order_rows(1, 2)), number(table)
+    add_deletes(lake.load_table("db.t"), _equality(table))
+    with pytest.raises(ConflictError, match="which this one replaces"):
+        rewrite(table, new)
+    new = table._write(order_rows(1, 2))
+    rewrite(table, new, sequence_number=start)
+    assert found(table) == [2]
+
+
+def test_appends_are_no_conflict(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1))
+    new = table._write(order_rows(1))
+    lake.load_table("db.t").append(order_rows(5))
+    rewrite(table, new)
+    assert found(table) == [1, 5]
+
+
+def test_vectors_go_with_their_data_files(lake: Lake) -> None:
+    table = new_table(lake, "3").append(order_rows(1, 2)).append(order_rows(3))
+    path = next(f.file_path for f in data_files(table) if f.record_count == 2)
+    add_deletes(table, *deletion_vectors(table, {path: [0]}))
+    table.refresh()
+    rewrite(table, table._write(order_rows(2, 3)))
+    assert found(table) == [2, 3]
+    assert table.current_snapshot is not None
+    assert table.current_snapshot.summary["removed-dvs"] == "1"
+    assert table.current_snapshot.summary["total-delete-files"] == "0"
+
+
+def test_rewritten_deletes_keep_what_they_delete(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2, 3))
+    old = [_equality(table, 1), _equality(table, 2)]
+    for one in old:
+        add_deletes(table, one)
+    kept = number(table)
+    table.append(order_rows(1))
+    both = equality_deletes(table, pa.table({"id": [1, 2]}), [1])
+    table.rewrite_files(add=[both], remove=old, sequence_number=kept)
+    assert found(table) == [1, 3]
+
+
+def test_each_lost_attempt_writes_one_list_and_no_manifest(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+    appends = [lambda i=i: lake.load_table("db.t").append(order_rows(i)) for i in range(10, 16)]
+    losing = LosingTable(lake, "db.t", *appends)
+    rewrite(losing.table, table._write(order_rows(1, 2)), sequence_number=number(table))
+    assert losing.lists == [1] * 7
+    assert losing.manifests == [3, 0, 0, 0, 0, 0, 0]  # the new file, and the two manifests without the old ones
+    assert found(losing.table) == [1, 2, 10, 11, 12, 13, 14, 15]
