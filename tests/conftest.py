@@ -1,5 +1,6 @@
 """Fixtures for all tests: lakes on disk, one Spark session without any Iceberg jar, and the peers beside it."""
 
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from peers import OfficialRuntime, needs_java, pyiceberg_catalog
 from postgres_server import running_postgres
 from pyspark.sql import SparkSession
 from rows import ORDERS
+from s3_server import S3Server, s3_server_program
 
 import bergline
 import bergline.spark
@@ -53,6 +55,19 @@ def glue(glue_server: GlueServer) -> Iterator[GlueProxy]:
     """An empty AWS Glue."""
     with GlueProxy(glue_server) as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """An S3 server of this run's own."""
+    with S3Server(s3_server_program(), tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server) -> str:
+    """The location of a new bucket."""
+    return s3_server.make_bucket(f"test-{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture(scope="session")

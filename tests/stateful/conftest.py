@@ -19,7 +19,7 @@ def crew() -> Iterator[Crew]:
         yield members
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "s3"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """Arguments of `connect` for a new lake that many processes can open."""
     match request.param:
@@ -28,6 +28,9 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
         case "postgres":
             uri = request.getfixturevalue("postgres")
             return {"uri": uri, "warehouse": str(tmp_path / "warehouse"), "name": uuid.uuid4().hex}
+        case "s3":
+            bucket, server = request.getfixturevalue("bucket"), request.getfixturevalue("s3_server")
+            return {"uri": f"{bucket}/lake", "properties": server.properties}
         case kind:
             pytest.fail(f"no such catalog: {kind}")
 

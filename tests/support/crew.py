@@ -55,7 +55,7 @@ class Crew:
     def _carry_out(self, number: int, job: dict[str, Any], plan: Sequence[Step]) -> list[str]:
         """Until the plan is through; what went wrong."""
         while True:
-            begun = {n.step.change for n in _notes(Path(job["journal"]))}
+            begun = {n.step["change"] for n in _notes(Path(job["journal"]))}
             answer = self._members[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
             if answer is not None:
                 return answer["errors"]
