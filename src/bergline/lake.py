@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 from uuid import uuid4
 
@@ -25,8 +25,11 @@ from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
 from bergline.table.known_properties import check_properties
 from bergline.table.lake_transaction import LakeTransaction
+from bergline.table.new_location import new_location
+from bergline.table.purge import PurgeResult, purge_table
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction
+from bergline.table.view_names import ViewNames
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
@@ -66,13 +69,12 @@ def connect(
     return Lake(open_catalog(wish), name)
 
 
-class Lake:
-    """Tables by name. Close it when done, or use it as a context."""
+class Lake(ViewNames):
+    """Tables and views by name. Close it when done, or use it as a context."""
 
     def __init__(self, catalog: Catalog, name: str, *, timing: Timing | None = None) -> None:
-        self.catalog = catalog
+        super().__init__(catalog, timing or Timing())
         self.name = name
-        self._timing = timing or Timing()
 
     def __enter__(self) -> Self:
         return self
@@ -103,9 +105,25 @@ class Lake:
         """Whether there is such a namespace."""
         return self.catalog.namespace_exists(parse_namespace(namespace))
 
-    def list_namespaces(self) -> list[str]:
-        """All namespaces."""
-        return [".".join(n) for n in self.catalog.list_namespaces()]
+    def namespace_properties(self, namespace: str | Namespace) -> dict[str, str]:
+        """The properties of a namespace."""
+        return self.catalog.namespace_properties(parse_namespace(namespace))
+
+    def update_namespace(
+        self,
+        namespace: str | Namespace,
+        properties: Mapping[str, str] | None = None,
+        *,
+        remove: Iterable[str] = (),
+    ) -> None:
+        """Set and remove properties of a namespace; with `location`, its new tables go there."""
+        changes = check_texts({} if properties is None else properties, "property")
+        self.catalog.update_namespace(parse_namespace(namespace), changes, check_list(remove, "property"))
+
+    def list_namespaces(self, below: str | Namespace | None = None) -> list[str]:
+        """All namespaces, or all below one, at every level."""
+        found = self.catalog.list_namespaces(() if below is None else parse_namespace(below))
+        return [".".join(n) for n in found]
 
     def list_tables(self, namespace: str | Namespace) -> list[str]:
         """The tables in a namespace."""
@@ -127,24 +145,24 @@ class Lake:
             raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
         if location is not None:
             check_text(location, "text for the location")
-        terms = check_list(partition_by, "partition term")
         iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
         check_free_names(iceberg)
         given = check_texts({} if properties is None else properties, "property")
         check_properties(given, iceberg)
-        metadata = new_metadata(
-            schema=iceberg,
-            spec=parse_partition_by(terms, iceberg),
-            location=absolute_location(location) if location else self.catalog.default_location(table),
-            properties=_NEW_TABLE_PROPERTIES | stored_properties(given),
-            table_uuid=str(uuid4()),
-            now_ms=self._timing.clock_ms(),
-            format_version=asked_format_version(given, DEFAULT_FORMAT_VERSION),
-        )
+        spec = parse_partition_by(check_list(partition_by, "partition term"), iceberg)
         try:
+            metadata = new_metadata(
+                schema=iceberg,
+                spec=spec,
+                location=new_location(self.catalog, table, location),
+                properties=_NEW_TABLE_PROPERTIES | stored_properties(given),
+                table_uuid=str(uuid4()),
+                now_ms=self._timing.clock_ms(),
+                format_version=asked_format_version(given, DEFAULT_FORMAT_VERSION),
+            )
             created = self.catalog.create_table(table, metadata)
-        except AlreadyExistsError:
-            if not if_not_exists:
+        except AlreadyExistsError as error:
+            if not if_not_exists or error.kind != "table":
                 raise
             return self.load_table(table)
         return Table(self.catalog, created, timing=self._timing)
@@ -171,6 +189,10 @@ class Lake:
         registered = self.catalog.register_table(parse_table_name(name), location)
         return Table(self.catalog, registered, timing=self._timing)
 
+    def unregister_table(self, name: str | TableName) -> str:
+        """Forget a table; its files stay. Its metadata file, by which it can be registered here or elsewhere."""
+        return self.catalog.unregister_table(parse_table_name(name))
+
     def rename_table(self, name: str | TableName, new: str | TableName) -> None:
         """Give a table another name; its files stay where they are."""
         self.catalog.rename_table(parse_table_name(name), parse_table_name(new))
@@ -178,6 +200,10 @@ class Lake:
     def drop_table(self, name: str | TableName) -> None:
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
+
+    def purge_table(self, name: str | TableName) -> PurgeResult:
+        """Forget a table and delete its files: those of all its snapshots, and its metadata."""
+        return purge_table(self.catalog, parse_table_name(name))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[LakeTransaction]:

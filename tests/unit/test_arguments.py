@@ -8,6 +8,7 @@ import pytest
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -29,6 +30,26 @@ LAKE: dict[str, Callable[[Lake], Any]] = {
     "namespace property": lambda lake: lake.create_namespace("q", {"a": 5}),  # type: ignore[dict-item]
     "namespace_exists": lambda lake: lake.namespace_exists(5),  # type: ignore[arg-type]
     "list_tables": lambda lake: lake.list_tables(5),  # type: ignore[arg-type]
+    "table name of parts": lambda lake: lake.load_table(TableName((5,), "t")),  # type: ignore[arg-type]
+    "table name without namespace": lambda lake: lake.load_table(TableName((), "t")),
+    "table name with null": lambda lake: lake.load_table("db.a\0b"),
+    "namespace with null": lambda lake: lake.create_namespace("d\0b"),
+    "update_namespace": lambda lake: lake.update_namespace("db", 5),  # type: ignore[arg-type]
+    "update_namespace value": lambda lake: lake.update_namespace("db", {"a": 5}),  # type: ignore[dict-item]
+    "update_namespace remove": lambda lake: lake.update_namespace("db", remove="abc"),
+    "update_namespace both": lambda lake: lake.update_namespace("db", {"a": "1"}, remove=["a"]),
+    "update_namespace mark": lambda lake: lake.update_namespace("db", {"exists": "no"}),
+    "update_namespace unmark": lambda lake: lake.update_namespace("db", remove=["exists"]),
+    "create_namespace mark": lambda lake: lake.create_namespace("new", {"exists": "no"}),
+    "namespace_properties": lambda lake: lake.namespace_properties(5),  # type: ignore[arg-type]
+    "list_namespaces": lambda lake: lake.list_namespaces(5),  # type: ignore[arg-type]
+    "unregister_table": lambda lake: lake.unregister_table(5),  # type: ignore[arg-type]
+    "purge_table": lambda lake: lake.purge_table(5),  # type: ignore[arg-type]
+    "create_view": lambda lake: lake.create_view(5, "SELECT 1", SCHEMA),  # type: ignore[arg-type]
+    "create_view sql": lambda lake: lake.create_view("db.v", {"spark": 5}, SCHEMA),  # type: ignore[dict-item]
+    "create_view location": lambda lake: lake.create_view("db.v", "SELECT 1", SCHEMA, location=5),  # type: ignore[arg-type]
+    "load_view": lambda lake: lake.load_view(None),  # type: ignore[arg-type]
+    "list_views": lambda lake: lake.list_views(5),  # type: ignore[arg-type]
     "drop_namespace": lambda lake: lake.drop_namespace([5]),  # type: ignore[arg-type]
 }
 TABLE: dict[str, Callable[[Any], Any]] = {

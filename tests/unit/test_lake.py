@@ -2,6 +2,7 @@
 
 import resource
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,14 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.errors import AlreadyExistsError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import (
+    AlreadyExistsError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 
 
 def test_public_names_are_these() -> None:
@@ -216,3 +224,82 @@ def test_table_is_not_renamed_over_another(lake: Lake, orders: Table) -> None:
         lake.rename_table("db.nope", "db.new")
     with pytest.raises(NotFoundError, match="no namespace `nowhere`"):
         lake.rename_table("db.orders", "nowhere.orders")
+
+
+def test_namespaces_nest_and_have_properties(lake: Lake) -> None:
+    lake.create_namespace("db.raw.eu", {"owner": "us"})
+    lake.update_namespace("db.raw.eu", {"comment": "x", "owner": "them"})
+    lake.update_namespace("db.raw.eu", remove=["comment", "nope"])
+    assert lake.namespace_properties("db.raw.eu") == {"owner": "them"}
+    assert lake.namespace_properties("db.raw") == {}
+    assert lake.list_namespaces("db") == ["db.raw", "db.raw.eu"]
+    assert lake.list_namespaces("db.raw.eu") == []
+    with pytest.raises(RefusedError, match="not empty"):
+        lake.drop_namespace("db.raw")
+    lake.drop_namespace("db.raw.eu")
+    assert lake.list_namespaces() == ["db"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lake: lake.namespace_properties("nope"),
+        lambda lake: lake.update_namespace("nope", {"a": "1"}),
+        lambda lake: lake.list_namespaces("nope"),
+        lambda lake: lake.drop_namespace("nope"),
+        lambda lake: lake.list_tables("nope"),
+        lambda lake: lake.list_views("nope"),
+    ],
+)
+def test_namespace_that_is_not_there_is_not_found(lake: Lake, call: Callable[[Lake], object]) -> None:
+    with pytest.raises(NotFoundError, match="no namespace `nope`"):
+        call(lake)
+
+
+def test_tables_of_a_namespace_with_a_location_go_there(lake: Lake, tmp_path: Path) -> None:
+    lake.create_namespace("far", {"location": f"file://{tmp_path}/far away/"})
+    assert lake.create_table("far.t", ORDERS).location == f"file://{tmp_path}/far away/t"
+
+
+def test_unregistered_table_comes_back_in_another_catalog(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    orders.append(order_rows(1))
+    location = lake.unregister_table("db.orders")
+    assert location == orders.metadata_location
+    assert not lake.table_exists("db.orders")
+    with bergline.connect(f"sqlite:///{tmp_path}/other.db") as other:
+        other.create_namespace("here")
+        assert ids(other.register_table("here.orders", location).append(order_rows(2)).scan().to_arrow()) == [1, 2]
+
+
+def test_table_made_anew_has_a_directory_of_its_own(lake: Lake, orders: Table) -> None:
+    lake.rename_table("db.orders", "db.old")
+    again = lake.create_table("db.orders", ORDERS).append(order_rows(2))
+    assert again.location.startswith(f"{orders.location}-")
+    lake.drop_table("db.orders")
+    third = lake.create_table("db.orders", ORDERS)
+    assert len({orders.location, again.location, third.location}) == 3
+
+
+def test_two_catalogs_on_one_warehouse_keep_their_tables_apart(tmp_path: Path) -> None:
+    warehouse = tmp_path / "shared"
+    with (
+        bergline.connect(f"sqlite:///{tmp_path}/a.db", warehouse=warehouse) as one,
+        bergline.connect(f"sqlite:///{tmp_path}/b.db", warehouse=warehouse) as two,
+    ):
+        tables = []
+        for number, lake in enumerate((one, two)):
+            lake.create_namespace("db")
+            tables.append(lake.create_table("db.orders", ORDERS).append(order_rows(number)))
+        assert tables[0].location != tables[1].location
+        with pytest.raises(RefusedError, match=r"cannot create `db\.copy` at .*: metadata of another table is there"):
+            two.create_table("db.copy", ORDERS, location=tables[0].location)
+        assert two.list_tables("db") == ["db.orders"]
+        two.purge_table("db.orders")
+        assert ids(one.load_table("db.orders").scan().to_arrow()) == [0]
+
+
+def test_existing_table_is_told_before_its_location(lake: Lake, orders: Table) -> None:
+    with pytest.raises(AlreadyExistsError, match=r"table `db\.orders` exists already"):
+        lake.create_table("db.orders", ORDERS, location=orders.location)
+    again = lake.create_table("db.orders", ORDERS, location=orders.location, if_not_exists=True)
+    assert again.metadata == orders.metadata

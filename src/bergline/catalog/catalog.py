@@ -121,8 +121,8 @@ class Catalog(Protocol):
         """Where the files of a new table or view go: a directory without metadata of another."""
         ...
 
-    def check_free_location(self, location: str) -> None:
-        """RefusedError if metadata of a table or view is at this location already."""
+    def check_location(self, name: TableName, location: str) -> None:
+        """Refuse a location for a new table or view where metadata of another is; AlreadyExistsError for the name."""
         ...
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:

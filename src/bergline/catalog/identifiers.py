@@ -12,7 +12,7 @@ Namespace = tuple[str, ...]
 
 
 class TableName(msgspec.Struct, frozen=True, order=True):
-    """A table's namespace and name."""
+    """A table's or view's namespace and name."""
 
     namespace: Namespace
     name: str
@@ -24,9 +24,10 @@ class TableName(msgspec.Struct, frozen=True, order=True):
 def parse_table_name(text: str | TableName) -> TableName:
     """`db.orders` as a table name; the last part is the table."""
     if isinstance(text, TableName):
-        return text
-    parts = tuple(check_text(text, "a table name like `db.orders`").split("."))
-    if len(parts) < 2 or not all(parts):  # noqa: PLR2004
+        parts = (*check_list(text.namespace, "namespace part"), check_text(text.name, "text for the table's name"))
+    else:
+        parts = tuple(check_text(text, "a table name like `db.orders`").split("."))
+    if len(parts) < 2 or not _are_names(parts):  # noqa: PLR2004
         raise InvalidInputError(f"expected a table name like `db.orders`, found `{text}`")
     return TableName(parts[:-1], parts[-1])
 
@@ -37,7 +38,7 @@ def parse_namespace(text: str | Namespace) -> Namespace:
         parts = check_list(text, "namespace part")
     else:
         parts = tuple(check_text(text, _EXAMPLE).split("."))
-    if not parts or not all(parts):
+    if not parts or not _are_names(parts):
         raise InvalidInputError(f"expected {_EXAMPLE}, found `{text}`")
     return parts
 
@@ -47,3 +48,8 @@ def check_lengths(*names: str) -> None:
     for name in names:
         if len(name) > MAX_NAME_LENGTH:
             raise InvalidInputError(f"expected a name of up to {MAX_NAME_LENGTH} characters, found {len(name)}")
+
+
+def _are_names(parts: tuple[str, ...]) -> bool:
+    """Neither empty nor with the null character, which databases and file systems cannot hold."""
+    return all(part and "\0" not in part for part in parts)

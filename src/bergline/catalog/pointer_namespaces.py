@@ -15,6 +15,8 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import absolute_location, join
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
+_LOOKS = 3
+_LOOK_AGAIN_S = 0.1
 _HIDDEN_PROPERTY = "exists"  # how the shared SQL layout marks a namespace
 
 
@@ -100,16 +102,20 @@ class PointerNamespaces:
         location = join(absolute_location(properties.get("location") or home), _directory(name.name))
         return f"{location}-{uuid4().hex[:8]}" if self._has_metadata(location) else location
 
-    def check_free_location(self, location: str) -> None:
-        """Refuse a location where metadata is."""
-        if self._has_metadata(location):
-            raise RefusedError(
-                f"cannot create a table at {location}: another table's metadata is there",
-                hints=[
-                    "to have that table, register it by its newest metadata file",
-                    "to be rid of a table that was dropped, delete its files; or give another location",
-                ],
-            )
+    def check_location(self, name: TableName, location: str) -> None:
+        """Look for metadata; what is there may be of a table that gets this very name at this moment."""
+        for _ in range(_LOOKS):
+            if not self._has_metadata(location):
+                return
+            self._named("table").check_free(name)
+            self._sleep(_LOOK_AGAIN_S)
+        raise RefusedError(
+            f"cannot create `{name}` at {location}: metadata of another table is there",
+            hints=[
+                "to have that table, register it by its newest metadata file",
+                "to be rid of a table that was dropped, delete its files; or give another location",
+            ],
+        )
 
     def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))

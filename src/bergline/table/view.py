@@ -1,0 +1,153 @@
+"""A view as a user holds it: a named query in one or more dialects, with the columns that it gives."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Self
+
+import pyarrow as pa
+
+from bergline.catalog.catalog import Catalog, LoadedView, ViewChange
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError
+from bergline.format.arguments import check_list, check_text, check_texts
+from bergline.format.properties import whole_number
+from bergline.format.schema import Schema
+from bergline.format.updates import AddSchema, RemoveProperties, SetProperties
+from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
+from bergline.format.view_updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
+from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.table.commit import Timing
+
+_LAST_ADDED = -1
+DEFAULT_DIALECT = "spark"
+
+
+class View:
+    """`refresh` looks again; `replace` and `set_properties` are one commit each and move the handle forward."""
+
+    def __init__(self, catalog: Catalog, loaded: LoadedView, *, timing: Timing | None = None) -> None:
+        self._catalog = catalog
+        self._loaded = loaded
+        self._timing = timing or Timing()
+
+    def __repr__(self) -> str:
+        return f"View({str(self.name)!r}, {self.metadata_location!r})"
+
+    @property
+    def name(self) -> TableName:
+        """Namespace and name."""
+        return self._loaded.name
+
+    @property
+    def metadata(self) -> ViewMetadata:
+        """The view's metadata as last loaded."""
+        return self._loaded.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """The pointer as last loaded."""
+        return self._loaded.metadata_location
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.metadata.schema
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties."""
+        return self.metadata.properties
+
+    def sql(self, dialect: str = DEFAULT_DIALECT) -> str:
+        """The query in a dialect; NotFoundError if the view has none in it."""
+        queries = {
+            r.dialect.lower(): r.sql
+            for r in self.metadata.current_version.representations
+            if isinstance(r, SqlRepresentation)
+        }
+        try:
+            return queries[check_text(dialect, "text for the dialect").lower()]
+        except KeyError:
+            raise NotFoundError(
+                f"no query in dialect `{dialect}` for view `{self.name}`", kind="dialect", name=dialect, known=queries
+            ) from None
+
+    def refresh(self) -> Self:
+        """Look again."""
+        self._loaded = self._catalog.load_view(self.name)
+        return self
+
+    def replace(
+        self,
+        sql: str | Mapping[str, str],
+        schema: pa.Schema | Schema,
+        *,
+        default_namespace: str | Namespace | None = None,
+        default_catalog: str | None = None,
+    ) -> Self:
+        """Another query from now on; older versions stay in the history."""
+
+        def updates(base: ViewMetadata) -> tuple[ViewUpdate, ...]:
+            version = new_version(
+                sql,
+                now_ms=self._timing.clock_ms(),
+                default_namespace=names or base.current_version.default_namespace,
+                default_catalog=default_catalog or base.current_version.default_catalog,
+            )
+            return AddSchema(columns), AddViewVersion(version), SetCurrentViewVersion(_LAST_ADDED)
+
+        columns = view_schema(schema)
+        names = None if default_namespace is None else parse_namespace(default_namespace)
+        return self._commit(updates)
+
+    def set_properties(self, changes: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Self:
+        """Set and remove properties."""
+        wanted, gone = check_texts(changes or {}, "property"), check_list(remove, "property")
+        updates: tuple[ViewUpdate, ...] = (SetProperties(wanted),) if wanted else ()
+        if gone:
+            updates = (*updates, RemoveProperties(gone))
+        return self._commit(lambda _: updates) if updates else self
+
+    def _commit(self, updates: Callable[[ViewMetadata], tuple[ViewUpdate, ...]]) -> Self:
+        """Commit on what is there now, and again while others come first."""
+        attempt = 0
+        while True:
+            base = self._catalog.load_view(self.name)
+            requirements = (AssertViewUuid(self.metadata.view_uuid),)
+            try:
+                self._loaded = self._catalog.commit_view(ViewChange(base, requirements, updates(base.metadata)))
+            except ConflictError:
+                attempt += 1
+                same = base.metadata.view_uuid == self.metadata.view_uuid
+                if not same or attempt > whole_number(base.metadata.properties, "commit.retry.num-retries", 4):
+                    raise
+                self._timing.sleep(self._timing.uniform(0, 0.1 * 2**attempt))
+            else:
+                return self
+
+
+def new_version(
+    sql: str | Mapping[str, str], *, now_ms: int, default_namespace: Namespace, default_catalog: str | None = None
+) -> ViewVersion:
+    """A version of a view, whose schema is the one added last."""
+    queries = {DEFAULT_DIALECT: sql} if isinstance(sql, str) else sql
+    checked = check_texts(queries, "query")
+    if default_catalog is not None:
+        check_text(default_catalog, "text for the default catalog")
+    if not checked or not all(text.strip() for text in checked.values()):
+        raise InvalidInputError("expected a query, or queries by dialect, found none")
+    return ViewVersion(
+        version_id=1,
+        timestamp_ms=now_ms,
+        schema_id=_LAST_ADDED,
+        summary={"engine-name": "bergline"},
+        default_catalog=default_catalog,
+        default_namespace=default_namespace,
+        representations=tuple(SqlRepresentation(text, dialect) for dialect, text in checked.items()),
+    )
+
+
+def view_schema(schema: pa.Schema | Schema) -> Schema:
+    """The columns of a view."""
+    if not isinstance(schema, Schema | pa.Schema):
+        raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
+    return schema if isinstance(schema, Schema) else schema_from_arrow(schema)

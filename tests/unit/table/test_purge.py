@@ -1,0 +1,129 @@
+"""Purging: the table and all its files are gone, or nothing is."""
+
+from pathlib import Path
+
+import pytest
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
+from bergline.testing.faults import Fault, FaultyStore
+
+
+@pytest.fixture
+def busy(orders: Table) -> Table:
+    """A table with a history: two snapshots on main, one on a branch, one replaced."""
+    orders.append(order_rows(1)).append(order_rows(2))
+    orders.append(order_rows(3), branch="staging")
+    return orders.overwrite(order_rows(4))
+
+
+def files(table: Table) -> set[Path]:
+    return {p for p in Path(table.location.removeprefix("file://")).rglob("*") if p.is_file()}
+
+
+def through(lake: Lake, *faults: Fault) -> Lake:
+    catalog = lake.catalog
+    assert isinstance(catalog, PointerCatalog)
+    faulty = FaultyStore(catalog.store, *faults)
+    return Lake(PointerCatalog(faulty, catalog.io, "file:///unused", sleep=lambda _: None), "lake")
+
+
+def test_purged_table_leaves_no_file(lake: Lake, busy: Table) -> None:
+    count = len(files(busy))
+    result = lake.purge_table("db.orders")
+    assert (result.deleted_files, result.failed) == (count, ())
+    assert files(busy) == set()
+    assert lake.list_tables("db") == []
+
+
+def test_files_of_other_tables_and_files_that_are_not_the_tables_stay(lake: Lake, busy: Table) -> None:
+    other = lake.create_table("db.items", ORDERS).append(order_rows(9))
+    note = Path(busy.location.removeprefix("file://")) / "note.txt"
+    note.write_text("mine")
+    lake.purge_table("db.orders")
+    assert files(busy) == {note}
+    assert ids(other.refresh().scan().to_arrow()) == [9]
+
+
+def test_table_that_may_share_its_files_is_not_purged(lake: Lake, busy: Table) -> None:
+    busy.set_properties({"gc.enabled": "false"})
+    before = files(busy)
+    with pytest.raises(RefusedError, match=r"`gc\.enabled` is false"):
+        lake.purge_table("db.orders")
+    assert files(busy) == before
+    assert lake.list_tables("db") == ["db.orders"]
+
+
+@pytest.mark.parametrize("moved_on", [False, True])
+def test_table_with_two_names_is_not_purged(lake: Lake, busy: Table, moved_on: bool) -> None:
+    twin = lake.register_table("db.twin", busy.metadata_location)
+    if moved_on:
+        twin.append(order_rows(5))
+        busy.append(order_rows(6))
+    before = files(busy)
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.orders`: `db\.twin` uses the same files"):
+        lake.purge_table("db.orders")
+    assert files(busy) == before
+
+
+def test_tables_with_one_directory_for_metadata_are_told_apart(lake: Lake, tmp_path: Path) -> None:
+    shared = {"write.metadata.path": f"file://{tmp_path}/metadata"}
+    first, second = (lake.create_table(f"db.{n}", ORDERS, properties=shared).append(order_rows(1)) for n in "ab")
+    lake.purge_table("db.a")
+    assert files(first) == set()
+    assert ids(second.refresh().scan().to_arrow()) == [1]
+
+
+@pytest.mark.parametrize("broken", ["*-m0.avro", "snap-*.avro"])
+@pytest.mark.parametrize("how", ["missing", "corrupt"])
+def test_nothing_is_deleted_when_anything_cannot_be_read(lake: Lake, orders: Table, broken: str, how: str) -> None:
+    # written by another process, so that nothing of it is remembered here
+    orders.append(order_rows(1))
+    again = Lake(PointerCatalog(_store(lake), type(lake.catalog.io)(), "file:///unused"), "lake")
+    victim = next(Path(orders.location.removeprefix("file://")).rglob(broken))
+    victim.unlink() if how == "missing" else victim.write_bytes(b"nonsense")
+    before = files(orders)
+    with pytest.raises((NotFoundError, FormatError)):
+        again.purge_table("db.orders")
+    assert files(orders) == before
+    assert lake.list_tables("db") == ["db.orders"]
+
+
+def _store(lake: Lake) -> FaultyStore:
+    assert isinstance(lake.catalog, PointerCatalog)
+    return FaultyStore(lake.catalog.store)
+
+
+def test_nothing_is_deleted_while_it_is_unknown_whether_the_table_is_gone(lake: Lake, busy: Table) -> None:
+    before = files(busy)
+    with pytest.raises(CommitUnknownError, match=r"cannot find out whether table `db\.orders` was dropped"):
+        through(lake, Fault.LANDS_BUT_ANSWER_IS_LOST).purge_table("db.orders")
+    assert files(busy) == before
+
+
+def test_drop_that_never_arrived_is_sent_again(lake: Lake, busy: Table) -> None:
+    through(lake, Fault.NEVER_ARRIVES).purge_table("db.orders")
+    assert files(busy) == set()
+
+
+def test_locked_catalog_purges_nothing(lake: Lake, busy: Table) -> None:
+    before = files(busy)
+    with pytest.raises(UnavailableError):
+        through(lake, Fault.REFUSED_AS_LOCKED).purge_table("db.orders")
+    assert files(busy) == before
+    assert lake.list_tables("db") == ["db.orders"]
+
+
+def test_commit_that_comes_in_between_is_purged_too(lake: Lake, busy: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    drop, came = PointerCatalog.drop_table, []
+
+    def late(self: PointerCatalog, name: object, expected: str | None = None) -> None:
+        if not came:
+            came.append(busy.append(order_rows(7)))
+        drop(self, name, expected)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(PointerCatalog, "drop_table", late)
+    lake.purge_table("db.orders")
+    assert files(busy) == set()
