@@ -1,6 +1,6 @@
 """Compaction: small files, and files with deletes, rewritten to files of the target size, partition by partition.
 
-Files stay in the partition spec that they were written with, rows keep their row ids, and new files keep the sequence
+Files stay in the partition spec that they were written with, rows keep their row ids, and new files have the sequence
 number of the snapshot that was read: whoever deletes by equality meanwhile deletes their rows too.
 """
 
@@ -52,8 +52,14 @@ class CompactionWish(msgspec.Struct, frozen=True):
     min_files: int = 2
 
 
-def compacted(io: FileIO, metadata: TableMetadata, snapshot: Snapshot, wish: CompactionWish) -> Rewritten | None:
-    """The files of a snapshot that are worth it, written again; None if there are none. An error leaves no file."""
+def compacted(
+    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, wish: CompactionWish, *, pinned: bool
+) -> Rewritten | None:
+    """The files of a snapshot that are worth it, written again; None if there are none. An error leaves no file.
+
+    They keep the snapshot's sequence number if they are `pinned`. In a transaction, where it may get another number on
+    another base, they are not, and delete files stay, which may then be about rows of others.
+    """
     plan = plan_scan(
         io,
         metadata,
@@ -71,11 +77,11 @@ def compacted(io: FileIO, metadata: TableMetadata, snapshot: Snapshot, wish: Com
     added = _write_groups(io, metadata, plan, groups, spec)
     try:
         removed = tuple(planned.file for group in groups for planned in group)
-        dangling = dangling_deletes(io, metadata, snapshot, removed, snapshot.sequence_number)
+        dangling = dangling_deletes(io, metadata, snapshot, removed, snapshot.sequence_number) if pinned else ()
     except BaseException:
         io.delete([f.file_path for f in added])
         raise
-    numbered = metadata.format_version >= _FIRST_WITH_NUMBERS
+    numbered = pinned and metadata.format_version >= _FIRST_WITH_NUMBERS
     return Rewritten(tuple(added), removed, dangling, snapshot.sequence_number if numbered else None)
 
 

@@ -140,7 +140,10 @@ class TableMaintaining(TableHandle):
 
     def _compact(self, wish: CompactionWish, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
         since, own = self._start(branch, None), self._with_own(summary)
-        rewritten = None if since is None else compacted(self.io, self.metadata, self.metadata.snapshot(since), wish)
+        if since is None:
+            return CompactionResult()
+        pinned = self._chain is None
+        rewritten = compacted(self.io, self.metadata, self.metadata.snapshot(since), wish, pinned=pinned)
         if rewritten is None:
             return CompactionResult()
         operation = RewriteFiles(self.io, rewritten, since=since, branch=branch, summary=own)

@@ -57,7 +57,9 @@ class RewriteFiles(SnapshotProducer):
         """New manifests, then the parent's without the removed files."""
         check_deletes_fit(base, [f for f in self._added.files if f.content is not FileContent.DATA])
         if self._data and parent is not None:
-            validation = Validation(self._io, base, parent, since=self._since, branch=self._branch)
+            validation = Validation(
+                self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier
+            )
             validation.check_data_files_exist([f.file_path for f in self._data], also_deleted=True)
             validation.check_no_new_deletes_for(self._data, by_position_only=self._pinned)
         added = self._added.manifests(base)
@@ -67,7 +69,7 @@ class RewriteFiles(SnapshotProducer):
             (*added, *filtered.manifests),
             added=tuple(self._added.files),
             removed=filtered.removed,
-            summary={"manifests-replaced": str(filtered.replaced)},
+            replaced=filtered.replaced,
         )
 
 

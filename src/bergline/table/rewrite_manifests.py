@@ -35,6 +35,8 @@ class RewriteManifests(SnapshotProducer):
     What others add meanwhile is kept as it is; only where they replaced a manifest is its kind worked out again.
     """
 
+    merges = False
+
     def __init__(
         self,
         io: FileIO,
@@ -63,10 +65,8 @@ class RewriteManifests(SnapshotProducer):
         return Draft(
             Operation.REPLACE,
             (*created, *(m for m in manifests if m.manifest_path not in replaced)),
-            summary={
-                "manifests-replaced": str(len(replaced)),
-                "entries-processed": str(sum(group.entries for group in groups)),
-            },
+            replaced=len(replaced),
+            summary={"entries-processed": str(sum(group.entries for group in groups))},
         )
 
     def _work(self, base: TableMetadata, parent: Snapshot | None) -> dict[_Kind, list[ManifestFile]]:

@@ -245,3 +245,36 @@ def test_a_compaction_that_always_loses_gives_up_and_leaves_no_file(lake: Lake) 
         losing.table.compact()
     assert {f.file_path for f in data_files(table.refresh())} == before
     assert found(table) == [*range(5, 20), 100]
+
+
+def test_compaction_in_a_transaction_takes_appends_of_others(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+    with table.transaction() as staged:
+        staged.append(order_rows(3))
+        assert staged.compact().added_data_files == 1
+        lake.load_table("db.t").append(order_rows(4))
+    assert found(table) == [1, 2, 3, 4]
+    assert len(data_files(table)) == 2
+
+
+def test_compaction_in_a_transaction_loses_against_deletes(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+
+    def compact_against_a_rival() -> None:
+        with table.transaction() as staged:
+            staged.append(order_rows(5)).compact()
+            rival = lake.load_table("db.t")
+            add_deletes(rival, equality_deletes(rival, pa.table({"id": [1]}), [1]))
+
+    with pytest.raises(ConflictError, match="which this one replaces"):
+        compact_against_a_rival()
+    assert found(table.refresh()) == [2]
+
+
+def test_deletes_of_a_transaction_that_is_compacted_still_apply_to_rows_of_others(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2)).append(order_rows(3))
+    with table.transaction() as staged:
+        staged.row_delta(deletes=[equality_deletes(staged, pa.table({"id": [1, 9]}), [1])], isolation="none")
+        staged.compact()
+        lake.load_table("db.t").append(order_rows(9))
+    assert found(table) == [2, 3]
