@@ -15,7 +15,13 @@ from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.errors import AuthenticationError, NotFoundError, StorageError, UnavailableError
 from bergline.io import object_create, open_store
 from bergline.io.conditional import ConditionalObjects, open_objects
-from bergline.testing.pointer_store_suite import ITEMS, ORDERS, PointerStoreSuite, ViewPointersSuite
+from bergline.testing.pointer_store_suite import (
+    ITEMS,
+    ORDERS,
+    NestedNamespacesSuite,
+    PointerStoreSuite,
+    ViewPointersSuite,
+)
 
 
 @pytest.fixture
@@ -59,6 +65,10 @@ class OnTheServer:
 
 
 class TestObjectPointerStore(OnTheServer, PointerStoreSuite):
+    pass
+
+
+class TestNamespacesInAnObjectStore(OnTheServer, NestedNamespacesSuite):
     pass
 
 

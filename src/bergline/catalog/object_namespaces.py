@@ -8,7 +8,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.object_format import Kind, NamespaceObject, new_stamp, parse_namespace, render
 from bergline.catalog.object_names import NAMESPACES, POINTERS, below, levels_of, namespace_object
 from bergline.catalog.object_pointers import PointerObjects
-from bergline.errors import FormatError, UnsupportedError
+from bergline.errors import BerglineError, FormatError, StorageError, UnsupportedError
 from bergline.io.conditional import StoredObject
 
 _THREADS = 16
@@ -67,12 +67,8 @@ class ObjectNamespaces:
             if properties is None or self._holds_anything(namespace):
                 return False
             gone = self._write(namespace, stored, None)
-            if gone is None:
-                continue
-            if self._holds_anything(namespace):
-                self._write(namespace, gone, properties)
-                return False
-            return True
+            if gone is not None:
+                return self._stays_gone(namespace, gone, properties)
 
     def list_below(self, namespace: Namespace) -> list[Namespace]:
         """All namespaces below one, at every level, sorted."""
@@ -87,6 +83,18 @@ class ObjectNamespaces:
         """The names of one kind directly in a namespace, sorted."""
         tables = [t for t in self._tables(namespace) if t.namespace == namespace]
         return sorted(_which(lambda t: self._is_taken(t, kind), tables))
+
+    def _stays_gone(self, namespace: Namespace, gone: StoredObject, properties: Mapping[str, str]) -> bool:
+        """Look once more; what was found in the namespace brings it back."""
+        try:
+            if not self._holds_anything(namespace):
+                return True
+            self._write(namespace, gone, properties)
+        except BerglineError as error:
+            raise StorageError(
+                f"cannot find out whether namespace `{'.'.join(namespace)}` was dropped: {error}", hints=error.hints
+            ) from error
+        return False
 
     def _holds_anything(self, namespace: Namespace) -> bool:
         nested = _which(lambda n: self._read(n)[1] is not None, self._listed(NAMESPACES, namespace))

@@ -56,16 +56,16 @@ class ConditionalObjects:
             raise
 
     def create(self, name: str, data: bytes) -> StoredObject | None:
-        """The new object; None if and only if there was one already. Any doubt is an exception.
+        """The new object; None if and only if there was one already.
 
-        UnavailableError if and only if it is certain that nothing was written.
+        StorageError leaves it in doubt whether it was written, other errors say that it was not.
         """
         return self._put(name, data, "create")
 
     def replace(self, name: str, found: StoredObject, data: bytes) -> StoredObject | None:
-        """The object with its new bytes; None if and only if it was not as it was found. Any doubt is an exception.
+        """The object with its new bytes; None if and only if it was not as it was found.
 
-        UnavailableError if and only if it is certain that nothing was written.
+        StorageError leaves it in doubt whether it was written, other errors say that it was not.
         """
         return self._put(name, data, found.tag)
 

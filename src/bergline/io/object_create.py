@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Literal
 
+from bergline.errors import BerglineError, StorageError
 from bergline.io.object_errors import (
     Failure,
     exists_error,
@@ -39,7 +40,7 @@ def put_object(
 
     We try again ourselves instead of leaving it to obstore, to know whether an earlier try may have arrived. Only then
     can an object that stands against ours be our own, and it is taken for ours if it has exactly our bytes.
-    UnavailableError if and only if it is certain that nothing was written; other errors leave it in doubt.
+    StorageError leaves it in doubt whether anything was written; other errors say that nothing was.
     """
     in_doubt = False
     deadline, wait = time.monotonic() + RETRY_SECONDS, _FIRST_WAIT_SECONDS
@@ -53,7 +54,7 @@ def put_object(
                 return _settled(store, key, location, data) if in_doubt else Refusal.REFUSED
             in_doubt = in_doubt or failure is Failure.TRANSIENT
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
-                raise storage_error("write", location, error, changes=in_doubt) from None
+                raise _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt) from None
         time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  (spreads writers, guards nothing)
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
@@ -75,8 +76,16 @@ def tag_of(answer: Mapping[str, Any]) -> Tag:
     return {name: answer[name] for name in ("e_tag", "version") if answer.get(name) is not None}
 
 
+def _failed(error: BerglineError, *, in_doubt: bool) -> BerglineError:
+    """The error; a plain StorageError where an earlier try may have arrived, whatever became of the last one."""
+    return StorageError(error.message, hints=error.hints) if in_doubt else error
+
+
 def _settled(store: OpenStore, key: str, location: str, data: bytes) -> Tag | Refusal:
-    with object_errors("read", location, changes=True):
-        found = store.api.get(store.store, key)
-        same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
+    try:
+        with object_errors("read", location):
+            found = store.api.get(store.store, key)
+            same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
+    except BerglineError as error:
+        raise _failed(error, in_doubt=True) from error
     return tag_of(found.meta) if same else Refusal.OVERTAKEN

@@ -12,7 +12,13 @@ from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.io.conditional import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
-from bergline.testing.pointer_store_suite import ITEMS, ORDERS, PointerStoreSuite, ViewPointersSuite
+from bergline.testing.pointer_store_suite import (
+    ITEMS,
+    ORDERS,
+    NestedNamespacesSuite,
+    PointerStoreSuite,
+    ViewPointersSuite,
+)
 
 ODD_NAMES = (".", "..", "a.b", "a/b", "a%2Fb", "%", "ü", "Ü", "a b", "", "#?", "a.json", "😀", "A", "a")
 
@@ -37,6 +43,10 @@ class InMemory:
 
 
 class TestObjectPointerStore(InMemory, PointerStoreSuite):
+    pass
+
+
+class TestNamespacesInAnObjectStore(InMemory, NestedNamespacesSuite):
     pass
 
 
