@@ -54,6 +54,10 @@ class TestViewsInAnObjectStore(InMemory, ViewPointersSuite):
     pass
 
 
+class TestNestedNamespacesInAnObjectStore(InMemory, NestedNamespacesSuite):
+    pass
+
+
 def test_any_name_is_a_key_and_no_two_share_one(objects: ConditionalObjects) -> None:
     store = ObjectPointerStore(objects)
     tables = [TableName(n, t) for t in ODD_NAMES if t for n in (("db",), ("db", "x"), ("a.b",), ("a", "b"), ("..",))]
