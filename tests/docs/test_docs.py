@@ -10,6 +10,7 @@ import pytest
 from support_path import ROOT
 
 import bergline.errors
+from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.sql.procedures import PROCEDURES
@@ -87,6 +88,11 @@ def test_every_property_that_the_code_reads_is_documented() -> None:
 @pytest.mark.parametrize("name", STORE_PROPERTIES)
 def test_every_storage_property_is_documented(name: str) -> None:
     assert f"`{name}`" in page("guides/object-stores.md")
+
+
+@pytest.mark.parametrize("name", [*GLUE_PROPERTIES, *GLUE_REFUSED])
+def test_every_property_of_glue_is_documented(name: str) -> None:
+    assert f"`{name}`" in page("guides/glue.md")
 
 
 def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:

@@ -12,6 +12,7 @@ from rows import ORDERS, ids, order_rows
 import bergline
 from bergline import Lake
 from bergline.catalog.catalog import TableChange
+from bergline.catalog.identifiers import TableName
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -20,6 +21,8 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+
+ORDERS_NAME = TableName(("db",), "orders")
 
 
 @pytest.fixture
@@ -69,6 +72,29 @@ def test_every_type_of_column_is_shown(glue: GlueProxy, glue_lake: Lake) -> None
     }
     glue_lake.create_table("db.orders", pa.schema([(n, t) for n, (t, _) in types.items()]))
     assert shown_columns(glue) == [(n, text, "true") for n, (_, text) in types.items()]
+
+
+def test_columns_in_glue_follow_the_schema_and_keep_comments_of_others(glue: GlueProxy, glue_lake: Lake) -> None:
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    table = glue.table("db", "orders")
+    columns = [c | {"Comment": f"their {c['Name']}"} for c in table["StorageDescriptor"]["Columns"]]
+    theirs = {k: table[k] for k in ("Name", "TableType", "Parameters")} | {"StorageDescriptor": {"Columns": columns}}
+    glue.ask("UpdateTable", DatabaseName="db", TableInput=theirs)
+    with orders.update_schema() as schema:
+        schema.rename_column("region", "area")
+        schema.set_doc("amount", "in euros " * 50)
+    shown = {c["Name"]: c.get("Comment", "") for c in glue.table("db", "orders")["StorageDescriptor"]["Columns"]}
+    assert list(shown) == ["id", "amount", "area", "region"]
+    assert (shown["id"], shown["area"], shown["region"]) == ("their id", "", "their region")
+    assert shown["amount"].startswith("in euros in euros")
+    assert len(shown["amount"]) == 255
+
+
+def test_metadata_file_that_cannot_be_read_stops_no_swap(glue: GlueProxy, glue_lake: Lake) -> None:
+    glue_lake.create_table("db.orders", ORDERS)
+    store, before = glue_lake.catalog.store, shown_columns(glue)
+    assert store.swap(ORDERS_NAME, store.read(ORDERS_NAME), "file:///nowhere/x.metadata.json")
+    assert shown_columns(glue) == before
 
 
 def test_pointer_before_stands_in_glue_too(glue: GlueProxy, glue_lake: Lake) -> None:
