@@ -4,7 +4,6 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -14,25 +13,19 @@ from bergline.catalog.opening import CatalogWish, open_catalog
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import check_list, check_text, check_texts, shown
-from bergline.format.compatibility import check_free_names
-from bergline.format.metadata import DEFAULT_FORMAT_VERSION
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import parse_partition_by
-from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
-from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commit import Timing
-from bergline.table.known_properties import check_properties
+from bergline.table.definition import define_table
 from bergline.table.lake_transaction import LakeTransaction
 from bergline.table.new_location import new_location
 from bergline.table.purge import PurgeResult, purge_table
+from bergline.table.staged_table import staged_table
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction
 from bergline.table.view_names import ViewNames
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
-_NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 
 
 def connect(
@@ -141,31 +134,36 @@ class Lake(ViewNames):
     ) -> Table:
         """A new, empty table: v2, unless the property `format-version` says 1 or 3."""
         table = parse_table_name(name)
-        if not isinstance(schema, Schema | pa.Schema):
-            raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
-        if location is not None:
-            check_text(location, "text for the location")
-        iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
-        check_free_names(iceberg)
-        given = check_texts({} if properties is None else properties, "property")
-        check_properties(given, iceberg)
-        spec = parse_partition_by(check_list(partition_by, "partition term"), iceberg)
+        definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
         try:
-            metadata = new_metadata(
-                schema=iceberg,
-                spec=spec,
-                location=new_location(self.catalog, table, location),
-                properties=_NEW_TABLE_PROPERTIES | stored_properties(given),
-                table_uuid=str(uuid4()),
-                now_ms=self._timing.clock_ms(),
-                format_version=asked_format_version(given, DEFAULT_FORMAT_VERSION),
-            )
+            home = new_location(self.catalog, table, definition.location)
+            metadata = definition.new_table(home, self._timing.clock_ms())
             created = self.catalog.create_table(table, metadata)
         except AlreadyExistsError as error:
             if not if_not_exists or error.kind != "table":
                 raise
             return self.load_table(table)
         return Table(self.catalog, created, timing=self._timing)
+
+    @contextlib.contextmanager
+    def stage_table(
+        self,
+        name: str | TableName,
+        schema: pa.Schema | Schema,
+        *,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        replace: bool = False,
+    ) -> Iterator[Table]:
+        """A new table that comes into being when the block ends, with what the block wrote to it.
+
+        With `replace`, a table that exists begins again: its history and its other refs stay, `main` and the columns
+        are new.
+        """
+        definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
+        with staged_table(self.catalog, parse_table_name(name), definition, self._timing, replace=replace) as table:
+            yield table
 
     def load_table(self, name: str | TableName) -> Table:
         """The table as it is now."""

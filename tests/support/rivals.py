@@ -6,6 +6,7 @@ from pathlib import Path
 from rows import order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.table.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
@@ -18,7 +19,8 @@ def rival_lake(lake: Lake, *faults: Fault, before_swap: Callable[[], None] = lam
     waits: list[float] = []
     store = FaultyStore(catalog.store, *faults, before_swap=before_swap)
     timing = Timing(sleep=waits.append, uniform=lambda _, high: high)
-    return Lake(PointerCatalog(store, catalog.io, "unused", sleep=waits.append), "lake", timing=timing), waits
+    warehouse = catalog.default_location(TableName(("db",), "t")).removesuffix("/db/t")
+    return Lake(PointerCatalog(store, catalog.io, warehouse, sleep=waits.append), "lake", timing=timing), waits
 
 
 def beaten(orders: Table, times: int) -> Callable[[], None]:

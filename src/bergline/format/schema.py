@@ -142,7 +142,12 @@ def check_unique_names(fields: tuple[NestedField, ...]) -> None:
 
 def assign_fresh_ids(schema: Schema, first_id: int = 1) -> Schema:
     """The same columns with new ids, top level first, as a new table has them; identifier fields stay."""
-    fields = _fresh(schema.fields, count(first_id))
+    return assign_ids(schema, count(first_id))
+
+
+def assign_ids(schema: Schema, ids: Iterator[int]) -> Schema:
+    """The same columns with these ids, top level first; identifier fields stay."""
+    fields = _fresh(schema.fields, ids)
     new_ids = {name: f.id for name, f in walk_fields(fields)}
     identifiers = tuple(new_ids[schema.names_by_id[i]] for i in schema.identifier_field_ids)
     return Schema(fields=fields, schema_id=0, identifier_field_ids=identifiers)

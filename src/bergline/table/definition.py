@@ -1,0 +1,79 @@
+"""What a user says about a new table, checked: its columns, partitions, properties and place."""
+
+from collections.abc import Mapping, Sequence
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+
+from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_list, check_text, check_texts
+from bergline.format.compatibility import check_free_names
+from bergline.format.metadata import DEFAULT_FORMAT_VERSION, TableMetadata
+from bergline.format.new_table import new_metadata
+from bergline.format.partition import PartitionSpec, parse_partition_by
+from bergline.format.properties import asked_format_version, stored_properties
+from bergline.format.replacement import replacement_updates
+from bergline.format.requirements import AssertLastAssignedFieldId, AssertLastAssignedPartitionId
+from bergline.format.schema import Schema
+from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.table.known_properties import check_properties
+from bergline.table.operation import Change
+
+_NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
+
+
+class TableDefinition(msgspec.Struct, frozen=True):
+    """A table as it is to be."""
+
+    schema: Schema
+    spec: PartitionSpec
+    properties: dict[str, str]
+    location: str | None
+    """Where the user wants it; None leaves it to the catalog, or where it is."""
+
+    def new_table(self, location: str, now_ms: int) -> TableMetadata:
+        """The metadata of a new, empty table: v2, unless the property `format-version` says 1 or 3."""
+        return new_metadata(
+            schema=self.schema,
+            spec=self.spec,
+            location=location,
+            properties=_NEW_TABLE_PROPERTIES | stored_properties(self.properties),
+            table_uuid=str(uuid4()),
+            now_ms=now_ms,
+            format_version=asked_format_version(self.properties, DEFAULT_FORMAT_VERSION),
+        )
+
+    def replacement(self, base: TableMetadata, location: str) -> Change:
+        """The change that makes an existing table begin again as this one."""
+        updates = replacement_updates(
+            base,
+            schema=self.schema,
+            spec=self.spec,
+            location=location,
+            properties=_NEW_TABLE_PROPERTIES | self.properties,
+        )
+        return Change(
+            updates,
+            (AssertLastAssignedFieldId(base.last_column_id), AssertLastAssignedPartitionId(base.last_partition_id)),
+        )
+
+
+def define_table(
+    schema: pa.Schema | Schema,
+    *,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    location: str | None = None,
+) -> TableDefinition:
+    """The definition; InvalidInputError for what no table can be."""
+    if not isinstance(schema, Schema | pa.Schema):
+        raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
+    if location is not None:
+        check_text(location, "text for the location")
+    terms = check_list(partition_by, "partition term")
+    iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
+    check_free_names(iceberg)
+    given = check_texts({} if properties is None else properties, "property")
+    check_properties(given, iceberg)
+    return TableDefinition(iceberg, parse_partition_by(terms, iceberg), given, location)

@@ -1,0 +1,47 @@
+"""A table that comes into being, or begins again, together with its first content."""
+
+import contextlib
+from collections.abc import Iterator
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
+from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.io.locations import absolute_location
+from bergline.table.commit import Timing
+from bergline.table.definition import TableDefinition
+from bergline.table.new_location import new_location
+from bergline.table.operation import MetadataOperation
+from bergline.table.table import Table
+from bergline.table.transaction import Transaction, staged_creation
+
+
+@contextlib.contextmanager
+def staged_table(
+    catalog: Catalog, name: TableName, definition: TableDefinition, timing: Timing, *, replace: bool
+) -> Iterator[Table]:
+    """The table as the block fills it; nobody else sees it before the block ends.
+
+    AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced.
+    """
+    base = _existing(catalog, name)
+    if base is None:
+        metadata = definition.new_table(new_location(catalog, name, definition.location), timing.clock_ms())
+        with staged_creation(catalog, name, metadata, timing) as chain:
+            yield Table(catalog, LoadedTable(name, metadata, ""), timing=timing, chain=chain)
+        return
+    if not replace:
+        raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
+    home = absolute_location(definition.location) if definition.location else None
+    with Transaction(catalog, timing) as transaction:
+        table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
+        table.commit(MetadataOperation(lambda now: definition.replacement(now, home or now.location)))
+        yield table
+
+
+def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:
+    try:
+        return catalog.load_table(name)
+    except NotFoundError as error:
+        if error.kind != "table":
+            raise
+        return None
