@@ -7,6 +7,7 @@ import msgspec
 import pyarrow as pa
 
 TABLE = "db.changes"
+TWIN = "db.twin"
 CHANGES = pa.schema([pa.field("change", pa.int64(), nullable=False), pa.field("part", pa.int32(), nullable=False)])
 PARTS = 2
 

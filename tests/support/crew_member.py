@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-from crew_jobs import TABLE, Note, Step, change_rows
+from crew_jobs import TABLE, TWIN, Note, Step, change_rows
 
 import bergline
 from bergline import Lake, Table
@@ -31,14 +31,18 @@ class Member:
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
         """Carry out the steps of a job one after the other; errors other than conflicts are the answer."""
-        table = self._lake(job["lake"]).load_table(TABLE)
+        lake = self._lake(job["lake"])
+        table = lake.load_table(TABLE)
         errors = []
         with Path(job["journal"]).open("a") as journal:
             for step in job["steps"]:
                 _note(journal, Note("begin", step))
                 started, self._waits = time.perf_counter(), 0
                 try:
-                    _CHANGES[step["kind"]](table, step)
+                    if step["kind"] == "transaction":
+                        _transaction(lake, step)
+                    else:
+                        _CHANGES[step["kind"]](table, step)
                     what = "done"
                 except ConflictError:
                     what = "conflict"
@@ -82,6 +86,25 @@ def _property(table: Table, step: Step) -> None:
     table.set_properties({step["ref"]: str(step["change"])})
 
 
+def _column(table: Table, step: Step) -> None:
+    with table.update_schema() as schema:
+        schema.add_column(step["ref"], "int")
+
+
+def _compact(table: Table, step: Step) -> None:
+    table.compact(branch=step["ref"])
+
+
+def _rewrite_manifests(table: Table, step: Step) -> None:
+    table.rewrite_manifests(branch=step["ref"])
+
+
+def _transaction(lake: Lake, step: Step) -> None:
+    with lake.transaction() as transaction:
+        transaction.load_table(TABLE).append(change_rows(step["change"]), branch=step["ref"])
+        transaction.load_table(TWIN).append(change_rows(step["change"]), branch=step["ref"])
+
+
 def _expire(table: Table, _: Step) -> None:
     table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=3)
 
@@ -91,6 +114,9 @@ _CHANGES: dict[str, Callable[[Table, Step], None]] = {
     "overwrite": _overwrite,
     "tag": _tag,
     "property": _property,
+    "column": _column,
+    "compact": _compact,
+    "rewrite manifests": _rewrite_manifests,
     "expire": _expire,
 }
 
