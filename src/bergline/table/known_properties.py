@@ -16,6 +16,7 @@ from bergline.format.schema import Schema
 from bergline.io.locations import is_absolute
 from bergline.parquet.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
 from bergline.parquet.write_spec import check_codec, compression_level
+from bergline.table.delete import DELETE_MODE, check_delete_mode
 from bergline.table.delete_rows import GRANULARITY, check_granularity
 from bergline.table.isolation import parse_isolation
 
@@ -135,6 +136,7 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.delete.target-file-size-bytes": _LONG_SIZE,
     "write.wap.enabled": _check_boolean,
     GRANULARITY: check_granularity,
+    DELETE_MODE: check_delete_mode,
     "write.delete.isolation-level": _check_isolation,
     "write.update.isolation-level": _check_isolation,
     "write.merge.isolation-level": _check_isolation,

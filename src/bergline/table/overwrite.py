@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
@@ -10,8 +12,36 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.append import AddedFiles
 from bergline.table.filtering import ManifestFilter
+from bergline.table.history_window import EVERYTHING, Scope
+from bergline.table.isolation import Isolation
 from bergline.table.produce import Draft, SnapshotProducer
 from bergline.table.removal import Removal
+from bergline.table.validate import Validation
+
+
+class OverwriteChecks(msgspec.Struct, frozen=True):
+    """What others must not have committed since the snapshot that an overwrite looked at."""
+
+    since: int | None
+    isolation: Isolation | None
+    """None allows all that loses no rows."""
+    scope: Scope = EVERYTHING
+    """The rows that it looked at."""
+    removed: tuple[DataFile, ...] | None = None
+    """The data files that it removes by name; None if it removes whatever is in the scope."""
+    rewritten: tuple[DataFile, ...] = ()
+    """Those of which it adds the rows that stay: deletes of others would be lost with the old file."""
+
+    def run(self, validation: Validation) -> None:
+        """ConflictError names the snapshot that came first."""
+        if self.removed is not None:
+            validation.check_data_files_exist([f.file_path for f in self.removed], also_deleted=True)
+        validation.check_no_new_deletes_for(self.rewritten)
+        if self.isolation is Isolation.SERIALIZABLE:
+            validation.check_no_new_data(self.scope)
+        if self.isolation is not None and self.removed is None:
+            validation.check_no_new_delete_files(self.scope)
+            validation.check_no_removed_data(self.scope)
 
 
 class Overwrite(SnapshotProducer):
@@ -27,13 +57,18 @@ class Overwrite(SnapshotProducer):
         *,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
+        checks: OverwriteChecks | None = None,
     ) -> None:
         super().__init__(io, branch, summary or {}, new_files=files)
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)
+        self._checks = checks
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
+        if self._checks is not None:
+            since, branch, earlier = self._checks.since, self._branch, self._earlier
+            self._checks.run(Validation(self._io, base, parent, since=since, branch=branch, earlier=earlier))
         added = self._added.manifests(base)
         filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
         return Draft(

@@ -74,8 +74,7 @@ class SnapshotProducer:
             return Change()  # an earlier attempt landed after all
         self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
-        check_writable(ref, self._branch)
-        parent = base.head(self._branch if ref else MAIN)
+        parent = branch_head(base, self._branch)
         draft = self._merged(base, self.draft(base, parent))
         snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (
@@ -208,6 +207,13 @@ class SnapshotProducer:
 def _partition_path(base: TableMetadata, file: DataFile) -> str:
     spec = base.specs_by_id[file.spec_id]
     return spec.partition_path(base.schema_for(spec), file.partition)
+
+
+def branch_head(base: TableMetadata, branch: str) -> Snapshot | None:
+    """The snapshot that a write to a branch builds on: that of `main` while there is no such branch."""
+    ref = base.refs.get(branch)
+    check_writable(ref, branch)
+    return base.head(branch if ref else MAIN)
 
 
 def check_writable(ref: SnapshotRef | None, name: str) -> None:

@@ -2,20 +2,28 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Final, Literal, Self
 
 from bergline.errors import InvalidInputError
+from bergline.expressions.predicate import Predicate, bind
 from bergline.format.arguments import check_texts, shown
-from bergline.format.manifest import DataFile, partition_key
+from bergline.format.manifest import DataFile
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.parquet.fit import ArrowRows
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import write_spec
 from bergline.table.append import Append
+from bergline.table.delete import Delete, RowsToDelete
 from bergline.table.handle import TableHandle
-from bergline.table.overwrite import Overwrite
+from bergline.table.history_window import EVERYTHING
+from bergline.table.isolation import Isolation, isolation_level, parse_isolation
+from bergline.table.overwrite import Overwrite, OverwriteChecks
 from bergline.table.produce import check_writable
-from bergline.table.removal import Everything, Removal, RemovedFiles, RemovedPartitions
+from bergline.table.removal import Everything, Removal, RemovedFiles
+from bergline.table.replace_partitions import head_id, replace_partitions
+from bergline.table.scan import to_predicate
+
+_NO_ISOLATION: Final = "none"
 
 
 class TableWriting(TableHandle):
@@ -50,11 +58,60 @@ class TableWriting(TableHandle):
         self.commit(Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary), fast=fast))
         return self
 
-    def overwrite(self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None) -> Self:
-        """Replace all rows of a branch."""
+    def overwrite(
+        self,
+        rows: ArrowRows,
+        row_filter: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+    ) -> Self:
+        """Replace the rows that match a filter, by default all rows of a branch.
+
+        With a filter, ConflictError if others changed rows that match since the branch was loaded here; `isolation`
+        says how much of it counts ("serializable", "snapshot" or "none"), by default `write.delete.isolation-level`.
+        Without a filter only a given level is looked after.
+        """
         self.check_branch(branch)
         _checked_summary(summary)
-        return self.overwrite_files(self._write(rows), branch=branch, summary=summary)
+        if row_filter is None:
+            _given_level(isolation)
+            return self.overwrite_files(self._write(rows), branch=branch, summary=summary, isolation=isolation)
+        wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
+        return self._delete(wanted, self._write(rows), summary)
+
+    def delete(
+        self,
+        row_filter: str | Predicate,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+    ) -> Self:
+        """Delete the rows of a branch that match a filter; where none does, nothing is committed.
+
+        ConflictError if others change such rows meanwhile; `isolation` says how much of it counts ("serializable",
+        "snapshot" or "none"), by default `write.delete.isolation-level`.
+        """
+        if row_filter is None:
+            raise InvalidInputError("expected a filter, found none", hints=['"true" deletes all rows'])
+        self.check_branch(branch)
+        return self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary)
+
+    def overwrite_partitions(
+        self,
+        rows: ArrowRows,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+    ) -> Self:
+        """Replace every partition that the rows are in; without rows there is nothing to do."""
+        self.check_branch(branch)
+        _checked_summary(summary)
+        _given_level(isolation)
+        return self.replace_partitions(self._write(rows), branch=branch, summary=summary, isolation=isolation)
 
     def overwrite_files(
         self,
@@ -63,34 +120,65 @@ class TableWriting(TableHandle):
         removed: Sequence[DataFile] | None = None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
     ) -> Self:
-        """Replace some files of a branch, by default all, by files that were written for this table."""
+        """Replace some files of a branch, by default all, by files that were written for this table.
+
+        ConflictError if a file to be replaced was removed or lost rows since the branch was loaded here; what else
+        others must not have changed is for `isolation` to say ("serializable" or "snapshot").
+        """
         _check_files(files)
+        level, since = _given_level(isolation), head_id(self.metadata, branch)
+        removal: Removal = Everything()
+        checks = OverwriteChecks(since, level) if level else None
         if removed is not None:
             _check_files(removed)
-        removal = Everything() if removed is None else RemovedFiles(tuple(removed), must_exist=True)
-        return self._overwrite(files, removal, branch, _checked_summary(summary))
+            removal = RemovedFiles(tuple(removed), must_exist=True)
+            checks = OverwriteChecks(since, level, EVERYTHING, removal.files, removal.files)
+        own = self._summary | _checked_summary(summary)
+        self.commit(Overwrite(self.io, files, [removal], branch=branch, summary=own, checks=checks))
+        return self
 
     def replace_partitions(
-        self, files: Sequence[DataFile], *, branch: str = MAIN, summary: Mapping[str, str] | None = None
+        self,
+        files: Sequence[DataFile],
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         _check_files(files)
-        if not files:
-            return self
-        whole = not self.spec.fields
-        partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
-        removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
-        return self._overwrite(files, removal, branch, _checked_summary(summary) | {"replace-partitions": "true"})
+        own, level = self._summary | _checked_summary(summary), _given_level(isolation)
+        if files:
+            self.commit(replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level))
+        return self
 
-    def _overwrite(self, files: Sequence[DataFile], removal: Removal, branch: str, summary: dict[str, str]) -> Self:
-        self.commit(Overwrite(self.io, files, [removal], branch=branch, summary=self._summary | summary))
+    def _rows_to_delete(
+        self,
+        row_filter: str | Predicate,
+        branch: str,
+        isolation: str | Isolation | None,
+        since: int | Literal["head"] | None = "head",
+    ) -> RowsToDelete:
+        level = None if isolation == _NO_ISOLATION else isolation_level(self.metadata, "delete", isolation)
+        predicate = to_predicate(row_filter)
+        bind(predicate, self.schema)  # a filter that does not fit is refused before anything is written
+        return RowsToDelete(predicate, branch, level, since)
+
+    def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None) -> Self:
+        self.commit(Delete(self.io, rows, files, summary=self._summary | _checked_summary(summary)))
         return self
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:
         with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:
             writer.write(rows)
             return writer.finish()
+
+
+def _given_level(isolation: str | Isolation | None) -> Isolation | None:
+    none = isolation is None or isolation == _NO_ISOLATION
+    return None if none else parse_isolation(isolation, "the isolation level")
 
 
 def _check_files(files: Sequence[DataFile]) -> None:

@@ -1,0 +1,46 @@
+"""Replace partitions: whatever is in the partitions of the new files goes, in one snapshot."""
+
+from collections.abc import Mapping, Sequence
+
+from bergline.format.manifest import DataFile, partition_key
+from bergline.format.metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.table.history_window import EVERYTHING, Scope
+from bergline.table.isolation import Isolation
+from bergline.table.overwrite import Overwrite, OverwriteChecks
+from bergline.table.produce import branch_head
+from bergline.table.removal import Everything, Removal, RemovedPartitions
+
+
+def replace_partitions(
+    io: FileIO,
+    metadata: TableMetadata,
+    files: Sequence[DataFile],
+    *,
+    branch: str,
+    summary: Mapping[str, str],
+    isolation: Isolation | None = None,
+) -> Overwrite:
+    """An overwrite of the partitions that the files are in; files of other partition specs stay.
+
+    Without partitions it replaces all rows. With an isolation level, nobody may have changed the partitions since the
+    branch's head in `metadata`.
+    """
+    partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
+    whole = any(not values for _, values in partitions.values())
+    removal: Removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
+    scope = EVERYTHING if whole else Scope(partitions=frozenset(partitions))
+    return Overwrite(
+        io,
+        files,
+        [removal],
+        branch=branch,
+        summary={**summary, "replace-partitions": "true"},
+        checks=OverwriteChecks(head_id(metadata, branch), isolation, scope) if isolation else None,
+    )
+
+
+def head_id(metadata: TableMetadata, branch: str) -> int | None:
+    """The snapshot that a write to a branch would build on, as far as is known here."""
+    head = branch_head(metadata, branch)
+    return None if head is None else head.snapshot_id

@@ -1,0 +1,328 @@
+"""Rows deleted or replaced by a filter: which files go, which are written again, which stay."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from rivals import once, rival_lake
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.manifest import DataFile, is_deletion_vector
+
+VERSIONS = ("1", "2", "3")
+MODES = ("copy-on-write", "merge-on-read")
+
+
+def create(lake: Lake, version: str = "2", **options: Any) -> Table:
+    properties = {"format-version": version} | options.pop("properties", {})
+    return lake.create_table("db.t", options.pop("schema", ORDERS), properties=properties, **options)
+
+
+def files(table: Table, **at: str) -> list[DataFile]:
+    return [p.file for p in table.scan(**at).plan().files]
+
+
+def paths(table: Table) -> set[str]:
+    return {f.file_path for f in files(table)}
+
+
+def summary(table: Table) -> Mapping[str, str]:
+    assert table.current_snapshot is not None
+    return table.current_snapshot.summary
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_that_match_wholly_go_by_their_metadata_alone(
+    lake: Lake, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(lake, version, partition_by=["region"])
+    table.append(order_rows(1, 2)).append(order_rows(3, 4, region="us")).append(order_rows(5))
+    kept = paths(table) - {f.file_path for f in files(table) if f.partition == ("us",)}
+    monkeypatch.setattr("bergline.table.rewriting_rows.read_file", None)
+    table.delete("region = 'us' OR id > 100")
+    assert paths(table) == kept
+    assert ids(table.scan().to_arrow()) == [1, 2, 5]
+    assert {"operation": "delete", "deleted-data-files": "1", "deleted-records": "2"}.items() <= summary(table).items()
+    table.delete("id >= 5")
+    assert ids(table.scan().to_arrow()) == [1, 2]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_that_match_partly_are_written_again_and_the_others_stay(lake: Lake, version: str) -> None:
+    table = create(lake, version).append(order_rows(1, 2, 3)).append(order_rows(4, 5)).append(order_rows(6, 7))
+    before = paths(table)
+    table.delete("id IN (2, 6)")
+    assert ids(table.scan().to_arrow()) == [1, 3, 4, 5, 7]
+    assert len(before & paths(table)) == 1
+    expected = {"operation": "overwrite", "deleted-data-files": "2", "added-data-files": "1", "total-records": "5"}
+    assert expected.items() <= summary(table).items()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("row_filter", ["id = 99", "id > 2 AND id < 3", "amount IS NULL", "false"])
+def test_nothing_is_committed_where_nothing_matches(lake: Lake, mode: str, row_filter: str) -> None:
+    table = create(lake, properties={"write.delete.mode": mode}).append(order_rows(1, 2, 3, 100))
+    before = table.metadata_location, table.io.list(table.location)
+    table.delete(row_filter)
+    assert (table.refresh().metadata_location, table.io.list(table.location)) == before
+
+
+def test_delete_on_an_empty_table_does_nothing(orders: Table) -> None:
+    orders.delete("id = 1")
+    assert orders.current_snapshot is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("row_filter", "left"),
+    [
+        ("x > 1", [1, 2, 4, 5]),
+        ("NOT (x > 1)", [2, 3]),
+        ("x IS NULL", [1, 3, 4, 5]),
+        ("x = 1 OR id = 2", [3, 4]),
+        ("x IN (1, NULL)", [2, 3, 4]),
+        ("isnan(d)", [1, 2, 3, 5]),
+        ("d > 100", [1, 2, 3, 5]),
+        ("s.a = 'p'", [2, 3, 4, 5]),
+        ("true", []),
+    ],
+)
+def test_rows_for_which_the_filter_is_unknown_stay(lake: Lake, mode: str, row_filter: str, left: list[int]) -> None:
+    rows = [
+        {"id": 1, "x": 1, "d": 0.0, "s": {"a": "p"}},
+        {"id": 2, "x": None, "d": None, "s": None},
+        {"id": 3, "x": 3, "d": 1.0, "s": {"a": None}},
+        {"id": 4, "x": 0, "d": float("nan"), "s": {"a": "q"}},
+        {"id": 5, "x": 1, "d": -0.0, "s": {"a": "r"}},
+    ]
+    struct = pa.struct([("a", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("x", pa.int32()), ("d", pa.float64()), ("s", struct)])
+    table = create(lake, schema=schema, properties={"write.delete.mode": mode})
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+    table.delete(row_filter)
+    assert ids(table.scan().to_arrow()) == left
+    assert bool(summary(table).get("added-position-deletes")) == (mode == MODES[1] and left != [])
+
+
+def test_rows_of_v3_keep_their_ids_and_numbers_when_their_file_is_written_again(lake: Lake) -> None:
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    table = create(lake, "3").append(order_rows(1, 2, 3)).append(order_rows(4, 5))
+    before = {r["id"]: r for r in table.scan(columns=columns).to_arrow().to_pylist()}
+    table.delete("id IN (1, 5)")
+    table.overwrite(order_rows(8), "id = 2")
+    after = {r["id"]: r for r in table.scan(columns=columns).to_arrow().to_pylist()}
+    new = after.pop(8)
+    assert after == {i: before[i] for i in (3, 4)}
+    assert new["_last_updated_sequence_number"] == 4
+    assert new["_row_id"] >= 5
+    assert len({new["_row_id"], *(r["_row_id"] for r in after.values())}) == 3
+
+
+@pytest.mark.parametrize("kind", ["positions", "equality", "vectors"])
+@pytest.mark.parametrize("mode", MODES)
+def test_deleted_rows_do_not_come_back(lake: Lake, kind: str, mode: str) -> None:
+    version = "3" if kind == "vectors" else "2"
+    table = create(lake, version, properties={"write.delete.mode": mode}).append(order_rows(1, 2, 3, 4))
+    table.append(order_rows(5, 6))
+    path = files(table)[-1].file_path
+    deletes = {
+        "positions": lambda: [position_deletes(table, {path: [0, 3]})],
+        "equality": lambda: [equality_deletes(table, pa.table({"id": [1, 4]}), [1])],
+        "vectors": lambda: deletion_vectors(table, {path: [0, 3]}),
+    }[kind]()
+    add_deletes(table, *deletes)
+    table.delete("id = 2")
+    assert ids(table.scan().to_arrow()) == [3, 5, 6]
+    table.delete("id <= 2")
+    assert ids(table.scan().to_arrow()) == [3, 5, 6]
+
+
+def test_full_overwrite_of_a_branch_with_deletes(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1, 2))
+    add_deletes(table, position_deletes(table, {files(table)[0].file_path: [0]}), branch="dev")
+    table.refresh().overwrite(order_rows(7), branch="dev")
+    assert ids(table.scan(ref="dev").to_arrow()) == [7]
+    assert ids(table.scan().to_arrow()) == [1, 2]
+    assert not table.scan(ref="dev").plan().files[0].deletes
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_overwrite_replaces_the_matching_rows_of_a_branch(lake: Lake, version: str, mode: str) -> None:
+    table = create(lake, version, properties={"write.delete.mode": mode})
+    table.append(order_rows(1, 2, 3)).append(order_rows(4, 5))
+    table.refs.create_branch("dev")
+    table.overwrite(order_rows(20, 21), "id = 2 OR id > 3", branch="dev")
+    assert ids(table.scan(ref="dev").to_arrow()) == [1, 3, 20, 21]
+    assert ids(table.scan().to_arrow()) == [1, 2, 3, 4, 5]
+    head = table.metadata.head("dev")
+    assert head is not None
+    assert head.operation == "overwrite"
+
+
+def test_overwrite_where_nothing_matches_only_adds(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2), "id = 9")
+    assert ids(orders.scan().to_arrow()) == [1, 2]
+    assert summary(orders)["operation"] == "overwrite"
+
+
+def test_overwrite_takes_rows_that_do_not_match_the_filter(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2), "id = 1")
+    assert ids(orders.scan().to_arrow()) == [2]
+
+
+def test_merge_on_read_keeps_the_data_files(lake: Lake) -> None:
+    for version, vectors in (("2", False), ("3", True)):
+        table = lake.create_table(
+            f"db.v{version}", ORDERS, properties={"format-version": version, "write.delete.mode": "merge-on-read"}
+        ).append(order_rows(1, 2, 3))
+        before = paths(table)
+        table.delete("id = 2").delete("id = 3")
+        assert paths(table) == before
+        assert ids(table.scan().to_arrow()) == [1]
+        (planned,) = table.scan().plan().files
+        assert [is_deletion_vector(d) for d in planned.deletes] == [vectors]
+        table.delete("id = 1")
+        assert table.scan().to_arrow().num_rows == 0
+
+
+def test_delete_files_that_only_concern_removed_partitions_go_too(lake: Lake) -> None:
+    table = create(lake, partition_by=["region"]).append(order_rows(1, 2)).append(order_rows(3, 4, region="us"))
+    add_deletes(table, *(position_deletes(table, {f.file_path: [0]}) for f in files(table)))
+    table.overwrite(order_rows(9), "region = 'eu'")
+    assert ids(table.scan().to_arrow()) == [4, 9]
+    assert summary(table)["total-delete-files"] == "1"
+
+
+def test_rows_go_to_the_partitions_of_the_current_spec(lake: Lake) -> None:
+    table = create(lake, partition_by=["region"]).append(order_rows(1, 2, 3))
+    with table.update_spec() as spec:
+        spec.remove_field("region").add_field("bucket(2, id)")
+    table.delete("id = 2")
+    assert ids(table.scan().to_arrow()) == [1, 3]
+    assert {f.spec_id for f in files(table)} == {table.metadata.default_spec_id}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: t.delete(None), "expected a filter, found none"),
+        (lambda t: t.delete("colour = 1"), "colour"),
+        (lambda t: t.delete(5), "expected a filter as SQL text"),
+        (lambda t: t.delete("id = 1", isolation="loose"), "expected serializable or snapshot"),
+        (lambda t: t.overwrite(order_rows(1), "id = 'x'"), "id"),
+        (lambda t: t.overwrite(order_rows(1), isolation=["x"]), "expected serializable or snapshot"),
+        (lambda t: t.overwrite_partitions(order_rows(1), isolation="x"), "expected serializable or snapshot"),
+    ],
+)
+def test_bad_calls_are_refused_before_anything_is_written(orders: Table, call: Any, message: str) -> None:
+    orders.append(order_rows(1))
+    before = orders.io.list(orders.location)
+    with pytest.raises((InvalidInputError, NotFoundError), match=message):
+        call(orders)
+    assert orders.io.list(orders.location) == before
+
+
+def test_tag_refuses_deletes(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    with pytest.raises(RefusedError, match="tags do not move"):
+        orders.delete("id = 1", branch="v1")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_others_added_meanwhile_are_a_conflict_only_if_they_may_match(lake: Lake, mode: str) -> None:
+    table = create(lake, properties={"write.delete.mode": mode}).append(order_rows(1, 2, 3))
+    for added, isolation, conflicts in [(50, None, False), (2, None, True), (2, "snapshot", False)]:
+        table.overwrite(order_rows(1, 2, 3), "id <= 3")
+        loser, _ = rival_lake(lake, before_swap=once(lambda added=added: table.append(order_rows(added))))
+        before = set(table.io.list(table.location))
+        if conflicts:
+            with pytest.raises(ConflictError, match=r"snapshot [0-9]+ \(append on `main`, .*\) came first and"):
+                loser.load_table("db.t").delete("id = 2", isolation=isolation)
+            left = {f for f in set(table.io.list(table.location)) - before if "metadata.json" not in f}
+            assert len(left) == 3, "the other's data file, manifest and list"
+        else:
+            loser.load_table("db.t").delete("id = 2", isolation=isolation)
+        table.refresh()
+    assert ids(table.scan().to_arrow()) == [1, 2, 3, 50], "the last one was added while order 2 was deleted"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_others_deleted_from_the_same_file_are_never_brought_back(lake: Lake, mode: str) -> None:
+    table = create(lake, properties={"write.delete.mode": "merge-on-read"}).append(order_rows(1, 2, 3, 4))
+    table.set_properties({"write.delete.mode": mode})
+
+    def other() -> None:
+        add_deletes(table.refresh(), equality_deletes(table, pa.table({"id": [4]}), [1]))
+
+    loser, _ = rival_lake(lake, before_swap=once(other))
+    mine = loser.load_table("db.t")
+    if mode == "copy-on-write":
+        with pytest.raises(ConflictError, match=r"deleted rows of .*, which this one replaces"):
+            mine.delete("id = 2", isolation="none")
+        mine.refresh().delete("id = 2")
+    else:
+        mine.delete("id = 2")
+    assert ids(table.refresh().scan().to_arrow()) == [1, 3]
+
+
+def test_file_that_others_replaced_is_a_conflict(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1, 2))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: table.delete("id = 1")))
+    with pytest.raises(ConflictError, match=r"overwrite on `main`, .* came first and removed"):
+        loser.load_table("db.t").delete("id = 2", isolation="none")
+    assert ids(table.refresh().scan().to_arrow()) == [2]
+
+
+def test_overwrite_of_rows_that_changed_since_the_table_was_loaded_is_a_conflict(lake: Lake) -> None:
+    create(lake).append(order_rows(1, 2))
+    mine, theirs = lake.load_table("db.t"), lake.load_table("db.t")
+    theirs.overwrite(order_rows(1), "id = 1")
+    before = mine.io.list(mine.location)
+    with pytest.raises(ConflictError, match="overwrite on `main`"):
+        mine.overwrite(order_rows(1), "id = 1")
+    assert mine.io.list(mine.location) == before
+    mine.delete("id = 1")
+    assert ids(mine.scan().to_arrow()) == [2]
+
+
+def test_overwrite_in_a_transaction_sees_what_came_before_in_it(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1, 2))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: table.append(order_rows(50))))
+    with loser.load_table("db.t").transaction() as mine:
+        mine.append(order_rows(3, 4))
+        mine.delete("id = 3")
+        mine.overwrite(order_rows(10), "id = 1")
+    assert ids(table.refresh().scan().to_arrow()) == [2, 4, 10, 50]
+
+
+def test_transaction_fails_if_others_added_rows_that_its_delete_looked_for(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1, 2))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: table.append(order_rows(3))))
+    before = set(table.io.list(table.location))
+    transaction = loser.load_table("db.t").transaction()
+    mine = transaction.__enter__()
+    mine.append(order_rows(3, 4)).delete("id = 3")
+    with pytest.raises(ConflictError, match="came first"):
+        transaction.__exit__(None, None, None)
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2, 3]
+    left = {f for f in set(table.io.list(table.location)) - before if "metadata.json" not in f}
+    assert len(left) == 3, "the other's data file, manifest and list"
+
+
+@pytest.mark.parametrize(("isolation", "conflicts"), [(None, False), ("snapshot", False), ("serializable", True)])
+def test_full_overwrite_looks_for_conflicts_only_when_asked(lake: Lake, isolation: str, conflicts: bool) -> None:
+    create(lake).append(order_rows(1))
+    mine = lake.load_table("db.t")
+    lake.load_table("db.t").append(order_rows(2))
+    if conflicts:
+        with pytest.raises(ConflictError, match="append on `main`"):
+            mine.overwrite(order_rows(3), isolation=isolation)
+    else:
+        mine.overwrite(order_rows(3), isolation=isolation)
+        assert ids(mine.scan().to_arrow()) == [3]
