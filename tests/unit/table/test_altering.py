@@ -41,7 +41,7 @@ def test_sort_order_is_replaced_and_an_old_one_keeps_its_id(orders: Table) -> No
     assert orders.replace_sort_order(["id asc nulls first"]).metadata_location == before
 
 
-def test_new_files_carry_the_sort_order_only_if_they_are_sorted(orders: Table) -> None:
+def test_new_files_that_are_not_sorted_claim_no_order(orders: Table) -> None:
     orders.replace_sort_order(["id"]).append(order_rows(2, 1))
     (planned,) = orders.scan().plan().files
     assert not planned.file.sort_order_id
