@@ -313,7 +313,7 @@ def test_name_mapping_that_cannot_be_read_is_left_alone(orders: Table, caplog: p
 
 def change(table: Table, wish: Callable[[SchemaUpdate], object]) -> Callable[[], None]:
     def act() -> None:
-        with table.refresh().update_schema() as schema:
+        with table.update_schema() as schema:
             wish(schema)
 
     return act
@@ -437,6 +437,46 @@ def test_stale_handle_changes_the_column_that_it_showed_or_none(lake: Lake, orde
     with stale.refresh().update_schema() as schema:
         schema.drop_column("region")
     assert list(stale.schema.names) == ["id", "old", "x"]
+
+
+def test_columns_of_a_transaction_merge_with_those_of_others(lake: Lake, orders: Table) -> None:
+    others = change(orders, lambda s: s.add_column("theirs", "struct<a: int>"))
+    late = overtaken(lake, others, lambda: orders.append(order_rows(1))).load_table("db.orders")
+    with late.transaction() as table:
+        with table.update_schema() as schema:
+            schema.add_column("x", "list<int>").rename_column("region", "area")
+        with table.update_schema() as schema:
+            schema.rename_column("x", "mine").set_doc("mine", "ours").set_doc("area", "where")
+        with table.update_schema() as schema:
+            schema.add_column("day", "date")
+        with table.update_spec() as spec:
+            spec.add_field("month(day)").add_field("area")
+        with table.update_spec() as spec:
+            spec.remove_field("day_month").rename_field("area", "region")
+        table.replace_sort_order(["day"]).set_properties({"a": "b"})
+    assert columns(late)[2:] == [
+        (3, "area", "string"),
+        (4, "theirs", "struct<a: int>"),
+        (6, "mine", "list<int>"),
+        (8, "day", "date"),
+    ]
+    assert [f.doc for f in late.schema.fields[2:5]] == ["where", None, "ours"]
+    assert [(f.name, f.source_id) for f in late.spec.fields] == [("region", 3)]
+    assert [f.source_id for f in late.metadata.sort_order.fields] == [8]
+    assert late.current_snapshot is not None
+
+
+def test_transaction_that_lost_its_column_is_a_conflict(lake: Lake, orders: Table) -> None:
+    late = overtaken(lake, change(orders, lambda s: s.drop_column("region"))).load_table("db.orders")
+
+    def add_and_describe() -> None:
+        with late.transaction() as table:
+            change(table, lambda s: s.add_column("x", "int"))()
+            change(table, lambda s: s.set_doc("region", "where"))()
+
+    with pytest.raises(ConflictError, match="`region` was dropped"):
+        add_and_describe()
+    assert "x" not in orders.refresh().schema.names
 
 
 def test_eight_writers_add_five_columns_each(lake: Lake, orders: Table) -> None:
