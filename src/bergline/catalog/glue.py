@@ -137,8 +137,7 @@ class GluePointerStore(GlueNamespaces):
         database = database_of(table.namespace)
         if database is None or not is_name(table.name):
             return None
-        found = self._calls.read("get_table", DatabaseName=database, Name=table.name)
-        return None if found is None else found["Table"]
+        return self._calls.read("get_table", "Table", DatabaseName=database, Name=table.name)
 
     def _create(self, table: TableName, content: GlueTable) -> bool:
         answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)

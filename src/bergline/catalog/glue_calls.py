@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from bergline.catalog.glue_errors import Failure, code_of, failure_of, glue_error
+from bergline.catalog.glue_errors import Failure, code_of, failure_of, glue_error, not_glue
 from bergline.errors import UnavailableError
 
 _READ_RETRIES = 2
@@ -37,25 +37,21 @@ class GlueCalls:
         self._sleep = sleep
         self.place = f"AWS Glue at {client.meta.endpoint_url}"
 
-    def read(self, operation: str, **arguments: Any) -> dict[str, Any] | None:
-        """The answer; None if there is no such thing."""
-        number = 0
-        while True:
-            try:
-                return self._send(operation, arguments)
-            except Exception as error:
-                if code_of(error) == Answer.MISSING.value:
-                    return None
-                if number >= self._retries(failure_of(error), changes=False):
-                    raise glue_error(f"{self.place} did not answer {operation}", error, changes=False) from error
-            self.wait(number)
-            number += 1
+    def read(self, operation: str, key: str, **arguments: Any) -> dict[str, Any] | None:
+        """What the answer has under a key; None if there is no such thing."""
+        answer = self._read(operation, arguments)
+        if answer is not None and not isinstance(answer.get(key), dict):
+            raise not_glue(self.place)
+        return None if answer is None else answer[key]
 
     def pages(self, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
         """Everything in a list; nothing if there is no such list."""
         token: dict[str, str] = {}
-        while (answer := self.read(operation, **arguments, **token)) is not None:
-            yield from answer.get(key, ())
+        while (answer := self._read(operation, arguments | token)) is not None:
+            found = answer.get(key)
+            if not isinstance(found, list) or not all(isinstance(one.get("Name"), str) for one in found):
+                raise not_glue(self.place)
+            yield from found
             if not answer.get("NextToken"):
                 return
             token = {"NextToken": answer["NextToken"]}
@@ -70,7 +66,7 @@ class GlueCalls:
                 if refusal := _REFUSALS.get(code_of(error) or ""):
                     return refusal
                 if number >= self._retries(failure_of(error), changes=True):
-                    raise glue_error(f"{self.place} did not do {operation}", error, changes=True) from error
+                    raise glue_error(self.place, f"did not do {operation}", error, changes=True) from error
             else:
                 return Answer.DONE
             self.wait(number)
@@ -90,8 +86,23 @@ class GlueCalls:
         """Let go of connections."""
         self._client.close()
 
+    def _read(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        number = 0
+        while True:
+            try:
+                return self._send(operation, arguments)
+            except Exception as error:
+                if code_of(error) == Answer.MISSING.value:
+                    return None
+                if number >= self._retries(failure_of(error), changes=False):
+                    raise glue_error(self.place, f"did not answer {operation}", error, changes=False) from error
+            self.wait(number)
+            number += 1
+
     def _send(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
+        if "json" not in answer["ResponseMetadata"]["HTTPHeaders"].get("content-type", ""):
+            raise not_glue(self.place)  # boto3 takes a web page for an empty answer
         return answer
 
     def _retries(self, failure: Failure, *, changes: bool) -> int:

@@ -73,13 +73,14 @@ _LONGEST_REASON = 300
 
 
 class Failure(Enum):
-    """What kind of failure an exception stands for; after all but the last certainly nothing was changed."""
+    """What kind of failure an exception stands for; after all but the last two certainly nothing was changed."""
 
     PUT_OFF = "asked to slow down"
     NOT_SENT = "could not be reached"
     IDENTITY = "does not accept who asks"
     INVALID = "does not accept what was asked"
     REFUSED = "refused"
+    NOT_GLUE = "is something else"
     IN_DOUBT = "gave no answer"
 
 
@@ -100,23 +101,36 @@ def failure_of(error: Exception) -> Failure:
         return Failure.INVALID
     if kinds & _NOT_SENT:
         return Failure.NOT_SENT
+    if isinstance(error, StorageError):
+        return Failure.NOT_GLUE
     if code is None or code in _IN_DOUBT or _status(error) >= _SERVER:
         return Failure.IN_DOUBT
+    if code == "" or code.isdigit():  # no code of Glue, but the status of some web server
+        return Failure.NOT_GLUE
     return Failure.REFUSED
 
 
-def glue_error(what: str, error: Exception, *, changes: bool) -> BerglineError:
+def not_glue(place: str) -> StorageError:
+    """The error for an answer that Glue does not give."""
+    return StorageError(f"expected {place}, found another server", hints=["check the endpoint"])
+
+
+def glue_error(place: str, what: str, error: Exception, *, changes: bool) -> BerglineError:
     """The error to raise; `changes` says whether the request would have changed something."""
-    text = f"{what}: {_reason(error)}"
+    text = f"{place} {what}: {_reason(error)}"
     match failure_of(error):
-        case Failure.PUT_OFF | Failure.NOT_SENT:
+        case Failure.PUT_OFF:
             return UnavailableError(text, hints=["nothing was changed; try again"])
+        case Failure.NOT_SENT:
+            return UnavailableError(text, hints=["nothing was changed; check the region, the endpoint and the network"])
         case Failure.IDENTITY:
             return AuthenticationError(text, hints=["give credentials as properties or in the environment"])
         case Failure.INVALID:
             return InvalidInputError(text)
         case Failure.REFUSED:
             return RefusedError(text)
+        case Failure.NOT_GLUE:
+            return not_glue(place)
         case Failure.IN_DOUBT:
             return StorageError(text) if changes else UnavailableError(text)
 

@@ -41,16 +41,15 @@ class GlueNamespaces:
         """The database's parameters, description and location."""
         if (database := database_of(namespace)) is None:
             return None
-        found = self._calls.read("get_database", Name=database)
-        return None if found is None else _properties(found["Database"])
+        found = self._calls.read("get_database", "Database", Name=database)
+        return None if found is None else _properties(found)
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
         """Read, change, write: databases have no version, so of several at once the last one wins."""
         if (database := database_of(namespace)) is None:
             return False
-        if (found := self._calls.read("get_database", Name=database)) is None:
+        if (before := self._calls.read("get_database", "Database", Name=database)) is None:
             return False
-        before = found["Database"]
         properties = {k: v for k, v in _properties(before).items() if k not in removals} | dict(changes)
         answer = self._calls.change(
             "update_database", Name=database, DatabaseInput=_input(database, properties, before)

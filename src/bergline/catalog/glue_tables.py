@@ -56,7 +56,7 @@ _TYPES = {
 def pointer_of(table: GlueTable) -> str | None:
     """The table's pointer; None if it is not an Iceberg table."""
     parameters = table.get("Parameters") or {}
-    if parameters.get(_TABLE_TYPE, "").upper() != _ICEBERG:
+    if str(parameters.get(_TABLE_TYPE)).upper() != _ICEBERG:
         return None
     return parameters.get(_POINTER) or None
 
