@@ -8,42 +8,36 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from bergline.catalog.sql_database import SqlDatabase
-from bergline.catalog.sql_layout import create_layout, has_type_column
 from bergline.catalog.sql_store import SqlPointerStore
-from bergline.errors import InvalidInputError, StorageError, UnavailableError, UnsupportedError
+from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
 
 _CONNECT_TIMEOUT_S = 10
 _LAYOUT_LOCK = 0x6265726773  # any number, as long as every bergline uses the same
 _MAX_CONNECTIONS = 10
+_FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
 class PostgresPointerStore(SqlPointerStore):
     """PointerStore in a database that many processes share; connections are pooled."""
 
     def __init__(self, url: str, *, catalog_name: str = "lake") -> None:
-        database = PostgresDatabase(url)
-        super().__init__(database, catalog_name, typed=database.open_layout())
+        super().__init__(PostgresDatabase(url), catalog_name)
 
 
 class PostgresDatabase(SqlDatabase):
     """A server, reached through a pool of connections."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(_engine(url))
-        self._name = self.engine.url.render_as_string(hide_password=True)
-
-    def open_layout(self) -> bool:
-        """Create what is missing; whether rows have a type."""
-        with self.writing() as connection:
-            # two processes that create the same tables at once would both fail
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
-            create_layout(connection)
-        with self.reading() as connection:
-            return has_type_column(connection)
+        engine = _engine(url)
+        super().__init__(engine, engine.url.render_as_string(hide_password=True))
 
     def insert(self, table: sa.Table) -> Any:
         """PostgreSQL's own INSERT."""
         return postgresql.insert(table)
+
+    def lock_layout(self, connection: sa.Connection) -> None:
+        """Two processes that create the same tables at once would both fail."""
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -68,7 +62,7 @@ class PostgresDatabase(SqlDatabase):
             try:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
-                raise StorageError(f"catalog database {self._name} failed while committing: {error.orig}") from error
+                raise StorageError(f"catalog database {self.name} failed while committing: {error.orig}") from error
 
     @contextlib.contextmanager
     def _unavailable(self, what: str) -> Iterator[None]:
@@ -78,8 +72,10 @@ class PostgresDatabase(SqlDatabase):
             raise
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            if getattr(getattr(error, "orig", None), "sqlstate", None) in _FORBIDDEN:
+                raise RefusedError(f"catalog database {self.name} {what}: {reason}") from error
             raise UnavailableError(
-                f"catalog database {self._name} {what}: {reason}", hints=["nothing was changed; try again"]
+                f"catalog database {self.name} {what}: {reason}", hints=["nothing was changed; try again"]
             ) from error
 
 

@@ -1,17 +1,26 @@
-"""A database that holds a catalog: what is different from one to the other."""
+"""A database that holds a catalog: what is different from one to the other, and its layout."""
 
+import contextlib
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
 
+from bergline.catalog.sql_migrations import MIGRATIONS, FoundLayout, check_known, find_layout, migrate
+from bergline.errors import RefusedError
+
 
 class SqlDatabase(ABC):
     """Which database it is shows in `reading` and `writing`, and in what their errors mean."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, name: str) -> None:
         self.engine = engine
+        self.name = name
+        self._migrating = threading.Lock()
+        self._is_current = False
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -19,12 +28,60 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction, committed at the end; UnavailableError if and only if nothing was changed for certain."""
+        """A transaction, committed at the end.
+
+        UnavailableError or RefusedError if and only if nothing was changed for certain.
+        """
 
     @abstractmethod
     def insert(self, table: sa.Table) -> Any:
         """An INSERT that knows ON CONFLICT."""
 
+    @abstractmethod
+    def lock_layout(self, connection: sa.Connection) -> None:
+        """Keep all other processes from migrating until the end of the transaction."""
+
+    def open_layout(self) -> FoundLayout:
+        """The layout, made where there is none; one that is there is only looked at."""
+        with self.reading() as connection:
+            found = find_layout(connection)
+        check_known(found, self.name, len(MIGRATIONS))
+        self._is_current = found.is_there and found.version == len(MIGRATIONS)
+        if found.is_there:
+            return found
+        self.migrate()
+        with self.reading() as connection:
+            return find_layout(connection)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sa.Connection]:
+        """A transaction on a layout that is up to date."""
+        if not self._is_current:
+            self._bring_up_to_date()
+        with self.writing() as connection:
+            yield connection
+
+    def migrate(self) -> None:
+        """Make all migrations that are missing, each in a transaction of its own."""
+        more = True
+        while more:
+            with self.writing() as connection:
+                self.lock_layout(connection)
+                more = migrate(connection, self.name, MIGRATIONS)
+        self._is_current = True
+
     def close(self) -> None:
         """Let go of the database."""
         self.engine.dispose()
+
+    def _bring_up_to_date(self) -> None:
+        with self._migrating:
+            if self._is_current:
+                return
+            try:
+                self.migrate()
+            except RefusedError:
+                with self.reading() as connection:
+                    if find_layout(connection).version > 0:
+                        raise
+                self._is_current = True  # others made it, and we may change rows but not add tables: theirs suffice

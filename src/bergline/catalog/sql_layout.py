@@ -9,11 +9,11 @@ from sqlalchemy import Column, MetaData, String, Table, or_
 from bergline.catalog.identifiers import Namespace
 from bergline.errors import InvalidInputError
 
-_METADATA = MetaData()
+SHARED = MetaData()
 
 TABLES = Table(
     "iceberg_tables",
-    _METADATA,
+    SHARED,
     Column("catalog_name", String(255), primary_key=True),
     Column("table_namespace", String(255), primary_key=True),
     Column("table_name", String(255), primary_key=True),
@@ -23,7 +23,7 @@ TABLES = Table(
 )
 NAMESPACES = Table(
     "iceberg_namespace_properties",
-    _METADATA,
+    SHARED,
     Column("catalog_name", String(255), primary_key=True),
     Column("namespace", String(255), primary_key=True),
     Column("property_key", String(255), primary_key=True),
@@ -40,16 +40,6 @@ class RowKind(Enum):
     TABLE = "TABLE"
     VIEW = "VIEW"
     UNTYPED = ""
-
-
-def create_layout(connection: sa.Connection) -> None:
-    """Create the tables that are missing."""
-    _METADATA.create_all(connection)
-
-
-def has_type_column(connection: sa.Connection) -> bool:
-    """Whether the layout is the newer one, with a column that tells tables from views."""
-    return any(c["name"] == "iceberg_type" for c in sa.inspect(connection).get_columns(TABLES.name))
 
 
 def join_namespace(namespace: Namespace) -> str:

@@ -48,7 +48,7 @@ class SqlPointers:
         if self._kind is not RowKind.UNTYPED:
             row |= {"iceberg_type": self._kind.value}
         try:
-            with self.database.writing() as connection:
+            with self.database.changing() as connection:
                 connection.execute(sa.insert(TABLES).values(row))
         except sa.exc.IntegrityError:
             return False
@@ -63,7 +63,7 @@ class SqlPointers:
         for swap in swaps:
             _check_pointer(swap.new)
         try:
-            with self.database.writing() as connection:
+            with self.database.changing() as connection:
                 # always in the same order, so that two writers of the same tables do not wait for each other
                 for swap in sorted(swaps, key=lambda s: s.table):
                     self._swap_in(connection, swap)
@@ -76,7 +76,7 @@ class SqlPointers:
         statement = sa.delete(TABLES).where(self._row(table))
         if expected is not None:
             statement = statement.where(TABLES.c.metadata_location == expected)
-        with self.database.writing() as connection:
+        with self.database.changing() as connection:
             return bool(connection.execute(statement).rowcount == 1)
 
     def rename(self, table: TableName, new: TableName) -> bool:
@@ -86,7 +86,7 @@ class SqlPointers:
             return False
         statement = sa.update(TABLES).where(self._row(table)).values(name)
         try:
-            with self.database.writing() as connection:
+            with self.database.changing() as connection:
                 return bool(connection.execute(statement).rowcount == 1)
         except sa.exc.IntegrityError:
             return False

@@ -24,7 +24,12 @@ _EXISTS = {EXISTS_KEY: "true"}
 class SqlPointerStore(SqlPointers):
     """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart."""
 
-    def __init__(self, database: SqlDatabase, catalog_name: str, *, typed: bool) -> None:
+    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+        try:
+            typed = database.open_layout().typed
+        except BaseException:
+            database.close()
+            raise
         super().__init__(database, catalog_name, RowKind.TABLE if typed else RowKind.UNTYPED)
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if typed else None
 
@@ -32,7 +37,7 @@ class SqlPointerStore(SqlPointers):
         """Insert the properties, with the mark that Java and PyIceberg use for "exists"."""
         rows = self._rows(namespace, _EXISTS | dict(properties))
         try:
-            with self.database.writing() as connection:
+            with self.database.changing() as connection:
                 if self._names_below(connection, namespace):
                     return False
                 connection.execute(sa.insert(NAMESPACES), rows)
@@ -43,7 +48,7 @@ class SqlPointerStore(SqlPointers):
     def drop_namespace(self, namespace: Namespace) -> bool:
         """Delete an empty namespace."""
         name = join_namespace(namespace)
-        with self.database.writing() as connection:
+        with self.database.changing() as connection:
             if any(n != name for n in self._names_below(connection, namespace)) or self._has_names(connection, name):
                 return False
             return connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
@@ -70,7 +75,7 @@ class SqlPointerStore(SqlPointers):
             set_={"property_value": insert.excluded.property_value},
         )
         removed = sa.delete(NAMESPACES).where(self._of(namespace), NAMESPACES.c.property_key.in_(removals))
-        with self.database.writing() as connection:
+        with self.database.changing() as connection:
             if not self._names_below(connection, namespace):
                 return False
             connection.execute(removed)

@@ -5,15 +5,16 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import QueuePool
 
 from bergline.catalog.sql_database import SqlDatabase
-from bergline.catalog.sql_layout import NAMESPACES, TABLES, create_layout, has_type_column
+from bergline.catalog.sql_migrations import FoundLayout
 from bergline.catalog.sql_store import SqlPointerStore
-from bergline.errors import StorageError, UnavailableError
+from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
 DEFAULT_BUSY_TIMEOUT_S = 30.0
 _FROM_PARENT: list[Any] = []
@@ -26,56 +27,92 @@ class SqlitePointerStore(SqlPointerStore):
     def __init__(
         self, path: str, *, catalog_name: str = "lake", busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S
     ) -> None:
-        database = SqliteDatabase(path, busy_timeout_s)
-        super().__init__(database, catalog_name, typed=database.open_layout())
+        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name)
 
 
 class SqliteDatabase(SqlDatabase):
     """One file; one writer at a time, and readers are never in its way."""
 
     def __init__(self, path: str, busy_timeout_s: float) -> None:
-        self._path = path
-        url = sa.URL.create("sqlite", database=path)
-        arguments = {"timeout": busy_timeout_s, "check_same_thread": False}  # the pool lends to one thread at a time
-        super().__init__(sa.create_engine(url, poolclass=QueuePool, max_overflow=-1, connect_args=arguments))
+        self._path = os.path.abspath(path)
+        self._busy_timeout_s = busy_timeout_s
+        self._mode = "rw"  # a database that is deleted while it is open must not come back empty
+        engine = sa.create_engine("sqlite://", poolclass=QueuePool, max_overflow=-1, creator=self._connect)
+        super().__init__(engine, path)
         sa.event.listen(self.engine, "connect", self._opened)
         sa.event.listen(self.engine, "checkout", self._lent)
         sa.event.listen(self.engine, "begin", _begin)
 
-    def open_layout(self) -> bool:
-        """Create what is missing; whether rows have a type."""
-        with _storage_errors(self._path):
-            os.makedirs(os.path.dirname(os.path.abspath(self._path)), exist_ok=True)
-            with self.engine.connect() as connection:
-                inspector = sa.inspect(connection)
-                missing = not (inspector.has_table(TABLES.name) and inspector.has_table(NAMESPACES.name))
-            if missing:
-                with self.engine.execution_options(bergline_autocommit=True).connect() as connection:
-                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-                with self.writing() as connection:
-                    create_layout(connection)
-            with self.engine.connect() as connection:
-                return has_type_column(connection)
+    def open_layout(self) -> FoundLayout:
+        """Make the file if there is none."""
+        if not os.path.exists(self._path):
+            self._create_file()
+        return super().open_layout()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection to read with."""
-        with _storage_errors(self._path), self.engine.connect() as connection:
-            yield connection
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            raise _certain(self.name, error) or StorageError(
+                f"catalog database {self.name} failed: {error.orig}"
+            ) from error
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that takes the write lock first, so that "locked" always means "nothing was changed"."""
         engine = self.engine.execution_options(bergline_write=True)
-        with _storage_errors(self._path), engine.begin() as connection:
-            yield connection
+        with self._nothing_changed():
+            connection = engine.connect()
+        with connection:
+            with self._nothing_changed():
+                transaction = connection.begin()
+                try:
+                    yield connection
+                except BaseException:
+                    with contextlib.suppress(sa.exc.DBAPIError):
+                        transaction.rollback()
+                    raise
+            try:
+                transaction.commit()
+            except sa.exc.DBAPIError as error:
+                raise _certain(self.name, error) or StorageError(
+                    f"catalog database {self.name} failed while committing: {error.orig}"
+                ) from error
 
     def insert(self, table: sa.Table) -> Any:
         """SQLite's own INSERT."""
         return sqlite.insert(table)
 
-    def _opened(self, connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions are ours
+    def lock_layout(self, connection: sa.Connection) -> None:
+        """Every writer has the lock already."""
+
+    def _create_file(self) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot open catalog database {self.name}: {error.strerror or error}") from error
+        self._mode = "rwc"
+        autocommit = self.engine.execution_options(bergline_autocommit=True)
+        try:
+            with self._nothing_changed(), autocommit.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        finally:
+            self._mode = "rw"
+
+    def _connect(self) -> sqlite3.Connection:
+        still = "&immutable=1" if _is_read_only(os.path.dirname(self._path)) else ""
+        return sqlite3.connect(
+            f"file:{quote(self._path)}?mode={self._mode}{still}",
+            uri=True,
+            timeout=self._busy_timeout_s,
+            isolation_level=None,  # transactions are ours
+            check_same_thread=False,  # the pool lends to one thread at a time
+        )
+
+    def _opened(self, _connection: Any, record: Any) -> None:
         record.info["of"] = self._identity()
 
     def _lent(self, connection: Any, record: Any, _proxy: Any) -> None:
@@ -94,6 +131,18 @@ class SqliteDatabase(SqlDatabase):
             return os.getpid(), None
         return os.getpid(), (status.st_dev, status.st_ino)
 
+    @contextlib.contextmanager
+    def _nothing_changed(self) -> Iterator[None]:
+        """What fails before the end of a transaction is rolled back."""
+        try:
+            yield
+        except sa.exc.IntegrityError:
+            raise
+        except sa.exc.DBAPIError as error:
+            raise _certain(self.name, error) or UnavailableError(
+                f"catalog database {self.name} refused a change: {error.orig}", hints=["nothing was changed"]
+            ) from error
+
 
 def _begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
@@ -103,19 +152,31 @@ def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
 
-@contextlib.contextmanager
-def _storage_errors(path: str) -> Iterator[None]:
+def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
+    """The error where SQLite has certainly changed nothing, whenever it says so."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        return UnavailableError(
+            f"catalog database {name} is locked by another writer",
+            hints=["nothing was changed; try again, or connect with a longer busy_timeout"],
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return UnavailableError(
+            f"catalog database {name} cannot grow: the disk is full", hints=["nothing was changed; make room first"]
+        )
+    if code == sqlite3.SQLITE_READONLY:
+        return RefusedError(f"cannot change catalog database {name}: it is read-only")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return UnavailableError(
+            f"cannot open catalog database {name}: {error.orig}",
+            hints=["is it still there, and may this user write in its directory? SQLite needs that even for reading"],
+        )
+    return None
+
+
+def _is_read_only(directory: str) -> bool:
+    """Whether nobody can write there, so that SQLite can do without the files that it keeps beside a database."""
     try:
-        yield
-    except sa.exc.IntegrityError:
-        raise
-    except sa.exc.DBAPIError as error:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        if code in _BUSY:
-            raise UnavailableError(
-                f"catalog database {path} is locked by another writer",
-                hints=["nothing was changed; try again, or connect with a longer busy_timeout"],
-            ) from error
-        raise StorageError(f"catalog database {path} failed: {error.orig}") from error
-    except OSError as error:
-        raise StorageError(f"cannot open catalog database {path}: {error.strerror or error}") from error
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
