@@ -5,6 +5,7 @@ again, for it would have to be planned again. Which operations ask for which che
 theirs to say.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from bergline.format.manifest_columns import files_of
 from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
+from bergline.scan.shared_keys import may_share_keys
 from bergline.table.history_window import EVERYTHING, HistoryWindow, Scope, Written
 
 _ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
@@ -95,20 +97,23 @@ class Validation:
         """
         if not files:
             return
-        paths = {f.file_path: f for f in files}
-        partitions = {partition_key(f): f for f in files}
+        by_path = {f.file_path: [f] for f in files}
+        by_partition: dict[tuple[Any, ...], list[DataFile]] = defaultdict(list)
+        for file in files:
+            by_partition[partition_key(file)].append(file)
         for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
             if delete.content is FileContent.EQUALITY_DELETES:
                 if by_position_only:
                     continue
                 everywhere = self._base.specs_by_id[delete.spec_id].is_unpartitioned
-                hit = next(iter(files)) if everywhere else partitions.get(partition_key(delete))
+                near = files if everywhere else by_partition.get(partition_key(delete), ())
+                hit = [f for f in near if may_share_keys(f, delete, self._base)]
             else:
                 about = only_data_file(delete)
-                hit = partitions.get(partition_key(delete)) if about is None else paths.get(about)
-            if hit is not None:
+                hit = by_partition.get(partition_key(delete), []) if about is None else by_path.get(about, [])
+            if hit:
                 raise self._conflict(
-                    snapshot, f"deleted rows of {self._shown(hit)}, which this one replaces, by {delete.file_path}"
+                    snapshot, f"deleted rows of {self._shown(hit[0])}, which this one replaces, by {delete.file_path}"
                 )
 
     def check_no_new_vectors(self, paths: Collection[str], scope: Scope = EVERYTHING) -> None:
