@@ -8,7 +8,11 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.sql import SparkSession
 
-PACKAGES = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,org.xerial:sqlite-jdbc:3.51.1.0"
+PACKAGES = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,"
+    "org.xerial:sqlite-jdbc:3.51.1.0,"
+    "org.postgresql:postgresql:42.7.8"
+)
 
 
 def open_catalog(root: SparkSession, name: str, options: dict) -> SparkSession:

@@ -44,14 +44,17 @@ class OfficialRuntime:
         self._process.stdout.close()
         self._errors.close()
 
-    def use_catalog(self, database: Path, warehouse: Path, name: str) -> None:
-        """Open a catalog that others write to and make it current; nothing of it is cached."""
+    def use_catalog(self, database: Path | str, warehouse: Path, name: str) -> None:
+        """Open a catalog that others write to and make it current; nothing of it is cached.
+
+        The database is an SQLite file, or a JDBC address.
+        """
         self._ask(
             {
                 "catalog": name,
                 "options": {
                     "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-                    "uri": f"jdbc:sqlite:{database}",
+                    "uri": database if isinstance(database, str) else f"jdbc:sqlite:{database}",
                     "warehouse": str(warehouse),
                     "jdbc.schema-version": "V1",
                     "cache-enabled": "false",

@@ -1,0 +1,88 @@
+"""A TCP port before a PostgreSQL server's socket: for clients that know no sockets, and to be shut mid-sentence."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+
+_SIZE = 65536
+Cut = Callable[[bytes], str | None]
+
+
+class PostgresDoor:
+    """Passes bytes on, both ways; `cut` is asked about everything that a client sends.
+
+    It may answer "before", and the server never gets it, or "after", and the client never hears what came of it.
+    """
+
+    def __init__(self, socket_path: str) -> None:
+        self._socket_path = socket_path
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.cut: Cut = lambda _: None
+        self.is_shut = False
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Let go of the port."""
+        self._listener.close()
+        self._hang_up(*self._open)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if self.is_shut:
+                    client.close()
+                    continue
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self._socket_path)
+                self._open += (client, server)
+                threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
+                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := client.recv(_SIZE):
+                where = self.cut(data)
+                if where == "before":
+                    break
+                if where == "after":
+                    client.shutdown(socket.SHUT_WR)  # what the server answers is not heard any more
+                server.sendall(data)
+                if where == "after":
+                    server.shutdown(socket.SHUT_WR)  # it finishes what it got, and then ends
+                    server.settimeout(5)
+                    while server.recv(_SIZE):
+                        pass
+                    break
+        self._hang_up(client, server)
+
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := server.recv(_SIZE):
+                client.sendall(data)
+        self._hang_up(client, server)
+
+    def _hang_up(self, *sockets: socket.socket) -> None:
+        for one in sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+@contextlib.contextmanager
+def postgres_door(uri: str) -> Iterator[tuple[PostgresDoor, str]]:
+    """A door before the server at a URI, and the URI through it."""
+    url = sa.make_url(uri)
+    directory = url.query.get("host")
+    assert isinstance(directory, str)
+    door = PostgresDoor(f"{directory}/.s.PGSQL.{url.query.get('port', 5432)}")
+    through = url.set(host="127.0.0.1", port=door.port, query={}, drivername="postgresql")
+    try:
+        yield door, through.render_as_string(hide_password=False)
+    finally:
+        door.close()
