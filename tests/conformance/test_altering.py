@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from meanwhile import overtaken
 from peers import OfficialRuntime
 
 from bergline import Lake, Table
@@ -487,3 +488,16 @@ result = [file.snapshotId(), file.path(), ndv, partitions.path(), table.location
     assert found[2:] == ["1", table.metadata.partition_statistics[0].statistics_path, f"file://{tmp_path}/moved"]
     assert sorted(table.refresh().scan().to_arrow().column("id").to_pylist()) == [1, 2, 3]
     assert sum(f"{tmp_path}/moved/data/" in f.file.file_path for f in table.scan().plan().files) == 2
+
+
+@pytest.mark.official
+def test_java_reads_appends_that_upgrades_overtook(lake: Lake, official: Sql) -> None:
+    table = lake.create_table("db.t", START, properties={"format-version": "1"}).append(rows(1))
+    late = overtaken(lake, lambda: table.upgrade_format(2), lambda: table.upgrade_format(3)).load_table("db.t")
+    late.append(rows(2, 3)).append(rows(4))
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    mine = late.scan(columns=columns).to_arrow().sort_by("id")
+    theirs = official(f"SELECT {', '.join(columns)} FROM db.t ORDER BY id")
+    assert list(zip(*(mine.column(c).to_pylist() for c in columns), strict=True)) == theirs
+    official("DELETE FROM db.t WHERE id = 2")
+    assert sorted(late.refresh().scan().to_arrow().column("id").to_pylist()) == [1, 3, 4]

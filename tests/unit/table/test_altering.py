@@ -185,3 +185,33 @@ def test_types_of_new_columns_need_the_upgrade_first(orders: Table) -> None:
     with orders.update_schema() as schema:
         schema.add_column("ns", pa.timestamp("ns"), default=0)
     assert orders.scan().to_arrow().column("ns").cast(pa.int64()).to_pylist() == [0]
+
+
+def drop_and_split(table: Table) -> None:
+    with table.update_schema() as schema:
+        schema.drop_column("amount").rename_column("region", "area").add_column("x", "int")
+    with table.update_spec() as spec:
+        spec.add_field("bucket(2, id)")
+    table.set_location("memory://elsewhere/t")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_changes_of_a_table_are_not_in_the_way_of_an_append(lake: Lake, version: int) -> None:
+    table = lake.create_table("db.t", order_rows().schema, properties={"format-version": str(version)})
+    late = overtaken(lake, lambda: drop_and_split(table)).load_table("db.t")
+    late.append(order_rows(1))
+    table.refresh().append(pa.table({"id": [2], "x": pa.array([5], pa.int32())}))
+    rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda r: r["id"])
+    assert rows == [{"id": 1, "area": "eu", "x": None}, {"id": 2, "area": None, "x": 5}]
+    assert {f.file.spec_id for f in table.scan().plan().files} == {0, 1}
+
+
+def test_append_that_an_upgrade_overtakes_gets_row_ids(lake: Lake) -> None:
+    table = lake.create_table("db.t", order_rows().schema, properties={"format-version": "1"})
+    table.append(order_rows(1))
+    late = overtaken(lake, lambda: table.upgrade_format(2), lambda: table.upgrade_format(3)).load_table("db.t")
+    late.append(order_rows(2, 3)).append(order_rows(4))
+    found = late.scan(columns=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow().sort_by("id")
+    assert sorted(found.column("_row_id").to_pylist()) == [0, 1, 2, 3]
+    assert found.column("_last_updated_sequence_number").to_pylist()[1:] == [1, 1, 2]
+    assert late.metadata.next_row_id == 4
