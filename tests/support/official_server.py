@@ -33,7 +33,7 @@ def run(spark: SparkSession, text: str) -> dict:
 def main() -> None:
     root = spark = (
         SparkSession.builder.master("local[1]")
-        .config("spark.jars.packages", PACKAGES)
+        .config("spark.jars.packages", ",".join([PACKAGES, *sys.argv[1:]]))
         .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")

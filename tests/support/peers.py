@@ -19,15 +19,16 @@ class OfficialError(Exception):
 
 
 class OfficialRuntime:
-    """Sends SQL as JSON lines to `official_server.py` and reads rows back."""
+    """Sends SQL as JSON lines to `official_server.py` and reads rows back; `packages` of Maven are there too."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *packages: str) -> None:
         self._log = log
+        self._packages = packages
 
     def __enter__(self) -> Self:
         self._errors = self._log.open("w")
         self._process = subprocess.Popen(
-            [sys.executable, str(_SERVER)],
+            [sys.executable, str(_SERVER), *self._packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -61,6 +62,10 @@ class OfficialRuntime:
                 },
             }
         )
+
+    def open_catalog(self, name: str, options: dict[str, str]) -> None:
+        """Open any catalog and make it current."""
+        self._ask({"catalog": name, "options": options})
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
