@@ -6,8 +6,10 @@ from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.updates import AddSnapshot
+from bergline.io.fileio import FileIO
 from bergline.table.joined import join_changes
 from bergline.table.layout_check import layout_misfit
+from bergline.table.lineage_check import lineage_misfit
 from bergline.table.operation import Change, CommitStamp, Operation, cleaning_up
 
 
@@ -18,8 +20,9 @@ class Chain:
     worked out again on the new one, with the snapshot ids and the manifests that it has already.
     """
 
-    def __init__(self, name: TableName, base: TableMetadata) -> None:
+    def __init__(self, name: TableName, base: TableMetadata, io: FileIO) -> None:
         self.name = name
+        self._io = io
         self._first = self._base = base
         self._metadata = self._staged = base
         self._operations: list[Operation] = []
@@ -91,7 +94,7 @@ class Chain:
         for operation in self._operations:
             change, metadata = self._step(operation, metadata, now_ms)
             changes.append(change)
-        self._check_layout(base, metadata)
+        self._check_files_fit(base, metadata)
         self._base, self._metadata, self._changes = base, metadata, changes
 
     def _step(self, operation: Operation, base: TableMetadata, now_ms: int) -> tuple[Change, TableMetadata]:
@@ -100,9 +103,10 @@ class Chain:
             return change, base
         return change, apply_updates(base, change.updates, base_location=None, now_ms=now_ms)
 
-    def _check_layout(self, base: TableMetadata, now: TableMetadata) -> None:
-        """Files were written with the column ids and partition specs that the chain had made: they must still be so."""
+    def _check_files_fit(self, base: TableMetadata, now: TableMetadata) -> None:
+        """Files were written with the ids of columns, specs and rows that the chain had made: they must still be so."""
         misfit = layout_misfit(self._first, self._staged, now, self._changes)
+        misfit = misfit or lineage_misfit(self._io, self._staged, now, self._parents)
         if misfit is not None:
             raise ConflictError(
                 f"table `{self.name}` moved on: {describe_change(self._first, base)}; "

@@ -32,7 +32,7 @@ class Transaction:
     def chain(self, loaded: LoadedTable) -> Chain:
         """A chain for a table; UnsupportedError for a second table where the catalog moves one at a time."""
         check_table_count(self._catalog, len(self._chains) + 1)
-        chain = self._chains[loaded.name] = Chain(loaded.name, loaded.metadata)
+        chain = self._chains[loaded.name] = Chain(loaded.name, loaded.metadata, self._catalog.io)
         self._work[loaded.name] = TableWork(loaded.name, loaded.metadata.table_uuid, chain)
         return chain
 
@@ -57,7 +57,7 @@ class Transaction:
 @contextlib.contextmanager
 def staged_creation(catalog: Catalog, name: TableName, metadata: TableMetadata, timing: Timing) -> Iterator[Chain]:
     """A chain on a table that comes into being, with what is in the chain, when the block ends."""
-    chain = Chain(name, metadata)
+    chain = Chain(name, metadata, catalog.io)
     try:
         yield chain
     except BaseException:

@@ -287,6 +287,33 @@ def test_rows_that_others_added_elsewhere_do_not_conflict_with_deletes_in_a_tran
     assert ids(table.scan().to_arrow()) == [1, 4, 100, 101]
 
 
+def row_ids(table: Table) -> dict[int, int]:
+    rows = table.scan(columns=["id", "_row_id"]).to_arrow().to_pylist()
+    return {row["id"]: row["_row_id"] for row in rows}
+
+
+def test_rows_that_a_transaction_adds_and_writes_again_keep_their_row_ids_or_it_fails(lake: Lake) -> None:
+    table = lake.create_table("db.v3", ORDERS, properties={"format-version": "3"}).append(order_rows(1, 2))
+    run(table, lambda tx: tx.append(order_rows(3, 4)), lambda tx: tx.delete("id = 3"))
+    assert row_ids(table) == {1: 0, 2: 1, 4: 3}
+
+    loser, _ = rival_lake(lake, before_swap=beaten(table, 1))
+    mine = loser.load_table("db.v3")
+    run(mine, lambda tx: tx.append(order_rows(5, 6)), lambda tx: tx.delete("id = 1", isolation="snapshot"))
+    found = row_ids(mine)
+    assert (found[2], found[4]) == (1, 3)
+    assert len(set(found.values())) == len(found) == 5
+
+    loser, _ = rival_lake(lake, before_swap=beaten(table, 1))
+    with pytest.raises(ConflictError, match=r"came first.*written again would have other ids"):
+        run(
+            loser.load_table("db.v3"),
+            lambda tx: tx.append(order_rows(7, 8)),
+            lambda tx: tx.delete("id = 7", isolation="snapshot"),
+        )
+    assert ids(table.refresh().scan().to_arrow()) == [2, 4, 5, 6, 100, 100]
+
+
 def test_columns_added_in_the_transaction_keep_their_ids_or_it_fails(lake: Lake, orders: Table) -> None:
     def add_column(name: str) -> Callable[[Any], object]:
         def add(tx: Table) -> None:
