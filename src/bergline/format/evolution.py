@@ -43,7 +43,9 @@ def add_column(
         raise InvalidInputError(
             f"expected a default or a column that may be null, found the required `{path}`: older rows have none"
         )
-    parent, _, name = path.rpartition(".")
+    parent, dot, name = path.rpartition(".")
+    if not name or (dot and not parent):
+        raise InvalidInputError(f"expected a name for the new column, found `{path}`")
     ids = count(last_column_id + 1)
     field_id, fresh = next(ids), fresh_type(type_, ids)
     wire = {} if isinstance(fresh, StructType) and default == {} else encode_default(fresh, default)

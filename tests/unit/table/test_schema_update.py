@@ -145,6 +145,9 @@ def test_what_is_wrong_is_said_where_it_is_asked_for(orders: Table) -> None:
             schema.add_column("region", "string")
         with pytest.raises(NotFoundError, match="no column `nope`"):
             schema.drop_column("nope")
+        for path in ("", ".x", "x.", "."):
+            with pytest.raises((InvalidInputError, NotFoundError)):
+                schema.add_column(path, "int")
         with pytest.raises(InvalidInputError, match="from `string` to `long`"):
             schema.set_type("region", "long")
         with pytest.raises(InvalidInputError, match="cannot make column `region` required"):
