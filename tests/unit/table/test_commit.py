@@ -1,6 +1,7 @@
 """The commit loop: retries reuse what they can, and every outcome is reported as what it is."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,58 @@ def test_other_refs_that_move_meanwhile_do_not_conflict(lake: Lake, orders: Tabl
     loser, _ = rival_lake(lake, before_swap=move)
     loser.load_table("db.orders").refs.drop_branch("old")
     assert set(orders.refresh().refs) == {"main", "dev"}
+
+
+def add_column(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("note", "string")
+
+
+def add_partition(table: Table) -> None:
+    with table.update_spec() as update:
+        update.add_field("region")
+
+
+CHANGES: dict[str, Callable[[Table], object]] = {
+    "append": lambda t: t.append(order_rows(2)),
+    "append to a branch": lambda t: t.append(order_rows(2), branch="dev"),
+    "delete": lambda t: t.delete("region = 'us'"),
+    "overwrite": lambda t: t.overwrite(order_rows(2, region="us"), "region = 'us'"),
+    "compact": lambda t: t.compact(),
+    "tag": lambda t: t.refs.create_tag("v1"),
+    "branch": lambda t: t.refs.create_branch("dev"),
+    "drop": lambda t: t.refs.drop_tag("old"),
+    "retention": lambda t: t.refs.set_retention("main", min_snapshots_to_keep=3),
+    "properties": lambda t: t.set_properties({"owner": "me"}),
+    "columns": add_column,
+    "partitions": add_partition,
+    "sort order": lambda t: t.replace_sort_order(["id"]),
+    "location": lambda t: t.set_location(f"{t.location}/elsewhere"),
+    "version": lambda t: t.upgrade_format(3),
+    "expiry": lambda t: t.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_every_kind_of_change_outlasts_more_losses_than_icebergs_default_of_four(
+    lake: Lake, orders: Table, kind: str
+) -> None:
+    orders.append(order_rows(0, region="us")).append(order_rows(1))
+    orders.refs.create_tag("old")
+    left = list(range(6))
+
+    def rival() -> None:
+        if left:
+            left.pop()
+            orders.append(order_rows(3), branch="other")
+
+    loser, waits = rival_lake(lake, before_swap=rival)
+    before = orders.metadata
+    CHANGES[kind](loser.load_table("db.orders"))
+    assert len(waits) == 6
+    after = lake.load_table("db.orders").metadata
+    assert len(after.metadata_log) == len(before.metadata_log) + 7
+    assert ids(lake.load_table("db.orders").scan(ref="other").to_arrow()).count(3) == 6
 
 
 def test_table_created_anew_under_its_name_is_not_written_to(lake: Lake, orders: Table) -> None:
