@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from rivals import rival_lake
+
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.table.commit import Timing
-from bergline.testing.faults import FaultyStore
 
 
 class LosingTable:
@@ -16,13 +15,9 @@ class LosingTable:
     """
 
     def __init__(self, lake: Lake, name: str, *rivals: Callable[[], object]) -> None:
-        catalog = lake.catalog
-        assert isinstance(catalog, PointerCatalog)
         self._rivals = list(rivals)
-        store = FaultyStore(catalog.store, before_swap=self._lose)
-        timing = Timing(sleep=lambda _: None)
-        rival = Lake(PointerCatalog(store, catalog.io, "unused", sleep=lambda _: None), "lake", timing=timing)
-        self.table: Table = rival.load_table(name)
+        losing, _ = rival_lake(lake, before_swap=self._lose)
+        self.table: Table = losing.load_table(name)
         self._known = self._files()
         self.written: list[set[str]] = []
 

@@ -76,13 +76,14 @@ def compacted(
     spec = msgspec.structs.replace(spec, target_file_size=size)
     added = _write_groups(io, metadata, plan, groups, spec)
     try:
-        removed = tuple(planned.file for group in groups for planned in group)
+        read = tuple(planned for group in groups for planned in group)
+        removed = tuple(planned.file for planned in read)
         dangling = dangling_deletes(io, metadata, snapshot, removed, snapshot.sequence_number) if pinned else ()
     except BaseException:
         io.delete([f.file_path for f in added])
         raise
     numbered = pinned and metadata.format_version >= _FIRST_WITH_NUMBERS
-    return Rewritten(tuple(added), removed, dangling, snapshot.sequence_number if numbered else None)
+    return Rewritten(tuple(added), removed, dangling, snapshot.sequence_number if numbered else None, read)
 
 
 def plan_compaction(files: Sequence[PlannedFile], *, target_size: int, min_files: int) -> list[Group]:

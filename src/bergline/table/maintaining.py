@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from bergline.errors import ConflictError, InvalidInputError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_list, check_texts, check_whole, shown
 from bergline.format.deletes import only_data_file
@@ -19,7 +19,7 @@ from bergline.table.rewrite_manifests import RewriteManifests
 from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.scan import to_predicate
 
-_COMPACTIONS = 5
+_COMPACTIONS = 10
 _DATA = frozenset({FileContent.DATA})
 _DELETES = frozenset({FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES})
 
@@ -112,12 +112,17 @@ class TableMaintaining(TableHandle):
             None if target_size is None else check_whole(target_size, "target_size"),
             check_whole(min_files, "min_files"),
         )
-        for _ in range(_COMPACTIONS - 1):
+        table_uuid, attempts = self.metadata.table_uuid, 0
+        while True:
+            attempts += 1
+            self.refresh()
+            if self.metadata.table_uuid != table_uuid:
+                raise ConflictError(f"expected table `{self.name}` as it was, found it dropped and re-created")
             try:
                 return self._compact(wish, branch, summary)
-            except ConflictError:
-                self.refresh()
-        return self._compact(wish, branch, summary)
+            except (ConflictError, NotFoundError) as error:
+                if attempts == _COMPACTIONS or not self._may_be_better_now(error):
+                    raise
 
     def rewrite_manifests(
         self,
@@ -154,6 +159,14 @@ class TableMaintaining(TableHandle):
             rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
             removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
         )
+
+    def _may_be_better_now(self, error: ConflictError | NotFoundError) -> bool:
+        """Whether to look again: files that are gone may have been expired, but only after the table had moved on."""
+        if self._chain is not None:
+            return False
+        if isinstance(error, ConflictError):
+            return True
+        return error.kind == "file" and self._catalog.load_table(self.name).metadata_location != self.metadata_location
 
     def _start(self, branch: str, since: int | None) -> int | None:
         """The snapshot that an operation looked at: the one that was given, or the branch's head as last loaded."""

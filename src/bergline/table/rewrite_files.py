@@ -5,13 +5,16 @@ from collections.abc import Mapping
 import msgspec
 
 from bergline.errors import InvalidInputError
+from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
+from bergline.scan.plan import PlannedFile
 from bergline.table.append import AddedFiles
+from bergline.table.applied_deletes import check_same_deletes
 from bergline.table.filtering import ManifestFilter
 from bergline.table.produce import Draft, SnapshotProducer
 from bergline.table.removal import RemovedFiles
@@ -29,6 +32,8 @@ class Rewritten(msgspec.Struct, frozen=True):
     """Delete files that are about nothing any more; others may have removed them too."""
     sequence_number: int | None = None
     """The number that the added files keep, so that later deletes by equality still apply to their rows."""
+    read: tuple[PlannedFile, ...] = ()
+    """The removed data files as they were read, with their deletes; if it is known, history need not tell."""
 
 
 class RewriteFiles(SnapshotProducer):
@@ -47,23 +52,28 @@ class RewriteFiles(SnapshotProducer):
         super().__init__(io, branch, summary or {}, new_files=list(once.values()))
         _check_rewritten(rewritten)
         self._since = since
-        self._data = [f for f in rewritten.removed if f.content is FileContent.DATA]
-        self._pinned = rewritten.sequence_number is not None
+        self._rewritten = rewritten
         self._added = AddedFiles(self, rewritten.added, sequence_number=rewritten.sequence_number)
-        removals = (RemovedFiles(rewritten.removed, must_exist=True), RemovedFiles(rewritten.dangling))
-        self._filter = ManifestFilter(io, self, removals)
+        gone = {f.file_path for f in rewritten.removed if f.content is FileContent.DATA}
+        of_these = [d for d in rewritten.dangling if d.content is FileContent.POSITION_DELETES]
+        removed = RemovedFiles(rewritten.removed, must_exist=True)
+        # on another line of history other files may need the deletes that are about nothing on this one
+        self._filters = {
+            True: ManifestFilter(io, self, [removed, RemovedFiles(rewritten.dangling)]),
+            False: ManifestFilter(
+                io, self, [removed, RemovedFiles(tuple(d for d in of_these if only_data_file(d) in gone))]
+            ),
+        }
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
         check_deletes_fit(base, [f for f in self._added.files if f.content is not FileContent.DATA])
-        if self._data and parent is not None:
-            validation = Validation(
-                self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier
-            )
-            validation.check_data_files_exist([f.file_path for f in self._data], also_deleted=True)
-            validation.check_no_new_deletes_for(self._data, by_position_only=self._pinned)
+        follows = parent is not None and self._since is not None and base.is_ancestor(self._since, parent.snapshot_id)
+        if parent is not None:
+            self._validate(base, parent, follows=follows)
         added = self._added.manifests(base)
-        filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
+        before = load_manifest_list(self._io, parent) if parent else []
+        filtered = self._filters[follows].apply(base, before, added=added)
         return Draft(
             Operation.REPLACE,
             (*added, *filtered.manifests),
@@ -71,6 +81,19 @@ class RewriteFiles(SnapshotProducer):
             removed=filtered.removed,
             replaced=filtered.replaced,
         )
+
+    def _validate(self, base: TableMetadata, parent: Snapshot, *, follows: bool) -> None:
+        rewritten, number = self._rewritten, self._rewritten.sequence_number
+        if follows or not rewritten.read:
+            validation = Validation(
+                self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier
+            )
+            validation.check_files_exist(rewritten.removed)
+            if not rewritten.read:
+                data = [f for f in rewritten.removed if f.content is FileContent.DATA]
+                validation.check_no_new_deletes_for(data, by_position_only=number is not None)
+        if rewritten.read:
+            check_same_deletes(self._io, base, parent, rewritten.read, sequence_number=number, branch=self._branch)
 
 
 def _check_rewritten(rewritten: Rewritten) -> None:

@@ -123,6 +123,8 @@ class RowDelta(SnapshotProducer):
         checks = self._checks
         validation = Validation(self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier)
         validation.check_data_files_exist(checks.referenced, checks.scope, also_deleted=checks.deleted_files)
+        if checks.deleted_files:
+            validation.check_files_exist(self._removed.values())
         if checks.new_data:
             validation.check_no_new_data(checks.scope)
         if checks.new_deletes:

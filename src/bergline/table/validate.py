@@ -29,6 +29,7 @@ from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.shared_keys import may_share_keys
 from bergline.table.history_window import EVERYTHING, HistoryWindow, Scope, Written
+from bergline.table.removal import file_key
 
 _ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
 _ADDS_DELETES: Final = frozenset({Operation.OVERWRITE, Operation.DELETE})
@@ -80,6 +81,15 @@ class Validation:
         for file, snapshot in self._data(operations, scope, entries) if paths else ():
             raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
 
+    def check_files_exist(self, files: Iterable[DataFile]) -> None:
+        """Nobody removed one of these data or delete files."""
+        keys = {file_key(f) for f in files}
+        entries = _DELETED & pl.col("file_path").is_in([path for path, _ in keys])
+        for content in ManifestContent:
+            for file, snapshot in self._entries(content, _REMOVES_DATA, EVERYTHING, entries) if keys else ():
+                if file_key(file) in keys:
+                    raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
+
     def check_no_new_delete_files(self, scope: Scope = EVERYTHING) -> None:
         """Nobody added a delete file that may be about rows of the scope."""
         for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
@@ -128,15 +138,18 @@ class Validation:
     def _data(
         self, operations: Collection[Operation], scope: Scope, entries: pl.Expr
     ) -> Iterator[tuple[DataFile, Snapshot]]:
-        by_them = pl.col("snapshot_id").is_in(list(self._snapshots))
-        for written in self._window.written(ManifestContent.DATA, operations, scope, entries & by_them):
-            yield from self._files(written)
+        return self._entries(ManifestContent.DATA, operations, scope, entries)
 
     def _deletes(self, operations: Collection[Operation], scope: Scope) -> Iterator[tuple[DataFile, Snapshot]]:
         # what was carried on in a manifest that they wrote anew has an older number
         newer = pl.col("sequence_number") > self._window.starting_number
+        return self._entries(ManifestContent.DELETES, operations, scope, ~_DELETED & newer)
+
+    def _entries(
+        self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+    ) -> Iterator[tuple[DataFile, Snapshot]]:
         by_them = pl.col("snapshot_id").is_in(list(self._snapshots))
-        for written in self._window.written(ManifestContent.DELETES, operations, scope, ~_DELETED & newer & by_them):
+        for written in self._window.written(content, operations, scope, entries & by_them):
             yield from self._files(written)
 
     def _files(self, written: Written) -> Iterable[tuple[DataFile, Snapshot]]:
@@ -151,8 +164,12 @@ class Validation:
         return f"{file.file_path} in partition `{partition}`" if partition else file.file_path
 
     def _conflict(self, snapshot: Snapshot, did: str) -> ConflictError:
-        branch = self._window.branch
-        return ConflictError(
-            f"cannot commit to `{branch}`: {describe_snapshot(snapshot, [branch])} came first and {did}",
-            hints=["look at the table as it is now and plan the operation again"],
-        )
+        return conflict(self._window.branch, snapshot, did)
+
+
+def conflict(branch: str, winner: Snapshot, did: str) -> ConflictError:
+    """The error that says who came first, and what they did that an operation cannot stand."""
+    return ConflictError(
+        f"cannot commit to `{branch}`: {describe_snapshot(winner, [branch])} came first and {did}",
+        hints=["look at the table as it is now and plan the operation again"],
+    )

@@ -1,11 +1,13 @@
 """Compaction: fewer files, the same rows, whatever others do meanwhile."""
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from losing import LosingTable
+from rivals import files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -230,7 +232,7 @@ def test_rows_deleted_meanwhile_stay_deleted(lake: Lake, version: str) -> None:
 
 def test_a_compaction_that_always_loses_gives_up_and_leaves_no_file(lake: Lake) -> None:
     table = new_table(lake, "3").append(order_rows(*range(20))).append(order_rows(100))
-    before = {f.file_path for f in data_files(table)}
+    before = files(table, "*.parquet")
     left = list(range(20))
 
     def delete_another() -> None:
@@ -243,8 +245,8 @@ def test_a_compaction_that_always_loses_gives_up_and_leaves_no_file(lake: Lake) 
     losing = LosingTable(lake, "db.t", *[delete_another] * 10)
     with pytest.raises(ConflictError, match="which this one replaces"):
         losing.table.compact()
-    assert {f.file_path for f in data_files(table.refresh())} == before
-    assert found(table) == [*range(5, 20), 100]
+    assert files(table, "*.parquet") == before
+    assert found(table.refresh()) == [*range(10, 20), 100]
 
 
 def test_compaction_in_a_transaction_takes_appends_of_others(lake: Lake) -> None:
@@ -278,3 +280,40 @@ def test_deletes_of_a_transaction_that_is_compacted_still_apply_to_rows_of_other
         staged.compact()
         lake.load_table("db.t").append(order_rows(9))
     assert found(table) == [2, 3]
+
+
+def test_the_start_may_expire_meanwhile(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2)).append(order_rows(3))
+    delete_position(table, 1)
+
+    def go_on_and_expire() -> None:
+        rival = lake.load_table("db.t")
+        for i in range(10, 13):
+            rival.append(order_rows(i))
+        rival.expire(older_than=dt.datetime.now(dt.UTC), retain_last=2)
+
+    before = files(table, "*.parquet")
+    losing = LosingTable(lake, "db.t", go_on_and_expire)
+    result = losing.table.compact()
+    assert (result.added_data_files, result.removed_delete_files) == (1, 1)
+    assert found(losing.table) == [2, 3, 10, 11, 12]
+    assert len(files(table, "*.parquet") - before) == 3 + 1  # the rows were written once
+
+
+def test_a_branch_that_was_moved_back_keeps_the_rows_that_came_back(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2)).append(order_rows(3, 4))
+    table.refs.create_branch("before", at="main")
+    delete_position(table, 1)
+    table.refs.create_branch("dev", at="main")
+    losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").refs.replace_branch("dev", at="before"))
+    losing.table.compact(branch="dev")
+    assert found(losing.table, ref="dev") == [1, 2, 3, 4]
+    assert len(list(losing.table.scan(ref="dev").plan().files)) == 1
+
+
+def test_a_table_that_was_made_anew_is_another_one(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+    lake.drop_table("db.t")
+    new_table(lake).append(order_rows(3)).append(order_rows(4))
+    with pytest.raises(ConflictError, match="dropped and re-created"):
+        table.compact()

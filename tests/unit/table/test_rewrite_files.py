@@ -155,3 +155,14 @@ def test_each_lost_attempt_writes_one_list_and_no_manifest(lake: Lake) -> None:
     assert losing.lists == [1] * 7
     assert losing.manifests == [3, 0, 0, 0, 0, 0, 0]  # the new file, and the two manifests without the old ones
     assert found(losing.table) == [1, 2, 10, 11, 12, 13, 14, 15]
+
+
+def test_delete_files_that_others_removed_are_a_conflict_that_names_them(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2))
+    old = _equality(table, 1)
+    add_deletes(table, old)
+    kept, new = number(table), _equality(table, 1)
+    rival = lake.load_table("db.t").row_delta(remove=[old])
+    assert rival.current_snapshot is not None
+    with pytest.raises(ConflictError, match=f"snapshot {rival.current_snapshot.snapshot_id} .* came first and removed"):
+        table.rewrite_files(add=[new], remove=[old], sequence_number=kept)
