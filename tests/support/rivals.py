@@ -29,6 +29,12 @@ def beaten(orders: Table, times: int) -> Callable[[], None]:
     return lambda: orders.append(order_rows(100 + left.pop())) and None if left else None
 
 
+def overtaken(lake: Lake, *others: Callable[[], object]) -> Lake:
+    """The same lake; before its first swaps the others act, one before each, and no time is waited."""
+    left = list(others)
+    return rival_lake(lake, before_swap=lambda: left.pop(0)() and None if left else None)[0]
+
+
 def once(change: Callable[[], object]) -> Callable[[], None]:
     """Does it before the first swap only."""
     left = [change]

@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from meanwhile import overtaken
+from rivals import overtaken, rival_lake
 from rows import ids, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.testing.faults import Fault
 
 
 @pytest.fixture
@@ -215,3 +216,17 @@ def test_append_that_an_upgrade_overtakes_gets_row_ids(lake: Lake) -> None:
     assert sorted(found.column("_row_id").to_pylist()) == [0, 1, 2, 3]
     assert found.column("_last_updated_sequence_number").to_pylist()[1:] == [1, 1, 2]
     assert late.metadata.next_row_id == 4
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES, Fault.REFUSED_AS_LOCKED])
+def test_change_whose_answer_is_lost_is_made_once(lake: Lake, orders: Table, fault: Fault) -> None:
+    shaky, _ = rival_lake(lake, *[fault] * 2)
+    table = shaky.load_table("db.orders")
+    with table.update_schema() as schema:
+        schema.add_column("x", "int").rename_column("region", "area")
+    with table.update_spec() as spec:
+        spec.add_field("bucket(2, id)")
+    assert list(orders.refresh().schema.names) == ["id", "amount", "area", "x"]
+    assert (orders.metadata.last_column_id, len(orders.metadata.schemas)) == (4, 2)
+    assert len(orders.metadata.partition_specs) == 2
+    assert table.metadata_location == orders.metadata_location

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from meanwhile import overtaken
+from rivals import overtaken
 from rows import order_rows
 
 import bergline

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
-from meanwhile import overtaken
+from rivals import overtaken
 
 import bergline
 from bergline import Lake, Table
