@@ -170,13 +170,11 @@ class Lake(ViewNames):
         return Table(self.catalog, self.catalog.load_table(parse_table_name(name)), timing=self._timing)
 
     def table_exists(self, name: str | TableName) -> bool:
-        """Whether there is such a table."""
+        """Whether there is such a table; its files are not looked at."""
         try:
-            self.load_table(name)
-        except NotFoundError as error:
-            if error.kind in {"table", "namespace"}:
-                return False
-            raise
+            self.catalog.pointer(parse_table_name(name))
+        except NotFoundError:
+            return False
         return True
 
     def register_table(self, name: str | TableName, metadata_location: str) -> Table:

@@ -73,13 +73,17 @@ class NamedPointers:
         self.check_free(new)
         raise ConflictError(f"{self._kind} `{name}` changed while it was renamed", hints=["try again"])
 
-    def drop(self, name: TableName, expected: str | None = None) -> str:
-        """Give the name back, and say which pointer it had; ConflictError if that is not the expected one."""
+    def drop(self, name: TableName, expected: str | None = None, *, proven: bool = False) -> str:
+        """Give the name back, and say which pointer it had; ConflictError if that is not the expected one.
+
+        After a lost answer a name that is gone will do; it may as well have been renamed by another, so with `proven`
+        that is a CommitUnknownError.
+        """
         for _ in range(_TRIES):
             pointer = self.find(name)
             if expected is not None and pointer != expected:
                 break
-            if self._drop(name, pointer):
+            if self._drop(name, pointer, proven=proven):
                 return pointer
         raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
 
@@ -91,17 +95,19 @@ class NamedPointers:
         except Exception as error:
             for wait in self._waits():
                 try:
-                    now = self.pointers.read(name)
-                    if now == before:
-                        return self.pointers.rename(name, new)
-                    if now is None and self.pointers.read(new) == before:
+                    if self.pointers.read(name) == before and self.pointers.rename(name, new):
                         return True
+                    now = self.pointers.read(name), self.pointers.read(new)
+                    if now == (None, before):
+                        return True
+                    if now[0] == before:
+                        return False
                     break
                 except (BerglineError, OSError):
                     wait()
             raise self._unknown(name, before, f"renamed to `{new}`") from error
 
-    def _drop(self, name: TableName, pointer: str) -> bool:
+    def _drop(self, name: TableName, pointer: str, *, proven: bool) -> bool:
         try:
             return self.pointers.drop(name, pointer)
         except NOTHING_CHANGED:
@@ -109,9 +115,11 @@ class NamedPointers:
         except Exception as error:
             for wait in self._waits():
                 try:
-                    if self.pointers.read(name) != pointer:  # dropped by us, or renamed or moved on by others
-                        break
-                    return self.pointers.drop(name, pointer)
+                    if self.pointers.read(name) == pointer and self.pointers.drop(name, pointer):
+                        return True
+                    if self.pointers.read(name) is None and not proven:
+                        return True
+                    break
                 except (BerglineError, OSError):
                     wait()
             raise self._unknown(name, pointer, "dropped") from error

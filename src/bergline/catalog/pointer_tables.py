@@ -53,7 +53,7 @@ class PointerTables(PointerNamespaces):
 
     def unregister_table(self, name: TableName) -> str:
         """Remove the pointer, and say what it was."""
-        return self._named("table").drop(name)
+        return self._named("table").drop(name, proven=True)
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         """Move the pointer to another name."""
@@ -62,7 +62,7 @@ class PointerTables(PointerNamespaces):
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         """Remove the pointer."""
-        self._named("table").drop(name, expected)
+        self._named("table").drop(name, expected, proven=expected is not None)
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """Tables in a namespace."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
-from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.errors import AlreadyExistsError
 from bergline.format.arguments import check_texts
 from bergline.format.schema import Schema
 from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetProperties
@@ -67,14 +67,9 @@ class ViewNames:
         return View(self.catalog, self.catalog.load_view(parse_table_name(name)), timing=self._timing)
 
     def view_exists(self, name: str | TableName) -> bool:
-        """Whether there is such a view."""
-        try:
-            self.load_view(name)
-        except NotFoundError as error:
-            if error.kind in {"view", "namespace"}:
-                return False
-            raise
-        return True
+        """Whether there is such a view; its files are not looked at."""
+        view = parse_table_name(name)
+        return self.catalog.namespace_exists(view.namespace) and view in self.catalog.list_views(view.namespace)
 
     def list_views(self, namespace: str | Namespace) -> list[str]:
         """The views in a namespace."""

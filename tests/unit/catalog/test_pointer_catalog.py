@@ -14,6 +14,7 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     CommitUnknownError,
+    ConflictError,
     InvalidInputError,
     NotFoundError,
     RefusedError,
@@ -315,3 +316,66 @@ def test_commit_under_way_ends_though_the_lake_is_closed(tmp_path: Path) -> None
     catalog = PointerCatalog(faulty, SchemeFileIO(), f"file://{tmp_path}", sleep=lambda _: None)
     catalogs.append(catalog)
     assert isinstance(catalog.commit(change(base)), Committed)
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+def test_lost_answer_of_a_rename_or_drop_is_settled(tmp_path: Path, fault: Fault) -> None:
+    catalog, base, store = faulty_catalog(tmp_path, fault)
+    moved = TableName(("db",), "moved")
+    catalog.rename_table(base.name, moved)
+    assert catalog.list_tables(("db",)) == [moved]
+    store._faults = [fault]
+    catalog.drop_table(moved)
+    assert catalog.list_tables(("db",)) == []
+
+
+def test_rename_whose_late_twin_comes_first_is_done(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path, Fault.NEVER_ARRIVES)
+    moved, rename = TableName(("db",), "moved"), store._pointers.rename
+
+    def twin_comes_first(table: TableName, new: TableName) -> bool:
+        rename(table, new)
+        return rename(table, new)
+
+    store._pointers.rename = twin_comes_first  # type: ignore[method-assign]
+    catalog.rename_table(base.name, moved)
+    assert catalog.list_tables(("db",)) == [moved]
+
+
+def test_unregistered_table_is_given_away_only_when_it_is_certain_that_we_took_it(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path, Fault.NEVER_ARRIVES)
+    assert catalog.unregister_table(base.name) == base.metadata_location
+    catalog.register_table(base.name, base.metadata_location)
+    store._faults = [Fault.LANDS_BUT_ANSWER_IS_LOST]
+    with pytest.raises(CommitUnknownError, match=r"whether table `db\.orders` was dropped"):
+        catalog.unregister_table(base.name)
+
+
+def test_drop_of_an_expected_pointer_that_moved_on_is_a_conflict(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path)
+    catalog.commit(change(base))
+    with pytest.raises(ConflictError, match=r"table `db\.orders` moved on"):
+        catalog.drop_table(base.name, base.metadata_location)
+    assert catalog.list_tables(("db",)) == [base.name]
+
+
+def test_created_table_whose_answer_was_lost_is_ours_though_others_moved_on(tmp_path: Path) -> None:
+    store = FaultyStore(MemoryPointerStore(), Fault.STORE_GOES_AWAY)
+    other = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+
+    def others_move_on(_: float) -> None:
+        if store._gone:
+            other.commit(change(other.load_table(TableName(("db",), "orders"))))
+            store._gone = False
+
+    table = _table(Lake(PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}", sleep=others_move_on), "lake"))
+    assert table.refresh().properties["k"] == "v"
+
+
+def test_bad_status_check_settings_of_others_do_not_hide_what_happened(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    bad = SetProperties({"commit.status-check.num-retries": "many"})
+    outcome = catalog.commit((TableChange(base, (), (bad,)),))
+    assert isinstance(outcome, Committed)
+    store._faults = [Fault.LANDS_BUT_ANSWER_IS_LOST]
+    assert isinstance(catalog.commit(change(outcome.tables[0])), Committed)
