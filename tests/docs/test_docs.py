@@ -66,6 +66,19 @@ def test_guide_to_evolution_runs(tmp_path: Path) -> None:
     assert "{'id': 1, 'items': 3, 'since': datetime.date(2026, 1, 1), 'note': None}" in done.stdout
 
 
+def test_guide_to_catalogs_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/catalogs.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [
+        "{'comment': 'all orders'} ['db.raw', 'db.raw.eu']",
+        """['db.european'] SELECT "id" FROM orders""",
+        "5",
+    ]
+
+
 def test_guide_to_transactions_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/transactions.md"), re.DOTALL)
     done = subprocess.run(
