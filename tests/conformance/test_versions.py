@@ -122,7 +122,7 @@ def test_row_ids_are_the_same_for_both(official: Official, lake: Lake) -> None:
     before = {row[0]: row[1:] for row in row_ids(table)}
     official("INSERT INTO db.t VALUES (11, 1.0, 'eu'), (12, 1.0, 'us')")
     official("CALL system.rewrite_manifests('db.t')")
-    table.refresh().append(order_rows(13)).overwrite_files([], removes=lambda f: f.partition == ("us",))
+    table.refresh().append(order_rows(13)).delete("region = 'us'")
     found = row_ids(table)
     assert found == official_row_ids(official)
     assert {row[0]: row[1:] for row in found if row[0] in before} == {i: before[i] for i in (1, 2, 6, 7)}
@@ -143,7 +143,7 @@ def test_row_ids_are_assigned_as_java_assigns_them(official: Official, lake: Lak
     ours.replace_partitions(ours._write(order_rows(50)))
     official("SET spark.sql.sources.partitionOverwriteMode = dynamic")
     official("INSERT OVERWRITE db.theirs VALUES (50, 500.0, 'eu')")
-    ours.overwrite_files([], removes=lambda f: f.partition == ("us",))
+    ours.delete("region = 'us'")
     official("DELETE FROM db.theirs WHERE region = 'us'")
     theirs.refresh()
     lineage = [(s.first_row_id, s.added_rows, s.sequence_number) for s in ours.metadata.snapshots]
@@ -169,8 +169,8 @@ def test_rows_of_an_upgraded_table_gain_ids(
             table.refresh()
         assert table.metadata.format_version == version
     assert {row[1] for row in row_ids(table)} == {row[1] for row in official_row_ids(official)} == {None}
-    removed = table.scan("id = 20").plan().files[0].file.file_path
-    table.overwrite_files(table._write(order_rows(40)), removes=lambda f: f.file_path == removed)
+    removed = table.scan("id = 20").plan().files[0].file
+    table.overwrite_files(table._write(order_rows(40)), removed=[removed])
     found = row_ids(table)
     assert found == official_row_ids(official)
     assert len({row[1] for row in found}) == len(found) == 7
