@@ -40,7 +40,7 @@ def connect(
 
     Args:
         uri: `sqlite:///path/catalog.db`, `postgresql://user@host/database`, `s3://bucket/lake`,
-            `glue://region` or `memory:`.
+            `glue://region`, `file:///path/warehouse` or `memory:`.
         warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside an SQLite
             database, and in the directory of an object store.
         name: the catalog's name in the database, which Java and PyIceberg must use too.

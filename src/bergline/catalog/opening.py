@@ -13,15 +13,21 @@ from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.version_hint import SINGLE_WRITER_PROPERTY, VersionHintStore
+from bergline.catalog.version_hint_catalog import VersionHintCatalog
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.arguments import check_text
 from bergline.io.conditional import open_objects
-from bergline.io.locations import absolute_location, join
+from bergline.io.directories import directories_for
+from bergline.io.locations import absolute_location, is_absolute, join, normalized
 from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
 from bergline.io.schemes import SchemeFileIO
+from bergline.io.settings import PropertyReader
 from bergline.io.store_properties import check_store_properties
 
 _SQLITE = "sqlite:///"
+_VERSION_HINT = "version-hint"
 _PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
 
 
@@ -92,6 +98,20 @@ def _open_glue(wish: CatalogWish) -> Catalog:
     return GlueCatalog(wish.uri, wish.properties, absolute_location(wish.warehouse))
 
 
+def _open_version_hint(wish: CatalogWish) -> Catalog:
+    if wish.warehouse is not None:
+        raise InvalidInputError("expected no warehouse with a version-hint catalog, which is one, found both")
+    place = wish.uri.removeprefix(f"{_VERSION_HINT}:")
+    if not is_absolute(place):
+        raise _bad_uri(wish.uri)
+    root = normalized(absolute_location(place))
+    properties = check_store_properties({k: v for k, v in wish.properties.items() if k != SINGLE_WRITER_PROPERTY})
+    told = check_text(wish.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
+    single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: told}).boolean(SINGLE_WRITER_PROPERTY) or False
+    io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
+    return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
+
+
 def _open_planned(wish: CatalogWish) -> Catalog:
     raise UnsupportedError(f"expected a catalog like {_examples()} for now, found `{_without_password(wish.uri)}`")
 
@@ -101,7 +121,7 @@ KINDS = (
     CatalogKind(frozenset({"postgresql", "postgres"}), "postgresql://user@host:5432/database", _open_postgres),
     CatalogKind(frozenset({"memory"}), "memory:", _open_memory),
     CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/lake", _open_object_store),
-    CatalogKind(frozenset({"file"}), "file:///path", _open_planned),
+    CatalogKind(frozenset({"file", _VERSION_HINT}), "file:///path/warehouse", _open_version_hint),
     CatalogKind(frozenset({"glue"}), "glue://us-east-1", _open_glue),
     CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_planned),
 )

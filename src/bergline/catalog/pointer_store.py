@@ -1,7 +1,7 @@
 """The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -122,4 +122,16 @@ class PointerStore(Pointers, Protocol):
 
     def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class StagedPointers(Protocol):
+    """What stores have whose pointers are files that `create` and `swap` themselves make, under names of the store.
+
+    Their names stand for places: nothing can be renamed.
+    """
+
+    def stage(self, table: TableName, expected: str | None, data: bytes) -> str:
+        """The pointer that these bytes get by a swap from the expected one, or by a create, on this thread."""
         ...

@@ -1,7 +1,7 @@
 """Objects on S3, Google Cloud Storage and Azure as files."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, BinaryIO, cast
@@ -105,6 +105,17 @@ class ObjectStoreFileIO:
         with object_errors("list", prefix):
             found = store.api.list(store.store, key or None, chunk_size=_LIST_CHUNK).collect()
         return sorted(f"{scheme}://{authority}/{o['path']}" for o in found if o["path"].startswith(below))
+
+    def list_level(self, directory: str) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of directories and objects right below a directory, sorted."""
+        scheme, authority, key = directory_location(directory)
+        store = self._store(scheme, authority)
+        below = f"{key}/" if key else ""
+        with object_errors("list", directory):
+            found = store.api.list_with_delimiter(store.store, key or None)
+        paths = (found["common_prefixes"], [o["path"] for o in found["objects"]])
+        directories, objects = (sorted(p[len(below) :] for p in level if p.startswith(below)) for level in paths)
+        return directories, objects
 
     def _find(self, location: str) -> tuple[OpenStore, str]:
         scheme, authority, key = object_location(location)

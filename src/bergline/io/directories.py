@@ -1,0 +1,98 @@
+"""Directories one level at a time, where names are looked for in them; files alone are in `fileio`."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from bergline.errors import NotFoundError, StorageError, UnsupportedError
+from bergline.io.locations import local_path, scheme_of
+from bergline.io.object_store import ObjectStoreFileIO
+from bergline.io.open_store import OBJECT_STORE_SCHEMES
+
+
+class Entries(NamedTuple):
+    """The names in a directory, sorted."""
+
+    directories: list[str]
+    files: list[str]
+
+
+class Directories(Protocol):
+    """What is known of directories; StorageError if they cannot be read or changed."""
+
+    def entries(self, location: str) -> Entries | None:
+        """What is in a directory; None if there is no such directory."""
+        ...
+
+    def make(self, location: str) -> bool:
+        """Whether the directory is there from now on, also while it is empty."""
+        ...
+
+    def remove(self, location: str) -> bool:
+        """Remove a directory if nothing is in it; whether it is gone."""
+        ...
+
+
+class LocalDirectories:
+    """Directories on local disk."""
+
+    def entries(self, location: str) -> Entries | None:
+        """What is in a directory."""
+        found = Entries([], [])
+        try:
+            with os.scandir(local_path(location)) as entries:
+                for entry in entries:
+                    (found.directories if entry.is_dir() else found.files).append(entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StorageError(f"cannot list {location}: {error.strerror or error}") from error
+        return Entries(sorted(found.directories), sorted(found.files))
+
+    def make(self, location: str) -> bool:
+        """Make the directory and those above it."""
+        try:
+            os.makedirs(local_path(location), exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot make directory {location}: {error.strerror or error}") from error
+        return True
+
+    def remove(self, location: str) -> bool:
+        """Remove an empty directory."""
+        with contextlib.suppress(OSError):
+            os.rmdir(local_path(location))
+        return not os.path.lexists(local_path(location))
+
+
+class ObjectDirectories:
+    """What object stores have instead: the parts of keys. A directory is there while anything is in it."""
+
+    def __init__(self, files: ObjectStoreFileIO) -> None:
+        self._files = files
+
+    def entries(self, location: str) -> Entries | None:
+        """The next part of every key below."""
+        try:
+            directories, files = self._files.list_level(location)
+        except NotFoundError:
+            return None
+        return Entries(list(directories), list(files)) if directories or files else None
+
+    def make(self, location: str) -> bool:
+        """Only objects can be made."""
+        return False
+
+    def remove(self, location: str) -> bool:
+        """It is gone with the last object in it."""
+        return self.entries(location) is None
+
+
+def directories_for(location: str, properties: Mapping[str, str]) -> Directories:
+    """Directories of the kind that a location is in; UnsupportedError for other schemes."""
+    scheme = scheme_of(location)
+    if scheme == "file":
+        return LocalDirectories()
+    if scheme in OBJECT_STORE_SCHEMES:
+        return ObjectDirectories(ObjectStoreFileIO(properties))
+    raise UnsupportedError(f"expected a directory on disk or in an object store, found `{location}`")
