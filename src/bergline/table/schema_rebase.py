@@ -70,7 +70,8 @@ def _replaced(change: SchemaChange, schema: Schema) -> Any:
         case SetDoc(path):
             return schema.find(path).doc
         case SetDefault(path):
-            return schema.find(path).write_default
+            field = schema.find(path)
+            return field.type, field.write_default
         case SetIdentifierFields():
             return frozenset(schema.identifier_field_ids)
     return None
@@ -83,5 +84,5 @@ def _changed_otherwise(change: SchemaChange) -> str:
         case SetDoc(path):
             return f"column `{path}` got other words"
         case SetDefault(path):
-            return f"column `{path}` got another default"
+            return f"column `{path}` got another type or default"
     return "other columns were made to identify rows"

@@ -431,6 +431,13 @@ def test_wishes_that_others_fulfilled_are_no_conflict(lake: Lake, same: Wish) ->
     assert late.metadata_location == table.refresh().metadata_location
 
 
+def test_default_for_a_type_that_changed_meanwhile_is_a_conflict(lake: Lake, v3: Table) -> None:
+    late = overtaken(lake, change(v3, lambda s: s.set_type("d", "timestamp"))).load_table("db.v3")
+    with pytest.raises(ConflictError, match="`d` got another type or default"), late.update_schema() as schema:
+        schema.set_default("d", dt.date(2020, 1, 1))
+    assert v3.refresh().schema.find("d").write_default is None
+
+
 def test_stale_handle_changes_the_column_that_it_showed_or_none(lake: Lake, orders: Table) -> None:
     stale = lake.load_table("db.orders")
     with orders.update_schema() as schema:
