@@ -13,13 +13,10 @@ import msgspec
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.manifest import DataFile, partition_key
-from bergline.format.metadata import ROW_LINEAGE_VERSION, TableMetadata
-from bergline.format.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
-from bergline.format.schema import Schema
+from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.metrics_mode import NONE
 from bergline.parquet.read import read_file
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import WriteSpec, write_spec
@@ -27,9 +24,9 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.dangling import dangling_deletes
 from bergline.table.rewrite_files import Rewritten
+from bergline.table.rewriting_rows import with_lineage
 
 _SMALL: Final = 0.75
-_LINEAGE: Final = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
 _FIRST_WITH_NUMBERS: Final = 2
 Group = tuple[PlannedFile, ...]
 
@@ -68,7 +65,7 @@ def compacted(
         columns=metadata.schema,
         row_filter=wish.row_filter,
     )
-    spec = _with_lineage(metadata, write_spec(metadata))
+    spec = msgspec.structs.replace(write_spec(metadata), schema=with_lineage(metadata))
     size = max(wish.target_size or spec.target_file_size, 1)
     groups = plan_compaction(plan.files, target_size=size, min_files=wish.min_files)
     if not groups:
@@ -122,12 +119,3 @@ def _is_worth_it(group: Sequence[PlannedFile], target_size: int, min_files: int)
         return True
     total = sum(planned.file.file_size_in_bytes for planned in group)
     return len(group) >= min_files and -(-total // target_size) < len(group)
-
-
-def _with_lineage(metadata: TableMetadata, spec: WriteSpec) -> WriteSpec:
-    """Rows that move to another file take their ids along."""
-    if metadata.format_version < ROW_LINEAGE_VERSION:
-        return spec
-    schema = Schema(fields=(*spec.schema.fields, *_LINEAGE), schema_id=spec.schema.schema_id)
-    modes = spec.metrics.columns | {f.id: NONE for f in _LINEAGE}
-    return msgspec.structs.replace(spec, schema=schema, metrics=msgspec.structs.replace(spec.metrics, columns=modes))

@@ -13,7 +13,7 @@ from bergline.table.compaction import CompactionResult, CompactionWish, compacte
 from bergline.table.handle import TableHandle
 from bergline.table.history_window import Scope
 from bergline.table.isolation import Isolation, RowLevelCommand, isolation_level
-from bergline.table.produce import check_writable
+from bergline.table.produce import branch_head
 from bergline.table.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.rewrite_manifests import RewriteManifests
 from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
@@ -171,11 +171,9 @@ class TableMaintaining(TableHandle):
     def _start(self, branch: str, since: int | None) -> int | None:
         """The snapshot that an operation looked at: the one that was given, or the branch's head as last loaded."""
         check_ref_name(branch)
-        ref = self.metadata.refs.get(branch)
-        check_writable(ref, branch)
+        head = branch_head(self.metadata, branch)
         if since is not None:
             return check_whole(since, "a snapshot id")
-        head = self.metadata.head(branch if ref else MAIN)
         return None if head is None else head.snapshot_id
 
     def _with_own(self, summary: Mapping[str, str] | None) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Rewrite files: the same rows in other files, in one snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from bergline.errors import InvalidInputError
+from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.metadata import TableMetadata
@@ -74,6 +74,7 @@ class RewriteFiles(SnapshotProducer):
         added = self._added.manifests(base)
         before = load_manifest_list(self._io, parent) if parent else []
         filtered = self._filters[follows].apply(base, before, added=added)
+        self._check_same_row_ids(filtered.removed)
         return Draft(
             Operation.REPLACE,
             (*added, *filtered.manifests),
@@ -94,6 +95,16 @@ class RewriteFiles(SnapshotProducer):
                 validation.check_no_new_deletes_for(data, by_position_only=number is not None)
         if rewritten.read:
             check_same_deletes(self._io, base, parent, rewritten.read, sequence_number=number, branch=self._branch)
+
+    def _check_same_row_ids(self, removed: Sequence[DataFile]) -> None:
+        """Rows that were read before they had ids would not keep the ids that they have got since."""
+        ids = {f.file_path: f.first_row_id for f in removed if f.content is FileContent.DATA}
+        for planned in self._rewritten.read:
+            if ids[planned.file.file_path] != planned.file.first_row_id:
+                raise ConflictError(
+                    f"cannot commit to `{self._branch}`: the rows of {planned.file.file_path} got ids meanwhile",
+                    hints=["read them again"],
+                )
 
 
 def _check_rewritten(rewritten: Rewritten) -> None:

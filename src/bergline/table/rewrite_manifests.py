@@ -16,7 +16,7 @@ from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.operation import Change, CommitStamp
-from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.produce import Draft, SnapshotProducer, branch_head
 
 _Kind = tuple[ManifestContent, int]
 
@@ -51,7 +51,7 @@ class RewriteManifests(SnapshotProducer):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """No change where every kind of files has one manifest at most."""
-        parent = base.head(self._branch if self._branch in base.refs else MAIN)
+        parent = branch_head(base, self._branch)
         if self.snapshot_id not in base.snapshots_by_id and (parent is None or not self._work(base, parent)):
             return Change()
         return super().attempt(base, stamp)

@@ -181,6 +181,16 @@ def test_rows_from_before_row_ids_get_some(lake: Lake) -> None:
     assert None not in row_ids
 
 
+def test_row_ids_that_come_meanwhile_are_kept(lake: Lake) -> None:
+    new_table(lake, "2").append(order_rows(1)).append(order_rows(2)).set_properties({"format-version": "3"})
+    losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").append(order_rows(3)))
+    losing.table.compact()
+    table = losing.table.refresh()
+    given = table.scan(snapshot_id=table.metadata.snapshots[-2].snapshot_id, columns=["id", "_row_id"]).to_arrow()
+    assert None not in given.column("_row_id").to_pylist()
+    assert table.scan(columns=["id", "_row_id"]).to_arrow().sort_by("id") == given.sort_by("id")
+
+
 def test_files_stay_in_their_partition_spec_even_if_its_column_is_gone(lake: Lake, pyiceberg: Any) -> None:
     table = new_table(lake, partition_by=["region"]).append(order_rows(1)).append(order_rows(2))
     theirs = pyiceberg.load_table("db.t")
