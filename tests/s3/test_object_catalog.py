@@ -173,3 +173,47 @@ def test_writers_of_one_table_lose_nothing(objects: ConditionalObjects, store: O
     for thread in threads:
         thread.join()
     assert store.read(ORDERS) == "40"
+
+
+def test_several_tables_are_committed_together_beside_other_writers(s3_server: S3Server, bucket: str) -> None:
+    def connect() -> bergline.Lake:
+        return bergline.connect(f"{bucket}/lake", properties=s3_server.properties)
+
+    with connect() as lake:
+        lake.create_namespace("db")
+        for name in ("orders", "items"):
+            lake.create_table(f"db.{name}", SCHEMA)
+
+    def append(number: int) -> None:
+        with connect() as own:
+            for step in range(2):
+                if number % 2:
+                    with own.transaction() as both:
+                        for name in ("orders", "items"):
+                            both.load_table(f"db.{name}").append(order_rows(10 * number + step))
+                else:
+                    own.load_table("db.orders").append(order_rows(10 * number + step))
+
+    threads = [threading.Thread(target=append, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with connect() as lake:
+        assert ids(lake.load_table("db.orders").scan().to_arrow()) == [0, 1, 10, 11, 20, 21, 30, 31]
+        assert ids(lake.load_table("db.items").scan().to_arrow()) == [10, 11, 30, 31]
+        assert [f for f in lake.catalog.io.list(f"{bucket}/lake/catalog") if "/commits/" in f] == []
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_lost_answer_to_any_request_of_an_append_leaves_it_committed_once(
+    s3_server: S3Server, proxy: Proxy, bucket: str, number: int
+) -> None:
+    far = {**s3_server.properties, "s3.endpoint": proxy.endpoint}
+    with bergline.connect(f"{bucket}/lake", properties=far) as lake:
+        lake.create_namespace("db")
+        orders = lake.create_table("db.orders", SCHEMA)
+        proxy.lose_answers_to("PUT", 1, after=number)
+        orders.append(order_rows(0, 1))
+        assert ids(lake.load_table("db.orders").scan().to_arrow()) == [0, 1]
+        assert len(orders.metadata.snapshots) == 1
