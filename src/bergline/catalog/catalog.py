@@ -154,7 +154,7 @@ class Catalog(Protocol):
         ...
 
     def load_view(self, name: TableName) -> LoadedView:
-        """The view now; this and the methods below raise UnsupportedError where the catalog has no views."""
+        """The view now; UnsupportedError, here and below, where the catalog has no views."""
         ...
 
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
@@ -174,7 +174,7 @@ class Catalog(Protocol):
         ...
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
-        """The views in a namespace."""
+        """The views in a namespace; none, and no error, where the catalog has no views."""
         ...
 
     def close(self) -> None:

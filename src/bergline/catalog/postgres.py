@@ -1,6 +1,7 @@
 """Pointers in a PostgreSQL database."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,8 @@ class PostgresDatabase(SqlDatabase):
     def __init__(self, url: str) -> None:
         engine = _engine(url)
         super().__init__(engine, engine.url.render_as_string(hide_password=True))
+        sa.event.listen(engine, "connect", _opened)
+        sa.event.listen(engine, "checkout", _lent)
 
     def insert(self, table: sa.Table) -> Any:
         """PostgreSQL's own INSERT."""
@@ -77,6 +80,17 @@ class PostgresDatabase(SqlDatabase):
             raise UnavailableError(
                 f"catalog database {self.name} {what}: {reason}", hints=["nothing was changed; try again"]
             ) from error
+
+
+def _opened(_connection: Any, record: Any) -> None:
+    record.info["process"] = os.getpid()
+
+
+def _lent(_connection: Any, record: Any, proxy: Any) -> None:
+    """A process that was forked opens connections of its own: two that talk on one would mix their answers."""
+    if record.info["process"] != os.getpid():
+        record.dbapi_connection = proxy.dbapi_connection = None  # not closed, which would end the parent's
+        raise sa.exc.DisconnectionError
 
 
 def _engine(url: str) -> sa.Engine:

@@ -20,7 +20,6 @@ class SqlPointers:
     atomic_tables = True
 
     def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind) -> None:
-        check_lengths(catalog_name)
         self.database = database
         self._catalog = catalog_name
         self._kind = kind

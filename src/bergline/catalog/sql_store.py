@@ -25,6 +25,7 @@ class SqlPointerStore(SqlPointers):
     """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart."""
 
     def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+        check_lengths(catalog_name)
         try:
             typed = database.open_layout().typed
         except BaseException:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
 DEFAULT_BUSY_TIMEOUT_S = 30.0
+_LOOK_AGAIN_S = 0.02
 _FROM_PARENT: list[Any] = []
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
@@ -95,12 +97,24 @@ class SqliteDatabase(SqlDatabase):
         except OSError as error:
             raise StorageError(f"cannot open catalog database {self.name}: {error.strerror or error}") from error
         self._mode = "rwc"
-        autocommit = self.engine.execution_options(bergline_autocommit=True)
+        deadline = time.monotonic() + self._busy_timeout_s
         try:
-            with self._nothing_changed(), autocommit.connect() as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            while not self._choose_wal(last=time.monotonic() > deadline):
+                time.sleep(_LOOK_AGAIN_S)
         finally:
             self._mode = "rw"
+
+    def _choose_wal(self, *, last: bool) -> bool:
+        """Choose the mode in which readers never wait; SQLite itself does not wait for others to let it."""
+        autocommit = self.engine.execution_options(bergline_autocommit=True)
+        try:
+            with autocommit.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except sa.exc.DBAPIError as error:
+            if last or _code(error) not in _BUSY:
+                raise _refused(self.name, error) from error
+            return False
+        return True
 
     def _connect(self) -> sqlite3.Connection:
         still = "&immutable=1" if _is_read_only(os.path.dirname(self._path)) else ""
@@ -139,9 +153,7 @@ class SqliteDatabase(SqlDatabase):
         except sa.exc.IntegrityError:
             raise
         except sa.exc.DBAPIError as error:
-            raise _certain(self.name, error) or UnavailableError(
-                f"catalog database {self.name} refused a change: {error.orig}", hints=["nothing was changed"]
-            ) from error
+            raise _refused(self.name, error) from error
 
 
 def _begin(connection: sa.Connection) -> None:
@@ -152,9 +164,16 @@ def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
 
+def _refused(name: str, error: sa.exc.DBAPIError) -> BerglineError:
+    """The error for a change that was certainly not made."""
+    return _certain(name, error) or UnavailableError(
+        f"catalog database {name} refused a change: {error.orig}", hints=["nothing was changed"]
+    )
+
+
 def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
     """The error where SQLite has certainly changed nothing, whenever it says so."""
-    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code in _BUSY:
         return UnavailableError(
             f"catalog database {name} is locked by another writer",
@@ -172,6 +191,10 @@ def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
             hints=["is it still there, and may this user write in its directory? SQLite needs that even for reading"],
         )
     return None
+
+
+def _code(error: sa.exc.DBAPIError) -> int:
+    return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _is_read_only(directory: str) -> bool:

@@ -1,5 +1,6 @@
 """What is special about PostgreSQL: the shared layout, lost connections, many writers."""
 
+import multiprocessing
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,3 +115,14 @@ def test_pyiceberg_works_on_the_same_catalog(postgres: str, pg_lake: Lake, tmp_p
     orders.append(order_rows(3))
     assert ids(peer.load_table("db.orders").scan().to_arrow()) == [1, 2, 3]
     peer.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_process_opens_its_own_connection(store: PostgresPointerStore) -> None:
+    store.create(TABLE, "a")
+    child = multiprocessing.get_context("fork").Process(target=store.swap, args=(TABLE, "a", "b"))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert store.read(TABLE) == "b"
+    assert store.swap(TABLE, "b", "c")

@@ -2,12 +2,14 @@
 
 import multiprocessing
 import sqlite3
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.sqlite import SqliteDatabase, SqlitePointerStore
 from bergline.errors import InvalidInputError, StorageError, UnavailableError
 
 ORDERS = TableName(("db",), "orders")
@@ -135,3 +137,24 @@ def test_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
     assert child.exitcode == 0
     assert store.read(ORDERS) == "b"
     assert store.swap(ORDERS, "b", "c")
+
+
+def test_new_database_gets_its_mode_though_others_write_to_it_already(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.db")
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE other (a INTEGER)")
+    threading.Timer(0.1, other.execute, ["COMMIT"]).start()
+    database = SqliteDatabase(path, 10)
+    database._create_file()
+    assert other.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+    database.close()
+    other.close()
+
+
+def test_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "c.db").mkdir()
+    started = time.monotonic()
+    with pytest.raises(UnavailableError, match="cannot open catalog database"):
+        SqlitePointerStore(str(tmp_path / "c.db"))
+    assert time.monotonic() - started < 5
