@@ -147,9 +147,10 @@ def test_new_database_gets_its_mode_though_others_write_to_it_already(tmp_path: 
     threading.Timer(0.1, other.execute, ["COMMIT"]).start()
     database = SqliteDatabase(path, 10)
     database._create_file()
-    assert other.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
-    database.close()
     other.close()
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+    database.close()
 
 
 def test_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
