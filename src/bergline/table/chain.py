@@ -94,7 +94,7 @@ class Chain:
         for operation in self._operations:
             change, metadata = self._step(operation, metadata, now_ms)
             changes.append(change)
-        self._check_files_fit(base, metadata)
+        self._check_files_fit(base, metadata, changes)
         self._base, self._metadata, self._changes = base, metadata, changes
 
     def _step(self, operation: Operation, base: TableMetadata, now_ms: int) -> tuple[Change, TableMetadata]:
@@ -103,10 +103,10 @@ class Chain:
             return change, base
         return change, apply_updates(base, change.updates, base_location=None, now_ms=now_ms)
 
-    def _check_files_fit(self, base: TableMetadata, now: TableMetadata) -> None:
+    def _check_files_fit(self, base: TableMetadata, now: TableMetadata, changes: list[Change]) -> None:
         """Files were written with the ids of columns, specs and rows that the chain had made: they must still be so."""
         misfit = layout_misfit(self._first, self._staged, now, self._changes)
-        misfit = misfit or lineage_misfit(self._io, self._staged, now, self._parents)
+        misfit = misfit or lineage_misfit(self._io, self._staged, now, changes)
         if misfit is not None:
             raise ConflictError(
                 f"table `{self.name}` moved on: {describe_change(self._first, base)}; "

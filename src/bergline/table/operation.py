@@ -23,6 +23,8 @@ class Change(msgspec.Struct, frozen=True):
 
     updates: tuple[Update, ...] = ()
     requirements: tuple[Requirement, ...] = ()
+    rewritten: frozenset[str] = frozenset()
+    """Data files that are removed because new ones hold their rows, with the ids that the rows had."""
 
 
 class CommitStamp(msgspec.Struct, frozen=True):

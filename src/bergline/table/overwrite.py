@@ -77,4 +77,5 @@ class Overwrite(SnapshotProducer):
             added=tuple(self._added.files),
             removed=filtered.removed,
             replaced=filtered.replaced,
+            rewritten=self._checks.rewritten if self._checks else (),
         )

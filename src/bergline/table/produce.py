@@ -38,6 +38,8 @@ class Draft(msgspec.Struct, frozen=True):
     removed: tuple[DataFile, ...] = ()
     replaced: int = 0
     """How many manifests of the parent were written anew."""
+    rewritten: tuple[DataFile, ...] = ()
+    """Those of the removed files whose rows are in the added ones."""
     summary: Mapping[str, str] = {}
 
 
@@ -88,6 +90,7 @@ class SnapshotProducer:
                 *same_table(base),
                 AssertRefSnapshotId(self._branch, ref.snapshot_id if ref else None),
             ),
+            rewritten=frozenset([f.file_path for f in draft.rewritten]),
         )
 
     def committed(self, metadata: TableMetadata) -> None:

@@ -81,6 +81,7 @@ class RewriteFiles(SnapshotProducer):
             added=tuple(self._added.files),
             removed=filtered.removed,
             replaced=filtered.replaced,
+            rewritten=self._rewritten.removed,
         )
 
     def _validate(self, base: TableMetadata, parent: Snapshot, *, follows: bool) -> None:
