@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 from bergline import Table
-from bergline.format.manifest import ManifestEntry
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_gzip import unpack
 from bergline.format.metadata_json import parse_metadata
@@ -11,20 +10,31 @@ from bergline.io.locations import normalized
 from bergline.scan.manifests import load_entries, load_manifest_list
 
 
-def check_nothing_is_missing(table: Table) -> None:
-    """Every snapshot can be read: its list, its manifests and every file in them are there."""
+def check_nothing_is_missing(table: Table) -> dict[int, frozenset[str]]:
+    """Every snapshot can be read: its list, its manifests and every file in them are there. The files of each."""
     there = {normalized(location) for location in table.io.list(table.location)}
-    entries: dict[str, list[ManifestEntry]] = {}
-    numbers: dict[str, int | None] = {}
+    files: dict[int, frozenset[str]] = {}
+    live: dict[str, frozenset[str]] = {}
+    manifest_numbers: dict[str, int | None] = {}
+    file_numbers: dict[str, int | None] = {}
     for snapshot in table.metadata.snapshots:
-        for manifest in load_manifest_list(table.io, snapshot):
-            path = manifest.manifest_path
-            if path not in entries:
-                entries[path] = load_entries(table.io, manifest, table.metadata)
-                needed = {normalized(e.data_file.file_path) for e in entries[path] if e.is_live}
-                assert needed <= there, f"{needed - there} missing, for snapshot {snapshot.snapshot_id}"
-            # spec: a manifest has one sequence number for ever
-            assert numbers.setdefault(path, manifest.sequence_number) == manifest.sequence_number
+        manifests = load_manifest_list(table.io, snapshot)
+        for manifest in manifests:
+            path, number = manifest.manifest_path, manifest.sequence_number
+            # a manifest stands in lists with one number for ever, and a file keeps its own
+            assert manifest_numbers.setdefault(path, number) == number
+            if path not in live:
+                entries = load_entries(table.io, manifest, table.metadata)
+                live[path] = frozenset(e.data_file.file_path for e in entries if e.is_live)
+                for entry in entries:
+                    file = entry.data_file.file_path
+                    assert file_numbers.setdefault(file, entry.sequence_number) == entry.sequence_number
+        of_snapshot = [path for m in manifests for path in live[m.manifest_path]]
+        files[snapshot.snapshot_id] = frozenset(of_snapshot)
+        assert len(files[snapshot.snapshot_id]) == len(of_snapshot), "a file is in a snapshot twice"
+        needed = {normalized(p) for p in (snapshot.manifest_list, *(m.manifest_path for m in manifests), *of_snapshot)}
+        assert needed <= there, f"{needed - there} missing, for snapshot {snapshot.snapshot_id}"
+    return files
 
 
 def pointer_line(table: Table) -> list[TableMetadata]:

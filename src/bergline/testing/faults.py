@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from typing import TypeVar
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
 from bergline.errors import StorageError, UnavailableError
+
+_Answer = TypeVar("_Answer")
 
 
 class Fault(Enum):
@@ -14,24 +17,49 @@ class Fault(Enum):
     LANDS_BUT_ANSWER_IS_LOST = "lands, then raises"
     NEVER_ARRIVES = "raises, and did not land"
     REFUSED_AS_LOCKED = "certainly did not happen"
+    ARRIVES_LATE = "raises, and lands later if it still can"
     STORE_GOES_AWAY = "lands, then raises, and so does everything after"
+    STORE_WENT_AWAY = "raises without landing, and so does everything after"
 
 
 class FaultyPointers:
-    """Pointers around others; `faults` are used up change by change, `before_swap` is called before each swap."""
+    """Pointers around others; `faults` are used up change by change, `before_swap` is called before each swap.
 
-    def __init__(self, pointers: Pointers, *faults: Fault, before_swap: Callable[[], None] = lambda: None) -> None:
+    `step` is called before and after everything that is asked of the pointers: what it raises is a crash there. A
+    change that arrives late does so before the next but `late_after` question, or when `deliver` is called.
+    """
+
+    def __init__(
+        self,
+        pointers: Pointers,
+        *faults: Fault,
+        before_swap: Callable[[], None] = lambda: None,
+        step: Callable[[], None] = lambda: None,
+        late_after: int | None = None,
+    ) -> None:
         self._pointers = pointers
         self._faults = list(faults)
         self._before_swap = before_swap
+        self._step = step
+        self._late_after = late_after
+        self._late: list[tuple[int | None, Callable[[], bool]]] = []
         self._gone = False
         self.swaps = 0
         self.atomic_tables = pointers.atomic_tables
 
+    def meet(self, *faults: Fault, late_after: int | None = None) -> None:
+        """From now on these faults; a store that went away is back."""
+        self._faults, self._late_after, self._gone = list(faults), late_after, False
+
+    def deliver(self) -> bool:
+        """Let the changes arrive that are still on their way; whether one of them did something."""
+        late, self._late = self._late, []
+        landed = [change() for _, change in late]
+        return any(landed)
+
     def read(self, table: TableName) -> str | None:
         """The pointer, while the store is there."""
-        self._check_there()
-        return self._pointers.read(table)
+        return self._answer(lambda: self._pointers.read(table))
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Create, with the next fault."""
@@ -59,29 +87,50 @@ class FaultyPointers:
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
         """The names, while the store is there."""
-        self._check_there()
-        return self._pointers.list_names(namespace)
+        return self._answer(lambda: self._pointers.list_names(namespace))
 
-    def _check_there(self) -> None:
+    def _answer(self, ask: Callable[[], _Answer]) -> _Answer:
+        self._step()
+        self._bring_late_changes()
         if self._gone:
-            raise StorageError("the store cannot be reached")
+            raise _lost()
+        answer = ask()
+        self._step()
+        return answer
+
+    def _bring_late_changes(self) -> None:
+        on_their_way, self._late = self._late, []
+        for wait, change in on_their_way:
+            if wait == 0:
+                change()
+            else:
+                self._late.append((None if wait is None else wait - 1, change))
 
     def _with_fault(self, change: Callable[[], bool]) -> bool:
-        self._check_there()
+        return self._answer(lambda: self._meet_fault(change))
+
+    def _meet_fault(self, change: Callable[[], bool]) -> bool:
         match self._faults.pop(0) if self._faults else None:
             case None:
                 return change()
             case Fault.LANDS_BUT_ANSWER_IS_LOST:
                 change()
-                raise StorageError("the connection was lost")
             case Fault.NEVER_ARRIVES:
-                raise StorageError("the connection was lost")
+                pass
             case Fault.REFUSED_AS_LOCKED:
                 raise UnavailableError("the database is locked")
+            case Fault.ARRIVES_LATE:
+                self._late.append((self._late_after, change))
             case Fault.STORE_GOES_AWAY:
                 change()
                 self._gone = True
-                raise StorageError("the connection was lost")
+            case Fault.STORE_WENT_AWAY:
+                self._gone = True
+        raise _lost()
+
+
+def _lost() -> StorageError:
+    return StorageError("the connection was lost")
 
 
 class FaultyStore(FaultyPointers):
@@ -92,9 +141,11 @@ class FaultyStore(FaultyPointers):
         store: PointerStore,
         *faults: Fault,
         before_swap: Callable[[], None] = lambda: None,
+        step: Callable[[], None] = lambda: None,
+        late_after: int | None = None,
         view_faults: Sequence[Fault] = (),
     ) -> None:
-        super().__init__(store, *faults, before_swap=before_swap)
+        super().__init__(store, *faults, before_swap=before_swap, step=step, late_after=late_after)
         self._store = store
         self.views = None if store.views is None else FaultyPointers(store.views, *view_faults)
 
