@@ -105,6 +105,8 @@ class GlueProxy:
         self._faults: defaultdict[str, list[Fault]] = defaultdict(list)
         self._before: dict[str, Callable[[], None]] = {}
         self.calls: Counter[str] = Counter()
+        self.clients: set[tuple[str, int]] = set()  # the other ends of all connections
+        self.repeat_pages = False
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
@@ -166,7 +168,7 @@ class GlueProxy:
                 return self._server.request("POST", "/", body, headers)
         status, answer = self._server.request("POST", "/", body, headers)
         if action in _LISTS and status == http.HTTPStatus.OK:
-            answer = _page(answer, _LISTS[action], int(asked.get("NextToken", 0)))
+            answer = _page(answer, _LISTS[action], 0 if self.repeat_pages else int(asked.get("NextToken", 0)))
         return status, answer
 
     def _moved(self, update: dict[str, Any]) -> tuple[int, bytes] | None:
@@ -188,6 +190,7 @@ class GlueProxy:
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
+                proxy.clients.add(self.client_address)
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {k: v for k, v in self.headers.items() if k.lower() not in {"host", "connection"}}
                 answer = proxy.answer(self.headers["X-Amz-Target"].rpartition(".")[2], body, headers)

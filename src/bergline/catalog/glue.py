@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from bergline.catalog.glue_calls import Answer, GlueCalls
 from bergline.catalog.glue_client import open_client
@@ -25,6 +26,7 @@ from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
+    InvalidInputError,
     NotFoundError,
     StorageError,
     UnavailableError,
@@ -49,8 +51,12 @@ class GluePointerStore(GlueNamespaces):
         load: Callable[[str], TableMetadata] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        client = open_client(settings)
-        calls = GlueCalls(client, catalog_id=settings.catalog_id, max_retries=settings.max_retries, sleep=sleep)
+        calls = GlueCalls(
+            partial(open_client, settings),
+            catalog_id=settings.catalog_id,
+            max_retries=settings.max_retries,
+            sleep=sleep,
+        )
         super().__init__(calls, any_name=settings.any_name)
         self._skip_archive = settings.skip_archive
         self._load = load
@@ -63,22 +69,11 @@ class GluePointerStore(GlueNamespaces):
     def create(self, table: TableName, pointer: str) -> bool:
         """Create the Glue table; Glue lets one of several win."""
         name = check_new_table(table, any_name=self._any_name)
-        return self._create(table, new_table(name, pointer, self._metadata(pointer)))
+        return self._with_columns(pointer, lambda metadata: self._create(table, new_table(name, pointer, metadata)))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Update the version that was read; where that moved on by another's parameters alone, try again."""
-        metadata = self._metadata(new)
-        for number in range(self._calls.max_retries + 1):
-            found = self._get(table)
-            if found is None or pointer_of(found) != expected:
-                return False
-            match self._update(table, found, moved_table(found, new, metadata)):
-                case Answer.DONE:
-                    return True
-                case Answer.MISSING:
-                    return False
-            self._calls.wait(number)
-        raise self._busy(table)
+        return self._with_columns(new, lambda metadata: self._swap(table, expected, new, metadata))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
         """Glue has no transactions."""
@@ -139,6 +134,19 @@ class GluePointerStore(GlueNamespaces):
             return None
         return self._calls.read("get_table", "Table", DatabaseName=database, Name=table.name)
 
+    def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
+        for number in range(self._calls.max_retries + 1):
+            found = self._get(table)
+            if found is None or pointer_of(found) != expected:
+                return False
+            match self._update(table, found, moved_table(found, new, metadata)):
+                case Answer.DONE:
+                    return True
+                case Answer.MISSING:
+                    return False
+            self._calls.wait(number)
+        raise self._busy(table)
+
     def _create(self, table: TableName, content: GlueTable) -> bool:
         answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
         match self._calls.settled(answer, f"table `{table}`"):
@@ -171,7 +179,10 @@ class GluePointerStore(GlueNamespaces):
         answer = self._update(table, found, removed_table(found))
         if answer is Answer.DONE:
             try:
-                self._delete(table)
+                for number in range(self._calls.max_retries):
+                    if self._delete(table) is not Answer.MOVED:
+                        break
+                    self._calls.wait(number)
             except NOTHING_CHANGED as error:
                 self._restore(table, found, error)
                 raise
@@ -197,11 +208,15 @@ class GluePointerStore(GlueNamespaces):
             with contextlib.suppress(BerglineError):
                 self._delete(new)
 
-    def _metadata(self, pointer: str) -> TableMetadata | None:
-        """For show only, so a file that cannot be read stops nothing."""
+    def _with_columns(self, pointer: str, change: Callable[[TableMetadata | None], bool]) -> bool:
+        """The change with the columns behind a pointer, and without them where they cannot be read or shown."""
+        metadata = None
         with contextlib.suppress(BerglineError):
-            return self._load(pointer) if self._load else None
-        return None
+            metadata = self._load(pointer) if self._load else None
+        if metadata is not None:
+            with contextlib.suppress(InvalidInputError):
+                return change(metadata)
+        return change(None)
 
     def _busy(self, table: TableName) -> UnavailableError:
         return UnavailableError(
@@ -228,4 +243,4 @@ def _taken(table: TableName, found: GlueTable) -> AlreadyExistsError:
 
 
 def _both(table: TableName, new: TableName) -> str:
-    return f"renaming `{table}` to `{new}` stopped half way; look which of the names exist, and drop one"
+    return f"renaming `{table}` to `{new}` stopped half way; rename it again"

@@ -1,5 +1,6 @@
 """Requests to AWS Glue, each sent again only where the one before certainly changed nothing."""
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -29,13 +30,19 @@ class GlueCalls:
     """A boto3 client that sends nothing twice by itself, and when to ask it again."""
 
     def __init__(
-        self, client: Any, *, catalog_id: str | None, max_retries: int, sleep: Callable[[float], None]
+        self,
+        open_client: Callable[[], Any],
+        *,
+        catalog_id: str | None,
+        max_retries: int,
+        sleep: Callable[[float], None],
     ) -> None:
-        self._client = client
+        self._open = open_client
+        self._client, self._process = open_client(), os.getpid()
         self._everywhere = {"CatalogId": catalog_id} if catalog_id else {}
         self.max_retries = max_retries
         self._sleep = sleep
-        self.place = f"AWS Glue at {client.meta.endpoint_url}"
+        self.place = f"AWS Glue at {self._client.meta.endpoint_url}"
 
     def read(self, operation: str, key: str, **arguments: Any) -> dict[str, Any] | None:
         """What the answer has under a key; None if there is no such thing."""
@@ -54,7 +61,8 @@ class GlueCalls:
             yield from found
             if not answer.get("NextToken"):
                 return
-            token = {"NextToken": answer["NextToken"]}
+            if token == (token := {"NextToken": answer["NextToken"]}):
+                raise not_glue(self.place)  # it would never end
 
     def change(self, operation: str, **arguments: Any) -> Answer:
         """Change something, once. StorageError leaves the outcome in doubt; after any other nothing was changed."""
@@ -100,6 +108,9 @@ class GlueCalls:
             number += 1
 
     def _send(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        # on connections that a fork shares with its parent, answers would get mixed up
+        if self._process != os.getpid():
+            self._client, self._process = self._open(), os.getpid()
         answer: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
         if "json" not in answer["ResponseMetadata"]["HTTPHeaders"].get("content-type", ""):
             raise not_glue(self.place)  # boto3 takes a web page for an empty answer

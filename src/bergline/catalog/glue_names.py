@@ -7,7 +7,8 @@ from bergline.errors import InvalidInputError, UnsupportedError
 
 _NEW_DATABASE = re.compile(r"[a-z0-9_]{1,252}")
 _NEW_TABLE = re.compile(r"[a-z0-9_]{1,255}")
-_ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
+_ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]+")
+_LONGEST = 255
 _LONGEST_SHOWN = 300
 
 
@@ -18,7 +19,7 @@ def database_of(namespace: Namespace) -> str | None:
 
 def is_name(name: str) -> bool:
     """Whether Glue may have something of this name; it folds capitals, so those never name anything."""
-    return bool(_ANY_NAME.fullmatch(name)) and name == name.lower()
+    return bool(_ANY_NAME.fullmatch(name)) and name == name.lower() and len(name.encode(errors="replace")) <= _LONGEST
 
 
 def check_new_namespace(namespace: Namespace, *, any_name: bool) -> str:

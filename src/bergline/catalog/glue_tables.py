@@ -25,7 +25,7 @@ GlueTable = dict[str, Any]
 _TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 _POINTER, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REMOVED, _RENAMED_FROM = "bergline.removed", "bergline.renamed-from"
-_LONGEST_NAME = _LONGEST_COMMENT = 255
+_LONGEST_NAME = _LONGEST_COMMENT = 255  # in bytes, as all limits of Glue
 _LONGEST_DESCRIPTION = 2048
 _KEPT = (  # what Glue takes back of what it gives; the rest is its own
     "Description",
@@ -113,12 +113,10 @@ def _shown(table: GlueTable, metadata: TableMetadata | None) -> GlueTable:
         return table
     storage = table.get("StorageDescriptor", {})
     comments = {c["Name"]: c["Comment"] for c in reversed(storage.get("Columns", [])) if c.get("Comment")}
-    described = {"Description": metadata.properties["comment"]} if metadata.properties.get("comment") else {}
-    return {
-        **table,
-        **{k: v[:_LONGEST_DESCRIPTION] for k, v in described.items()},
-        "StorageDescriptor": storage | {"Location": metadata.location, "Columns": _columns(metadata, comments)},
-    }
+    shown = {"StorageDescriptor": storage | {"Location": metadata.location, "Columns": _columns(metadata, comments)}}
+    if comment := metadata.properties.get("comment"):
+        shown["Description"] = _cut(comment, _LONGEST_DESCRIPTION, breaks="\r\n")
+    return table | shown
 
 
 def _columns(metadata: TableMetadata, comments: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -126,7 +124,7 @@ def _columns(metadata: TableMetadata, comments: Mapping[str, str]) -> list[dict[
     columns: dict[str, dict[str, Any]] = {}
     for schema in sorted(metadata.schemas, key=lambda s: s.schema_id != metadata.current_schema_id):
         for field in schema.fields:
-            if field.name not in columns and len(field.name) <= _LONGEST_NAME:
+            if field.name not in columns and field.name == _cut(field.name, _LONGEST_NAME):
                 current = schema.schema_id == metadata.current_schema_id
                 columns[field.name] = _column(field, comments.get(field.name), current=current)
     return list(columns.values())
@@ -143,8 +141,14 @@ def _column(field: NestedField, comment: str | None, *, current: bool) -> dict[s
         },
     }
     if shown := field.doc or comment:
-        column["Comment"] = " ".join(shown.split())[:_LONGEST_COMMENT]
+        column["Comment"] = _cut(" ".join(shown.split()), _LONGEST_COMMENT)
     return column
+
+
+def _cut(text: str, longest: int, *, breaks: str = "") -> str:
+    """As much of a text as Glue takes."""
+    plain = "".join(c for c in text if c >= " " or c == "\t" or c in breaks)
+    return plain.encode(errors="ignore")[:longest].decode(errors="ignore")
 
 
 def _type_text(type_: IcebergType) -> str:

@@ -1,5 +1,8 @@
 """AWS Glue as a store: the suite, and what happens when requests and answers get lost."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -230,6 +233,33 @@ def test_long_lists_come_page_by_page(store: GluePointerStore) -> None:
     assert store.list_namespaces() == [("db",), *((t.name,) for t in tables)]
 
 
+def test_list_that_never_ends_is_given_up(glue: GlueProxy, store: GluePointerStore) -> None:
+    for name in ("t1", "t2", "t3"):
+        store.create_namespace((name,), {})
+    glue.repeat_pages = True
+    with pytest.raises(StorageError, match="found another server"):
+        store.list_namespaces()
+
+
+def test_forked_processes_have_connections_of_their_own(glue: GlueProxy, store: GluePointerStore) -> None:
+    program = """
+import json, os, sys
+from bergline.catalog.glue import GluePointerStore
+from bergline.catalog.glue_settings import glue_settings
+
+store = GluePointerStore(glue_settings("glue://", json.loads(sys.argv[1])))
+assert store.namespace_exists(("db",))
+if not (child := os.fork()):
+    os._exit(0 if store.namespace_exists(("db",)) else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    glue.clients.clear()
+    command = [sys.executable, "-c", program, json.dumps(glue.properties)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(glue.clients) == 2
+
+
 def test_several_tables_at_once_are_refused(store: GluePointerStore) -> None:
     with pytest.raises(UnsupportedError, match="found 2"):
         store.swap_all([PointerSwap(ORDERS, "a", "b"), PointerSwap(MOVED, "a", "b")])
@@ -315,6 +345,15 @@ def test_commit_while_a_table_of_an_expected_pointer_is_dropped_keeps_the_table(
     glue.before("UpdateTable", lambda: set_parameters(glue, metadata_location="theirs"))
     assert not store.drop(orders, "a")
     assert store.read(orders) == "theirs"
+
+
+@pytest.mark.parametrize("end", [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)])
+def test_deletion_that_meets_another_change_is_sent_again(
+    glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
+) -> None:
+    glue.fail("DeleteTable", *[refused("ConcurrentModificationException")] * 3)
+    assert end(store)
+    assert store.create(orders, "x")
 
 
 ENDS: list[Callable[[GluePointerStore], bool]] = [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)]

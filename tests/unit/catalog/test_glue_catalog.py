@@ -122,6 +122,20 @@ def test_columns_in_glue_follow_the_schema_and_keep_comments_of_others(glue: Glu
     assert len(shown["amount"]) == 255
 
 
+@pytest.mark.parametrize("action", ["CreateTable", "UpdateTable"])
+def test_columns_that_glue_does_not_take_stop_nothing(glue: GlueProxy, glue_lake: Lake, action: str) -> None:
+    glue.fail(action, refused("InvalidInputException"))
+    orders = glue_lake.create_table("db.orders", ORDERS)
+    assert ids(orders.append(order_rows(1)).scan().to_arrow()) == [1]
+
+
+def test_names_and_comments_over_the_limits_of_glue_are_left_out_or_cut(glue: GlueProxy, glue_lake: Lake) -> None:
+    columns = [("é" * 127, pa.int32()), ("é" * 128, pa.int32()), ("line\nbreak", pa.int32()), ("bell\x07", pa.int32())]
+    glue_lake.create_table("db.orders", pa.schema(columns), properties={"comment": "a\n" + "é" * 2000})
+    assert [name for name, _, _ in shown_columns(glue)] == ["é" * 127]
+    assert glue.table("db", "orders")["Description"] == "a\n" + "é" * 1023
+
+
 def test_metadata_file_that_cannot_be_read_stops_no_swap(glue: GlueProxy, glue_lake: Lake) -> None:
     glue_lake.create_table("db.orders", ORDERS)
     store, before = glue_lake.catalog.store, shown_columns(glue)
