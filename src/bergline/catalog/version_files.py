@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from uuid import uuid4
 
 import msgspec
 
@@ -29,7 +30,7 @@ from bergline.io.locations import join, scheme_of
 
 _HINT = "version-hint.text"
 _DROPPED = "dropped.text"
-_GRAVESTONE = b'{"bergline": "dropped"}\n'
+_GRAVESTONE = b'{"bergline": "dropped", '
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _VERSION = re.compile(r"v(0|[1-9]\d{0,8})((\.gz)?\.metadata\.json|\.metadata\.json\.gz)")
 _DROPPED_UP_TO = re.compile(r"dropped-v(\d{1,9})\.text")
@@ -81,27 +82,26 @@ class VersionFiles:
 
     def add(self, directory: str, previous: str | None, location: str, data: bytes) -> bool:
         """True if and only if the version was free and has these bytes now; then the hint says so too."""
-        number = _number_of(location)
-        if not self._create(location, data):
+        if not self._add(directory, previous, location, data, uuid_in(data, location)):
             return False
-        with _in_doubt():
-            if self._is_late(directory, previous, number, uuid_in(data, location)):
-                self._io.delete([location])
-                return False
-        self._hint_at(directory, number)
+        self._hint_at(directory, _number_of(location))
         return True
 
     def drop(self, directory: str, version: Version) -> bool:
         """True if and only if the version was the newest, and there is no table any more; its last metadata is kept."""
-        gravestone = self.next_location(directory, version.location)
-        if not self._create(gravestone, _GRAVESTONE):
+        data = self._read(version)
+        if data is None:
+            return False
+        gravestone, words = self.next_location(directory, version.location), f'"by": "{uuid4()}"}}\n'
+        uuid = uuid_in(data, version.location)
+        if not self._add(directory, version.location, gravestone, _GRAVESTONE + words.encode(), uuid):
             return False
         with contextlib.suppress(BerglineError):  # nothing of the rest changes what readers see
-            text = unpack(self._io.read(version.location), version.location)
-            self._create_if_missing(join(directory, f"dropped-v{version.number}.json"), text)
-            mark = join(directory, f"dropped-v{version.number + 1}.text")
-            self._create_if_missing(mark, uuid_in(text, "").encode())
+            self._create_if_missing(join(directory, f"dropped-v{version.number + 1}.text"), uuid.encode())
             self._create_if_missing(join(directory, _DROPPED), b"")
+            with contextlib.suppress(FormatError):  # what cannot be read is not worth keeping
+                text = unpack(data, version.location)
+                self._create_if_missing(join(directory, f"dropped-v{version.number}.json"), text)
             self._clear(directory, version.number + 1)
         return True
 
@@ -120,11 +120,23 @@ class VersionFiles:
             found = following
         return found
 
+    def _add(self, directory: str, previous: str | None, location: str, data: bytes, uuid: str) -> bool:
+        if not self._create(location, data):
+            return False
+        with _in_doubt():
+            late = self._is_late(directory, previous, _number_of(location), uuid)
+            if late:
+                self._io.delete([location])
+        return not late
+
     def _is_late(self, directory: str, previous: str | None, number: int, uuid: str) -> bool:
         """Whether a version could be created only because the one that had its number was cleared away before."""
-        if self._io.exists(join(directory, _DROPPED)) and number <= self._dropped(directory).get(uuid, 0):
+        dropped = self._dropped(directory) if self._io.exists(join(directory, _DROPPED)) else {}
+        if previous is None:
+            return number <= max(dropped.values(), default=0)
+        if number <= dropped.get(uuid, 0):
             return True
-        if previous is None or self._io.exists(previous):
+        if self._io.exists(previous):
             return False
         return any(version.number > number for version in self._versions(directory))
 
@@ -149,12 +161,11 @@ class VersionFiles:
 
     def _counts(self, version: Version, dropped: dict[str, int]) -> bool:
         """Whether a version belongs to a table that was not dropped, or is the gravestone of one just now."""
-        try:
-            data = self._io.read(version.location)
-        except NotFoundError:
+        data = self._read(version)
+        if data is None:
             return False
         uuid = uuid_in(data, version.location)
-        last = max(dropped.values()) if data == _GRAVESTONE else dropped.get(uuid, 0)
+        last = max(dropped.values()) if data.startswith(_GRAVESTONE) else dropped.get(uuid, 0)
         return version.number > last
 
     def _versions(self, directory: str) -> list[Version]:
@@ -172,6 +183,12 @@ class VersionFiles:
         """Which tables were dropped here, each with the last number that is gone with it."""
         marks = sorted(self._marks(directory))
         return {self._io.read(mark.location).decode(errors="replace"): mark.number for mark in marks}
+
+    def _read(self, version: Version) -> bytes | None:
+        try:
+            return self._io.read(version.location)
+        except NotFoundError:
+            return None
 
     def _is_gravestone(self, version: Version) -> bool:
         with self._io.open_input(version.location) as stream:

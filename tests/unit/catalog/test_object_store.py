@@ -144,6 +144,23 @@ def test_intent_whose_commit_is_gone_is_an_error(objects: ConditionalObjects) ->
         store.read(ORDERS)
 
 
+def test_garbage_in_a_commit_or_a_namespace_is_named(objects: ConditionalObjects) -> None:
+    store = ObjectPointerStore(objects)
+    commit = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    objects.create(f"commits/{commit}.json", b'{"format-version": 1, "stamp": "s", "state": "perhaps", "members": []}')
+    objects.create(
+        "pointers/db/orders.json",
+        b'{"format-version": 1, "stamp": "s", "name": ["db", "orders"], "current": null,'
+        b' "intent": {"commit": "%s", "becomes": null}}' % commit.encode(),
+    )
+    for use in (store.read, store.drop):
+        with pytest.raises(FormatError, match=f"commits/{commit}.json"):
+            use(ORDERS)
+    objects.create("namespaces/db.json", b"null")
+    with pytest.raises(FormatError, match=r"namespaces/db\.json"):
+        store.namespace_properties(("db",))
+
+
 class Forgetful(ConditionalObjects):
     """A store that overwrites whatever it is asked to."""
 

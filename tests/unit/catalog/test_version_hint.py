@@ -221,6 +221,51 @@ def test_version_that_comes_after_the_drop_does_not_count(tmp_path: Path, made_a
     assert slow.read(ORDERS) == (f"file://{tmp_path}/db/orders/metadata/v3.metadata.json" if made_again else None)
 
 
+def test_table_whose_first_version_comes_after_a_drop_is_not_created(tmp_path: Path) -> None:
+    """Below the numbers of what was dropped it could meet a version that a dead writer left."""
+    io = Interrupted()
+    slow, other = open_store(tmp_path, io), open_store(tmp_path)
+
+    def create_and_drop() -> None:
+        assert other.create(ORDERS, other.stage(ORDERS, None, b"other"))
+        assert other.drop(ORDERS)
+
+    io.before_create, io.meanwhile = ["v1.metadata.json"], create_and_drop
+    assert not slow.create(ORDERS, slow.stage(ORDERS, None, b"slow"))
+    assert slow.read(ORDERS) is None
+    assert slow.create(ORDERS, slow.stage(ORDERS, None, b"slow"))
+
+
+def test_second_drop_that_comes_after_the_first_was_cleared_away_finds_nothing(tmp_path: Path) -> None:
+    io = Interrupted()
+    slow, other = open_store(tmp_path, io), open_store(tmp_path)
+    slow.create(ORDERS, slow.stage(ORDERS, None, b"1"))
+    io.before_create, io.meanwhile = ["v2.metadata.json"], lambda: other.drop(ORDERS)
+    assert not slow.drop(ORDERS)
+    assert slow.read(ORDERS) is None
+    assert not (tmp_path / "db/orders/metadata/v2.metadata.json").exists()
+
+
+def test_one_of_many_drops_wins(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.create(ORDERS, store.stage(ORDERS, None, b"1"))
+    barrier, winners = threading.Barrier(8), []
+
+    def race() -> None:
+        own = open_store(tmp_path)
+        barrier.wait()
+        if own.drop(ORDERS):
+            winners.append(own)
+
+    threads = [threading.Thread(target=race) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(winners) == 1
+    assert store.read(ORDERS) is None
+
+
 def test_version_that_comes_after_its_number_was_cleared_away_does_not_count(tmp_path: Path) -> None:
     """The writer looked, others went on and deleted old metadata files, and only then the writer creates its file."""
     io = Interrupted()
