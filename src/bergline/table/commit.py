@@ -51,6 +51,18 @@ def check_table_count(catalog: Catalog, count: int) -> None:
         )
 
 
+def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None) -> LoadedTable:
+    """The table now; ConflictError if another one has its name."""
+    base = catalog.load_table(name)
+    if table_uuid is not None and base.metadata.table_uuid != table_uuid:
+        raise ConflictError(
+            f"expected table `{name}` with uuid {table_uuid}, found {base.metadata.table_uuid}: "
+            "it was dropped and re-created",
+            hints=["load the table again"],
+        )
+    return base
+
+
 def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None) -> tuple[LoadedTable, ...]:
     """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
 
@@ -148,7 +160,9 @@ class _Attempts:
         while True:
             self._count += 1
             try:
-                self._bases = bases = tuple(self._load(one) for one in self._work)
+                self._bases = bases = tuple(
+                    load_same_table(self._catalog, one.name, one.table_uuid) for one in self._work
+                )
                 outcome = self._attempt(bases)
             except UnavailableError as error:
                 self._patience.wait_for_store(error, self._limits())
@@ -168,16 +182,6 @@ class _Attempts:
                     self._patience.wait_after(reason, self._limits(), different=len(self._depended_on))
                 case _:
                     assert_never(outcome)
-
-    def _load(self, one: TableWork) -> LoadedTable:
-        base = self._catalog.load_table(one.name)
-        if one.table_uuid is not None and base.metadata.table_uuid != one.table_uuid:
-            raise ConflictError(
-                f"expected table `{base.name}` with uuid {one.table_uuid}, found {base.metadata.table_uuid}: "
-                "it was dropped and re-created",
-                hints=["load the table again"],
-            )
-        return base
 
     def _attempt(self, bases: tuple[LoadedTable, ...]) -> Outcome:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""

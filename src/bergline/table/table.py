@@ -12,7 +12,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole, shown
 from bergline.table.altering import TableAltering
 from bergline.table.chain import Chain
-from bergline.table.commit import Timing
+from bergline.table.commit import Timing, load_same_table
 from bergline.table.expire import Expire, ExpiryResult
 from bergline.table.maintaining import TableMaintaining
 from bergline.table.metadata_tables import metadata_table
@@ -50,14 +50,10 @@ class Table(TableWriting, TableAltering, TableMaintaining):
             raise InvalidInputError(f"expected no transaction inside another one, found one on table `{self.name}`")
         self._in_transaction = True
         try:
+            now = load_same_table(self._catalog, self.name, self.metadata.table_uuid)
             with Transaction(self._catalog, self._timing) as transaction:
-                yield Table(
-                    self._catalog,
-                    self._loaded,
-                    timing=self._timing,
-                    summary=self._summary,
-                    chain=transaction.chain(self._loaded),
-                )
+                chain = transaction.chain(now)
+                yield Table(self._catalog, now, timing=self._timing, summary=self._summary, chain=chain)
             self._loaded = transaction.tables.get(self.name, self._loaded)
         finally:
             self._in_transaction = False

@@ -96,6 +96,19 @@ def test_block_reads_its_own_changes_and_nobody_else_does(lake: Lake, orders: Ta
     assert ids(orders.scan(ref="dev").to_arrow()) == [1, 2, 3]
 
 
+def test_transaction_begins_with_the_table_as_it_is_now(lake: Lake, orders: Table) -> None:
+    lake.load_table("db.orders").append(order_rows(1))
+    with orders.transaction() as tx:
+        assert ids(tx.scan().to_arrow()) == [1]
+        tx.append(order_rows(2))
+        lists = files(orders, "snap-*.avro")
+    assert files(orders, "snap-*.avro") == lists
+    lake.drop_table("db.orders")
+    lake.create_table("db.orders", ORDERS, location=f"{orders.location}2")
+    with pytest.raises(ConflictError, match="dropped and re-created"):
+        run(orders)
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_exception_in_the_block_changes_nothing_and_leaves_no_file(orders: Table, error: type[BaseException]) -> None:
     orders.append(order_rows(1))
