@@ -68,5 +68,5 @@ def namespace_or_below(column: sa.ColumnElement[Any], namespace: Namespace) -> s
     if not namespace:
         return sa.true()
     name = join_namespace(namespace)
-    escaped = name.replace("!", "!!").replace("_", "!_").replace("%", "!%")
-    return or_(column == name, column.like(f"{escaped}.%", escape="!"))
+    # not LIKE, which takes small and capital letters for the same in SQLite
+    return or_(column == name, sa.func.substr(column, 1, len(name) + 1) == f"{name}.")

@@ -338,6 +338,7 @@ class NestedNamespacesSuite(ABC):
         assert store.namespace_exists(("x",))
         assert not store.namespace_exists(("a",))
         assert not store.namespace_exists(("axb",))
+        assert not store.namespace_exists(("A_b",))
         assert store.list_namespaces() == [("a_b",), ("a_b", "c"), ("x",)]
 
     def test_tables_of_nested_namespaces_are_listed_there_alone(self) -> None:
