@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from bergline.format.manifest import DataFile, partition_key
 from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN, check_ref_name
 from bergline.io.fileio import FileIO
 from bergline.table.history_window import EVERYTHING, Scope
 from bergline.table.isolation import Isolation
 from bergline.table.overwrite import Overwrite, OverwriteChecks
-from bergline.table.produce import branch_head
 from bergline.table.removal import Everything, Removal, RemovedPartitions
 
 
@@ -26,6 +26,7 @@ def replace_partitions(
     Without partitions it replaces all rows. With an isolation level, nobody may have changed the partitions since the
     branch's head in `metadata`.
     """
+    check_ref_name(branch)
     partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
     whole = any(not values for _, values in partitions.values())
     removal: Removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
@@ -42,5 +43,5 @@ def replace_partitions(
 
 def head_id(metadata: TableMetadata, branch: str) -> int | None:
     """The snapshot that a write to a branch would build on, as far as is known here."""
-    head = branch_head(metadata, branch)
+    head = metadata.head(branch) or metadata.head(MAIN)
     return None if head is None else head.snapshot_id

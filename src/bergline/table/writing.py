@@ -128,6 +128,7 @@ class TableWriting(TableHandle):
         others must not have changed is for `isolation` to say ("serializable" or "snapshot").
         """
         _check_files(files)
+        check_ref_name(branch)
         level, since = _given_level(isolation), head_id(self.metadata, branch)
         removal: Removal = Everything()
         checks = OverwriteChecks(since, level) if level else None

@@ -5,7 +5,7 @@ import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import ConflictError
+from bergline.errors import ConflictError, RefusedError
 
 
 def create(lake: Lake, version: str = "2", partition_by: tuple[str, ...] = ("region",)) -> Table:
@@ -91,3 +91,13 @@ def test_rows_removed_from_a_replaced_partition_are_a_conflict_when_asked(
     else:
         mine.overwrite_partitions(order_rows(3), isolation=isolation)
         assert ids(mine.scan().to_arrow()) == [3]
+
+
+@pytest.mark.parametrize("way", ["overwrite_files", "replace_partitions"])
+def test_files_for_a_tag_are_refused_and_removed(lake: Lake, way: str) -> None:
+    table = create(lake).append(order_rows(1))
+    table.refs.create_tag("v1")
+    before = table.io.list(table.location)
+    with pytest.raises(RefusedError, match="tags do not move"):
+        getattr(table, way)(table._write(order_rows(2)), branch="v1", isolation="serializable")
+    assert {f for f in table.io.list(table.location) if f.endswith("parquet")} <= set(before)
