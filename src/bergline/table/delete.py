@@ -115,10 +115,12 @@ class Delete:
         stays = rewrite_without(self._io, base, plan, matches.partly) if matches.partly else ()
         rewritten = tuple(p.file for p in matches.partly)
         removed = (*(p.file for p in matches.wholly), *rewritten)
+        # later delete files may be about rows that came in between and stay
+        up_to = 0 if plan.snapshot_id is None else base.snapshot(plan.snapshot_id).sequence_number
         return Overwrite(
             self._io,
             (*self._files, *stays),
-            [RemovedFiles(removed, must_exist=True), RemovedDeletes(rows.predicate)],
+            [RemovedFiles(removed, must_exist=True), RemovedDeletes(rows.predicate, up_to)],
             branch=rows.branch,
             summary=self._summary,
             checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.predicate), removed, rewritten),

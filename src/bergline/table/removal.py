@@ -48,9 +48,10 @@ class RemovedPartitions(msgspec.Struct, frozen=True):
 
 
 class RemovedDeletes(msgspec.Struct, frozen=True):
-    """Every delete file that concerns only rows for which a predicate is true."""
+    """Every delete file up to a sequence number that concerns only rows for which a predicate is true."""
 
     predicate: Predicate
+    up_to: int
 
 
 class Everything(msgspec.Struct, frozen=True):
@@ -134,8 +135,9 @@ class _PickPartitions(PartitionLookup):
 
 
 class _PickDeletes:
-    def __init__(self, predicate: Predicate, base: TableMetadata) -> None:
+    def __init__(self, predicate: Predicate, up_to: int, base: TableMetadata) -> None:
         self._base = base
+        self._up_to = up_to
         self._predicate = bind(predicate, base.schema)
         self._pruning = Pruning(self._predicate, base.schema)
 
@@ -146,7 +148,8 @@ class _PickDeletes:
 
     def picks(self, live: pl.DataFrame, manifest: ManifestFile) -> list[int]:
         spec = spec_of(manifest, self._base)
-        may = self._pruning.matching(live, spec)
+        number = pl.col("sequence_number").fill_null(manifest.sequence_number)
+        may = self._pruning.matching(live.filter(number <= self._up_to), spec)
         files = files_of(may, partition_types(spec, self._base.schema_for(spec)), spec.spec_id)
         return [
             position
@@ -175,8 +178,8 @@ def _picker(removal: Removal, base: TableMetadata) -> _PickFiles | _PickPartitio
             return _PickFiles(files, base)
         case RemovedPartitions(partitions):
             return _PickPartitions(partitions, base)
-        case RemovedDeletes(predicate):
-            return _PickDeletes(predicate, base)
+        case RemovedDeletes(predicate, up_to):
+            return _PickDeletes(predicate, up_to, base)
         case Everything():
             return _PickAll()
         case _:

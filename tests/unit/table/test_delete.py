@@ -271,6 +271,19 @@ def test_rows_that_others_deleted_from_the_same_file_are_never_brought_back(lake
     assert ids(table.refresh().scan().to_arrow()) == [1, 3]
 
 
+def test_deletes_of_rows_that_others_added_meanwhile_stay(lake: Lake) -> None:
+    table = create(lake, partition_by=["region"]).append(order_rows(1))
+
+    def other() -> None:
+        table.append(order_rows(2, 3))
+        (added,) = [f for f in files(table) if f.record_count == 2]
+        add_deletes(table, position_deletes(table, {added.file_path: [0]}))
+
+    loser, _ = rival_lake(lake, before_swap=once(other))
+    loser.load_table("db.t").overwrite(order_rows(9), "region = 'eu'", isolation="snapshot")
+    assert ids(table.refresh().scan().to_arrow()) == [3, 9]
+
+
 def test_file_that_others_replaced_is_a_conflict(lake: Lake) -> None:
     table = create(lake).append(order_rows(1, 2))
     loser, _ = rival_lake(lake, before_swap=once(lambda: table.delete("id = 1")))

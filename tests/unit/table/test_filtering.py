@@ -179,9 +179,11 @@ def test_deletes_of_nothing_but_matching_rows_go_and_data_stays(lake: Lake) -> N
     table = create(lake, partition_by=["region"]).append(order_rows(1, 2)).append(order_rows(3, 4, region="us"))
     add_deletes(table, *(position_deletes(table, {f.file_path: [0]}) for f in files(table)))
     assert ids(table.scan().to_arrow()) == [2, 4]
-    remove(table, RemovedDeletes(parse_predicate("region = 'eu' OR id < 0")))
+    remove(table, RemovedDeletes(parse_predicate("region = 'eu'"), up_to=2))
+    assert ids(table.scan().to_arrow()) == [2, 4]
+    remove(table, RemovedDeletes(parse_predicate("region = 'eu' OR id < 0"), up_to=3))
     assert ids(table.scan().to_arrow()) == [1, 2, 4]
-    remove(table, RemovedDeletes(parse_predicate("id = 3")))
+    remove(table, RemovedDeletes(parse_predicate("id = 3"), up_to=3))
     assert ids(table.scan().to_arrow()) == [1, 2, 4]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes
+from rivals import once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -144,6 +145,24 @@ def test_manifests_joined_before_an_upgrade_are_not_used_after_it(lake: Lake) ->
     table.set_properties({"format-version": "2"}).commit(append)
     assert [m.existing_files_count for m in manifests(table)] == [0, 0, 0, 0]
     assert ids(table.scan().to_arrow()) == [0, 1, 2, 9]
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_transaction_that_joins_its_own_manifests_may_be_worked_out_again(lake: Lake, version: str) -> None:
+    table = create(lake, version).append(order_rows(50))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: table.append(order_rows(90, 91))))
+    with loser.load_table("db.t").transaction() as mine:
+        for number in range(6):
+            mine.append(order_rows(number))
+        mine.delete("id = 50")
+    assert ids(table.refresh().scan().to_arrow()) == [0, 1, 2, 3, 4, 5, 90, 91]
+    numbers = {planned.sequence_number for planned in table.scan().plan().files}
+    assert len(numbers) == (1 if version == "1" else 7)
+    if version == "3":
+        row_ids = table.scan(columns=["_row_id"]).to_arrow()["_row_id"].to_pylist()
+        assert len(set(row_ids)) == 8
+    named = {m.manifest_path for s in table.metadata.snapshots for m in load_manifest_list(table.io, s)}
+    assert {f for f in table.io.list(table.location) if "-m" in f.rpartition("/")[2]} == named
 
 
 Plan = Callable[[Iterable[int]], list[list[int]]]
