@@ -1,4 +1,4 @@
-"""Appends, overwrites and deletes on random small tables, against a plain list of rows."""
+"""Appends, overwrites, deletes and rewrites on random small tables, against a plain list of rows."""
 
 import math
 from collections.abc import Iterator
@@ -6,14 +6,17 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
+from add_deletes import equality_deletes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from predicates import bound_predicates
+from rivals import overtaken
 
 import bergline
-from bergline import Table
+from bergline import Lake, Table
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import Predicate
+from bergline.format.manifest import partition_key
 from bergline.format.schema import Schema
 from bergline.format.transforms import Bucket
 from bergline.format.types import DOUBLE, INT, LONG, STRING, NestedField
@@ -34,12 +37,19 @@ VALUES = {"k": [None, -1, 0, 1, 2], "s": [None, "", "a", "ab", "b"], "d": [None,
 PARTITIONS: list[list[str]] = [[], ["k"], ["s", "bucket(2, n)"], ["d"], ["truncate(1, s)"]]
 
 some_rows = st.lists(st.fixed_dictionaries({name: st.sampled_from(v) for name, v in VALUES.items()}), max_size=6)
-changes = st.one_of(
+row_changes = st.one_of(
     st.tuples(st.just("append"), some_rows),
     st.tuples(st.just("delete"), bound_predicates(SCHEMA)),
     st.tuples(st.just("overwrite"), some_rows, bound_predicates(SCHEMA)),
     st.tuples(st.just("replace all"), some_rows),
     st.tuples(st.just("replace partitions"), some_rows),
+    st.tuples(st.just("delete by equality"), st.lists(st.integers(1, 20), min_size=1, max_size=4)),
+)
+changes = st.one_of(
+    row_changes,
+    st.tuples(st.just("compact"), bound_predicates(SCHEMA)),
+    st.tuples(st.just("compact beside"), row_changes),
+    st.just(("rewrite manifests",)),
 )
 
 
@@ -79,7 +89,8 @@ def test_changes_do_to_a_table_what_they_do_to_a_list(
         model = Model()
         lineage: dict[str, dict[int, Any]] = {"main": {}, "dev": {}}
         for branch, change in steps:
-            apply(table, model, branch, change, partition_by)
+            apply(lake, model, branch, change, partition_by)
+            table.refresh()
             for ref, rows in model.rows.items():
                 columns = [*ARROW.names, "_row_id", "_last_updated_sequence_number"]
                 found = table.scan(ref=ref, columns=columns).to_arrow().to_pylist()
@@ -88,9 +99,21 @@ def test_changes_do_to_a_table_what_they_do_to_a_list(
                     check_lineage(found, lineage[ref])
 
 
-def apply(table: Table, model: Model, branch: str, change: Any, partition_by: list[str]) -> None:
+def apply(lake: Lake, model: Model, branch: str, change: Any, partition_by: list[str]) -> None:
+    table = lake.load_table("db.t")
     rows = model.rows[branch]
     match change:
+        case ("compact", predicate):
+            table.compact(predicate, branch=branch)
+        case ("compact beside", other):
+            rival = overtaken(lake, lambda: apply(lake, model, branch, other, partition_by))
+            rival.load_table("db.t").compact(branch=branch)
+        case ("rewrite manifests",):
+            table.rewrite_manifests(branch=branch)
+        case ("delete by equality", numbers):
+            if table.metadata.format_version > 1:
+                delete_numbers(table, branch, numbers)
+                rows[:] = [row for row in rows if row["n"] not in numbers]
         case ("append", new):
             new = model.new(new)
             table.append(pa.Table.from_pylist(new, ARROW), branch=branch)
@@ -111,6 +134,16 @@ def apply(table: Table, model: Model, branch: str, change: Any, partition_by: li
             table.overwrite_partitions(pa.Table.from_pylist(new, ARROW), branch=branch)
             gone = {partition(row, partition_by) for row in new}
             rows[:] = [*(row for row in rows if partition(row, partition_by) not in gone), *new]
+
+
+def delete_numbers(table: Table, branch: str, numbers: list[int]) -> None:
+    """An equality delete file in every partition that has rows, as engines write that do not look for them."""
+    planned = table.scan(ref=branch).plan().files
+    partitions = {partition_key(p.file): p.file.partition for p in planned}.values()
+    keys = pa.table({"n": numbers})
+    deletes = [equality_deletes(table, keys, [1], partition) for partition in partitions]
+    if deletes:
+        table.row_delta(deletes=deletes, branch=branch, isolation="none")
 
 
 def left_by(predicate: Predicate, rows: list[Row]) -> Iterator[Row]:
