@@ -52,7 +52,7 @@ def replacement_updates(
         for f in spec.fields
     )
     if (
-        version == 1
+        base.format_version == version == 1
         and base.spec.fields
         and [(f.source_id, f.transform) for f in fields] != [(f.source_id, f.transform) for f in base.spec.fields]
     ):
