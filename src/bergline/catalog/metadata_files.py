@@ -16,7 +16,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import absolute_location, join
 
 _VERSION = re.compile(r"(?:^|/)(\d{1,18})-[^/]*$")
-_CACHED_FILES = 64
+_CACHED_BYTES = 32 * 1024 * 1024  # of JSON, which is several times as much once it is parsed
 
 Metadata = TypeVar("Metadata", bound=TableMetadata | ViewMetadata)
 
@@ -35,34 +35,54 @@ class MetadataFiles(Generic[Metadata]):
         self._parse = parse
         self._render = render
         self._default_codec = default_codec
-        self._cache: OrderedDict[str, Metadata] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[Metadata, int]] = OrderedDict()
+        self._cached_bytes = 0
         self._lock = threading.Lock()
 
     def load(self, location: str) -> Metadata:
         """The metadata in a file."""
-        with self._lock:
-            cached = self._cache.get(location)
-        return cached or self._remember(location, self._parse(unpack(self._io.read(location), location), location))
+        return self._find(location) or self._parsed(location, self._io.read(location), location)
 
     def write(self, metadata: Metadata, previous_location: str | None) -> str:
         """Write the next metadata file and return its location."""
         location = next_location(metadata, previous_location, self._default_codec)
-        self._io.create(location, pack(self._render(metadata), location))
-        self._remember(location, metadata)
+        text = self._render(metadata)
+        self._io.create(location, pack(text, location))
+        self._remember(location, metadata, len(text))
         return location
 
     def discard(self, location: str) -> None:
         """Delete a file that certainly never became current."""
         with self._lock:
-            self._cache.pop(location, None)
+            self._forget(location)
         self._io.delete([location])
 
-    def _remember(self, location: str, metadata: Metadata) -> Metadata:
+    def _find(self, key: str) -> Metadata | None:
         with self._lock:
-            self._cache[location] = metadata
-            if len(self._cache) > _CACHED_FILES:
-                self._cache.popitem(last=False)
+            if key not in self._cache:
+                return None
+            self._cache.move_to_end(key)
+            return self._cache[key][0]
+
+    def _parsed(self, location: str, data: bytes, key: str) -> Metadata:
+        """Parse the bytes of a file, and remember them by a key."""
+        text = unpack(data, location)
+        metadata = self._parse(text, location)
+        self._remember(key, metadata, len(text))
         return metadata
+
+    def _remember(self, key: str, metadata: Metadata, size: int) -> None:
+        with self._lock:
+            self._forget(key)
+            self._cache[key] = metadata, size
+            self._cached_bytes += size
+            while self._cached_bytes > _CACHED_BYTES and len(self._cache) > 1:
+                _, (_, dropped) = self._cache.popitem(last=False)
+                self._cached_bytes -= dropped
+
+    def _forget(self, key: str) -> None:
+        if key in self._cache:
+            self._cached_bytes -= self._cache.pop(key)[1]
 
 
 def table_files(io: FileIO) -> MetadataFiles[TableMetadata]:

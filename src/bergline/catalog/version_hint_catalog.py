@@ -12,7 +12,7 @@ from bergline.catalog.settle import Verdict
 from bergline.catalog.version_hint import VersionHintStore
 from bergline.errors import BerglineError, RefusedError, UnsupportedError
 from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_gzip import pack, unpack
+from bergline.format.metadata_gzip import pack
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
@@ -96,9 +96,7 @@ class _VersionedFiles(MetadataFiles[TableMetadata]):
         """The metadata in a file, parsed once for the same bytes."""
         data = self._io.read(location)
         key = f"{location}#{hashlib.sha256(data).hexdigest()}"
-        with self._lock:
-            cached = self._cache.get(key)
-        return cached or self._remember(key, parse_metadata(unpack(data, location), location))
+        return self._find(key) or self._parsed(location, data, key)
 
     def write(self, metadata: TableMetadata, previous_location: str | None) -> str:
         """Hand the bytes over, to be written by the swap."""

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bergline.catalog.metadata_files import next_location, table_files
-from bergline.errors import FormatError
+from bergline.errors import FormatError, NotFoundError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import render_metadata
 from bergline.io.memory import MemoryFileIO
@@ -61,3 +61,44 @@ def test_compressed_bytes_under_a_plain_name_are_refused_by_name(metadata: Table
     io.create("memory:/t/v1.metadata.json", gzip.compress(render_metadata(metadata)))
     with pytest.raises(FormatError, match=r"in memory:/t/v1\.metadata\.json"):
         table_files(io).load("memory:/t/v1.metadata.json")
+
+
+class CountingIO(MemoryFileIO):
+    """Counts what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[str] = []
+
+    def read(self, location: str) -> bytes:
+        self.reads.append(location)
+        return super().read(location)
+
+
+def test_file_is_parsed_once_while_it_is_among_those_used_last(
+    metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(render_metadata(metadata))
+    monkeypatch.setattr("bergline.catalog.metadata_files._CACHED_BYTES", 2 * size)
+    io = CountingIO()
+    names = [f"memory:/t/v{n}.metadata.json" for n in range(3)]
+    for name in names:
+        io.create(name, render_metadata(metadata))
+    files = table_files(io)
+    for number in (0, 1, 0, 1, 0, 2, 0, 1):
+        files.load(names[number])
+    assert io.reads == [names[n] for n in (0, 1, 2, 1)]
+
+
+def test_file_larger_than_the_cache_is_parsed_once_too(
+    metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bergline.catalog.metadata_files._CACHED_BYTES", 1)
+    io = CountingIO()
+    files = table_files(io)
+    location = files.write(metadata, None)
+    assert files.load(location) is files.load(location)
+    assert io.reads == []
+    files.discard(location)
+    with pytest.raises(NotFoundError):
+        files.load(location)
