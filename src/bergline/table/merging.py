@@ -6,20 +6,24 @@ their sources are still there, and join nothing else.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 
 import msgspec
+import polars as pl
 
-from bergline.format.inheritance import existing_entry
-from bergline.format.manifest import ManifestFile
+from bergline.format.inheritance import existing_entry, inherit_columns
+from bergline.format.manifest import EntryStatus, ManifestFile
+from bergline.format.manifest_avro import partition_types
+from bergline.format.manifest_columns import entries_of
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.properties import boolean_property
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import live_entries, load_columns
+from bergline.scan.manifests import load_columns, spec_of
 from bergline.table.filtering import ManifestWriter
 
 DEFAULT_MANIFEST_SIZE = 8 * 1024 * 1024
 _DEFAULT_MIN_COUNT = 100
+_MOST_GROUPS = 8
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -53,26 +57,32 @@ class ManifestMerger:
         return Merged(tuple(m for source in manifests for m in becomes.get(source, (source,))), len(becomes))
 
     def _join(self, base: TableMetadata, group: Sequence[ManifestFile]) -> tuple[ManifestFile, ...]:
-        load_columns(self._io, group)  # side by side, into the cache
-        entries = [existing_entry(e) for e in live_entries(self._io, group, base)]
-        return self._writer.write_manifests(base, group[0].partition_spec_id, entries, group[0].content)
+        spec = spec_of(group[0], base)
+        types = partition_types(spec, base.schema_for(spec))
+        together = inherit_columns(load_columns(self._io, group), group)  # one by one they take many times as long
+        live = together.filter(pl.col("status") != int(EntryStatus.DELETED))
+        source = f"{len(group)} manifests from {group[0].manifest_path} on"
+        entries = [existing_entry(e) for e in entries_of(live, types, spec.spec_id, source)]
+        return self._writer.write_manifests(base, spec.spec_id, entries, group[0].content)
 
 
 def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[tuple[ManifestFile, ...]]:
     """Which manifests of earlier snapshots to join: those of one spec and kind that stand next to each other.
 
     As many as fill a manifest, or the newest ones as soon as there are `commit.manifest.min-count-to-merge` of them.
+    What a table that was never merged has beyond some groups is left to the next commits.
     """
     target = positive_property(base, "commit.manifest.target-size-bytes", DEFAULT_MANIFEST_SIZE)
     least = max(2, positive_property(base, "commit.manifest.min-count-to-merge", _DEFAULT_MIN_COUNT))
     older = [m for m in manifests if m.sequence_number is not None]
     kinds = {(m.content, m.partition_spec_id): None for m in older}
-    return [
+    groups = (
         group
         for kind in kinds
         for run in _small_runs([m for m in older if (m.content, m.partition_spec_id) == kind], target)
         for group in _groups(run, target, least)
-    ]
+    )
+    return list(islice(groups, _MOST_GROUPS))
 
 
 def _small_runs(manifests: Sequence[ManifestFile], target: int) -> Iterator[list[ManifestFile]]:

@@ -201,6 +201,10 @@ def test_neighbours_are_joined_from_the_oldest_on(plan: Plan, lengths: list[int]
     assert plan(lengths) == groups
 
 
+def test_one_commit_joins_only_so_much(plan: Plan) -> None:
+    assert len(plan([400] * 100)) == 8
+
+
 def test_each_entry_is_written_again_only_a_few_times_however_many_commits_there_are(plan: Plan) -> None:
     lengths: list[int] = []
     rewritten = 0
