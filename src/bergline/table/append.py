@@ -12,6 +12,7 @@ from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.removal import file_key
 
 
 class Append(SnapshotProducer):
@@ -33,19 +34,20 @@ class Append(SnapshotProducer):
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The added files in front of what is there."""
         carried_forward = load_manifest_list(self._io, parent) if parent else []
-        return Draft(Operation.APPEND, (*self._added.manifests(base), *carried_forward), added=tuple(self._added.files))
+        return Draft(Operation.APPEND, (*self._added.manifests(base), *carried_forward), added=self._added.files)
 
 
 class AddedFiles:
     """New files and their manifests: for each kind and partition spec, written once and the same in all attempts.
 
-    With a `sequence_number` they have that one instead of the commit's: their rows were there before.
+    A file that is named twice is one file. With a `sequence_number` they have that one instead of the commit's: their
+    rows were there before.
     """
 
     def __init__(
         self, producer: SnapshotProducer, files: Sequence[DataFile], *, sequence_number: int | None = None
     ) -> None:
-        self.files = files
+        self.files = tuple({file_key(f): f for f in files}.values())
         self._producer = producer
         self._sequence_number = sequence_number
         self._written: dict[bool, tuple[ManifestFile, ...]] = {}

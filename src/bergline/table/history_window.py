@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from bergline.errors import ConflictError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.inheritance import inherit_columns
 from bergline.format.manifest import ManifestContent, ManifestFile, partition_key_of
@@ -17,6 +17,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.partition_columns import check_partition, partition_values
 from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.types import IcebergType
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list, spec_of
 from bergline.scan.pruning import Pruning
@@ -37,8 +38,6 @@ class Written(msgspec.Struct, frozen=True):
 
     frame: pl.DataFrame
     spec: PartitionSpec
-    keys: list[tuple[Any, ...]]
-    """The partition of each entry."""
 
 
 class HistoryWindow:
@@ -82,7 +81,7 @@ class HistoryWindow:
         self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
     ) -> Iterator[Written]:
         """The entries that snapshots of these operations wrote and that may concern the scope."""
-        pruning = Pruning(bind(scope.row_filter, self.base.schema), self.base.schema)
+        pruning = self._pruning(scope.row_filter)
         by_spec: dict[int, list[ManifestFile]] = defaultdict(list)
         for snapshot, manifest in self._manifests:
             if manifest.content is content and snapshot.operation in operations:
@@ -96,15 +95,28 @@ class HistoryWindow:
             for frame, manifest in zip(frames, manifests, strict=True):
                 check_partition(frame, types, manifest.manifest_path)
             found = pruning.matching(inherit_columns(frames, manifests).filter(entries), spec)
-            values = [partition_values(found, field_id, type_) for field_id, type_ in types.items()]
-            rows = zip(*values, strict=True) if values else [()] * found.height
-            keys = [partition_key_of(spec_id, row) for row in rows]
             if scope.partitions is not None:
-                inside = [key in scope.partitions for key in keys]
-                found = found.filter(pl.Series(inside, dtype=pl.Boolean))
-                keys = [key for key in keys if key in scope.partitions]
-            if keys:
-                yield Written(found, spec, keys)
+                found = found.filter(_inside(found, spec_id, types, scope.partitions))
+            if found.height:
+                yield Written(found, spec)
+
+    def _pruning(self, row_filter: Predicate) -> Pruning:
+        try:
+            return Pruning(bind(row_filter, self.base.schema), self.base.schema)
+        except (InvalidInputError, NotFoundError) as error:
+            raise ConflictError(
+                f"cannot tell what changed on `{self.branch}`: the filter does not fit the table any more: {error}",
+                hints=["look at the table as it is now and plan the operation again"],
+            ) from error
+
+
+def _inside(
+    frame: pl.DataFrame, spec_id: int, types: Mapping[int, IcebergType], partitions: frozenset[tuple[Any, ...]]
+) -> pl.Series:
+    """For each entry whether it is in one of the partitions."""
+    values = [partition_values(frame, field_id, type_) for field_id, type_ in types.items()]
+    rows = zip(*values, strict=True) if values else [()] * frame.height
+    return pl.Series([partition_key_of(spec_id, row) in partitions for row in rows], dtype=pl.Boolean)
 
 
 def _between(base: TableMetadata, parent: Snapshot | None, since: int | None, branch: str) -> tuple[Snapshot, ...]:

@@ -78,7 +78,7 @@ class RewriteFiles(SnapshotProducer):
         return Draft(
             Operation.REPLACE,
             (*added, *filtered.manifests),
-            added=tuple(self._added.files),
+            added=self._added.files,
             removed=filtered.removed,
             replaced=filtered.replaced,
             rewritten=self._rewritten.removed,

@@ -87,7 +87,7 @@ class RowDelta(SnapshotProducer):
         self._since = since
         self._checks = checks or RowDeltaChecks()
         self._added = AddedFiles(self, added)
-        self._deletes = [f for f in added if f.content is not FileContent.DATA]
+        self._deletes = [f for f in self._added.files if f.content is not FileContent.DATA]
         self._removed = {file_key(f): f for f in removed}
         self._vectors = {f.referenced_data_file or "": f for f in self._deletes if is_deletion_vector(f)}
         removal = RemovedFiles(tuple(removed), must_exist=self._checks.deleted_files)
@@ -106,7 +106,7 @@ class RowDelta(SnapshotProducer):
         return Draft(
             self._operation,
             (*added, *filtered.manifests),
-            added=tuple(self._added.files),
+            added=self._added.files,
             removed=filtered.removed,
             replaced=filtered.replaced,
         )
@@ -121,6 +121,9 @@ class RowDelta(SnapshotProducer):
 
     def _validate(self, base: TableMetadata, parent: Snapshot) -> None:
         checks = self._checks
+        wanted = checks.referenced or checks.deleted_files or checks.new_data or checks.new_deletes
+        if not wanted and not self._vectors:
+            return
         validation = Validation(self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier)
         validation.check_data_files_exist(checks.referenced, checks.scope, also_deleted=checks.deleted_files)
         if checks.deleted_files:
@@ -166,6 +169,7 @@ def check_deletes_fit(base: TableMetadata, deletes: Sequence[DataFile]) -> None:
     """Refuse delete files that the table's format version does not have; another commit may have upgraded it."""
     version = base.format_version
     for file in deletes:
+        _check_complete(file)
         if version < _FIRST_WITH_DELETES:
             raise InvalidInputError(f"expected format version 2 or higher for delete files, found {version}")
         vector = is_deletion_vector(file)
@@ -174,6 +178,17 @@ def check_deletes_fit(base: TableMetadata, deletes: Sequence[DataFile]) -> None:
             raise InvalidInputError(
                 f"expected {expected} in a table of format version {version}, found {file.file_path}"
             )
+
+
+def _check_complete(delete: DataFile) -> None:
+    """Refuse a delete file that nobody could read."""
+    place = (delete.referenced_data_file, delete.content_offset, delete.content_size_in_bytes)
+    if is_deletion_vector(delete) and None in place:
+        raise InvalidInputError(
+            f"expected a data file, an offset and a size for a deletion vector, found none in {delete.file_path}"
+        )
+    if delete.content is FileContent.EQUALITY_DELETES and not delete.equality_ids:
+        raise InvalidInputError(f"expected equality ids, found none for {delete.file_path}")
 
 
 def _position_target(delete: DataFile) -> str | None:

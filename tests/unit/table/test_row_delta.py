@@ -1,8 +1,10 @@
 """Row delta: rows added and deleted in one snapshot, checked against what others did meanwhile."""
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import deletion_vectors, equality_deletes, position_deletes
@@ -322,3 +324,44 @@ def test_own_operation_can_be_committed_with_explicit_start(lake: Lake) -> None:
     operation = RowDelta(table.io, by_position(table, 0, path=_path_with(table, 1)), since=start)
     table.commit(operation)
     assert found(table) == [2]
+
+
+def test_a_file_that_is_named_twice_is_one_file(lake: Lake) -> None:
+    table = new_table(lake, "2").append(order_rows(1))
+    new = table._write(order_rows(2))
+    table.row_delta(add=[*new, *new])
+    assert found(table) == [1, 2]
+    assert summary(table)["total-data-files"] == "2"
+
+
+@pytest.mark.parametrize("missing", ["referenced_data_file", "content_offset", "content_size_in_bytes", "equality_ids"])
+def test_delete_files_that_nobody_could_read_are_refused(lake: Lake, missing: str) -> None:
+    table = new_table(lake, "3").append(order_rows(1, 2))
+    by_equality = missing == "equality_ids"
+    good = equality_deletes(table, pa.table({"id": [2]}), [1]) if by_equality else by_position(table, 0)[0]
+    with pytest.raises(InvalidInputError, match="found none"):
+        table.row_delta(deletes=[msgspec.structs.replace(good, **{missing: None})])
+
+
+def test_a_filter_that_never_fitted_is_bad_input_and_one_that_fits_no_more_a_conflict(lake: Lake) -> None:
+    table = new_table(lake, "2").append(order_rows(1, 2))
+    with pytest.raises(NotFoundError, match="nope"):
+        table.row_delta(deletes=by_position(table, 0), row_filter="nope = 1")
+    with lake.load_table("db.t").update_schema() as schema:
+        schema.rename_column("amount", "price")
+    lake.load_table("db.t").append(order_rows(3).rename_columns(["id", "price", "region"]))
+    with pytest.raises(ConflictError, match="the filter does not fit the table any more"):
+        table.row_delta(deletes=by_position(table, 0), row_filter="amount > 5")
+
+
+def test_deletes_by_equality_without_checks_do_not_mind_that_their_start_has_expired(lake: Lake) -> None:
+    table = new_table(lake, "2").append(order_rows(1, 2))
+    rival = lake.load_table("db.t")
+    for i in (3, 4, 5):
+        rival.append(order_rows(i))
+    rival.expire(older_than=dt.datetime.now(dt.UTC), retain_last=1)
+    deletes = [equality_deletes(table, pa.table({"id": [1, 4]}), [1])]
+    with pytest.raises(ConflictError, match="has expired"):
+        table.row_delta(deletes=deletes)
+    table.row_delta(deletes=[equality_deletes(table, pa.table({"id": [1, 4]}), [1])], isolation="none")
+    assert found(table) == [2, 3, 5]
