@@ -130,7 +130,8 @@ def test_each_sees_what_the_others_create_change_rename_and_drop(shared: Shared)
 def test_nothing_is_lost_when_all_commit_in_turn_and_at_once(shared: Shared) -> None:
     ours, java, python = shared
     ours.create_namespace("db")
-    table = ours.create_table("db.t", ORDERS, properties={"commit.retry.num-retries": "100"})
+    retries = {"commit.retry.num-retries": "100", "commit.retry.max-wait-ms": "500"}  # Java gives up after 4
+    table = ours.create_table("db.t", ORDERS, properties=retries)
 
     def we(number: int) -> None:
         ours.load_table("db.t").append(order_rows(number))
