@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import deletion_vectors, equality_deletes, position_deletes
 from java_commits import java_rewrite, java_row_delta, live_files
-from peers import OfficialRuntime
+from peers import OfficialError, OfficialRuntime
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -159,6 +159,38 @@ def test_java_goes_on_with_our_deletion_vectors(lake: Lake, official: Official) 
     assert sorted(r[0] for r in official("SELECT id FROM db.t")) == ids(table.scan().to_arrow()) == [1, 2, 4, 6, 8, 9]
     assert table.compact().removed_delete_files == 1
     assert sorted(r[0] for r in official("SELECT id FROM db.t")) == [1, 2, 4, 6, 8, 9]
+
+
+def test_a_second_deletion_vector_breaks_the_table_in_java_and_is_refused_here(
+    lake: Lake, official: Official, official_runtime: OfficialRuntime
+) -> None:
+    ours = lake.create_table("db.t", ORDERS, properties={"format-version": "3"}).append(order_rows(1, 2, 3))
+    path = data_file(ours, 1).file_path
+    ours.row_delta(deletes=by_position(ours, path, 0))
+    theirs = twin(lake, ours, "db.theirs")
+    second, checks = by_position(ours, path, 1), RowDeltaChecks()
+    assert java_row_delta(official_runtime, theirs, second, (), head(theirs), checks, None) is None
+    with pytest.raises(OfficialError, match="multiple DVs"):
+        official("SELECT * FROM db.theirs")
+    with pytest.raises(ConflictError, match="to be removed with the new one"):
+        ours.row_delta(deletes=second)
+    assert [r[0] for r in official("SELECT id FROM db.t ORDER BY id")] == [2, 3]
+
+
+def test_deletes_of_another_file_one_after_the_other_do_not_stop_a_rewrite(
+    lake: Lake, official: Official, official_runtime: OfficialRuntime
+) -> None:
+    assert official("SELECT 1") == [(1,)]
+    ours = lake.create_table("db.t", ORDERS, properties={"format-version": "3"})
+    ours.append(order_rows(1, 2)).append(order_rows(3, 4, 5))
+    since, work = head(ours), _rewrite(pinned=True)(ours)
+    for order in (3, 4):
+        plan = ours.scan(f"id = {order}").plan()
+        made = write_deletes_by_position(ours.io, ours.metadata, plan)
+        ours.row_delta(deletes=made.deletes, remove=made.replaced)
+    assert java_rewrite(official_runtime, twin(lake, ours, "db.theirs"), work, since) is None
+    ours.commit(RewriteFiles(ours.io, work, since=since))
+    assert sorted(r[0] for r in official("SELECT id FROM db.t")) == [1, 2, 5]
 
 
 def _append(region: str) -> Callable[[Table], object]:
