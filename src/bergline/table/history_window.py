@@ -11,12 +11,13 @@ import polars as pl
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.inheritance import inherit_columns
-from bergline.format.manifest import ManifestContent, ManifestFile, partition_key_of
+from bergline.format.manifest import DataFile, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
+from bergline.format.manifest_columns import files_of
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
 from bergline.format.partition_columns import check_partition, partition_values
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.snapshot import Snapshot
 from bergline.format.types import IcebergType
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list, spec_of
@@ -38,6 +39,14 @@ class Written(msgspec.Struct, frozen=True):
 
     frame: pl.DataFrame
     spec: PartitionSpec
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    """A file, its data sequence number, and the snapshot that wrote the entry."""
+
+    file: DataFile
+    number: int
+    snapshot: Snapshot
 
 
 class HistoryWindow:
@@ -78,7 +87,7 @@ class HistoryWindow:
         ]
 
     def written(
-        self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+        self, content: ManifestContent, operations: Collection[str], scope: Scope, entries: pl.Expr
     ) -> Iterator[Written]:
         """The entries that snapshots of these operations wrote and that may concern the scope."""
         pruning = self._pruning(scope.row_filter)
@@ -99,6 +108,19 @@ class HistoryWindow:
                 found = found.filter(_inside(found, spec_id, types, scope.partitions))
             if found.height:
                 yield Written(found, spec)
+
+    def files(
+        self, content: ManifestContent, operations: Collection[str], scope: Scope, entries: pl.Expr
+    ) -> Iterator[WrittenFile]:
+        """The files of such entries, where a snapshot of the window wrote them itself."""
+        snapshots = {s.snapshot_id: s for s in self.snapshots}
+        by_them = pl.col("snapshot_id").is_in(list(snapshots))
+        for written in self.written(content, operations, scope, entries & by_them):
+            types = partition_types(written.spec, self.base.schema_for(written.spec))
+            files = files_of(written.frame, types, written.spec.spec_id)
+            columns = (written.frame[name].to_list() for name in ("sequence_number", "snapshot_id"))
+            for file, number, snapshot_id in zip(files, *columns, strict=True):
+                yield WrittenFile(file, number, snapshots[snapshot_id])
 
     def _pruning(self, row_filter: Predicate) -> Pruning:
         try:

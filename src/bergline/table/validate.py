@@ -5,7 +5,6 @@ again, for it would have to be planned again. Which operations ask for which che
 theirs to say.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -13,22 +12,18 @@ import polars as pl
 
 from bergline.catalog.winner import describe_snapshot
 from bergline.errors import ConflictError
-from bergline.format.deletes import only_data_file
 from bergline.format.manifest import (
     DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
     is_deletion_vector,
-    partition_key,
 )
-from bergline.format.manifest_avro import partition_types
-from bergline.format.manifest_columns import files_of
 from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
-from bergline.scan.shared_keys import may_share_keys
-from bergline.table.history_window import EVERYTHING, HistoryWindow, Scope, Written
+from bergline.table.history_window import EVERYTHING, HistoryWindow, Scope
+from bergline.table.hit_files import HitFiles
 from bergline.table.removal import file_key
 
 _ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
@@ -60,7 +55,6 @@ class Validation:
     ) -> None:
         self._window = HistoryWindow(io, base, parent, since=since, branch=branch, earlier=earlier or {})
         self._base = base
-        self._snapshots = {s.snapshot_id: s for s in self._window.snapshots}
 
     def check_no_new_data(self, scope: Scope = EVERYTHING) -> None:
         """Nobody added a data file that may hold rows of the scope."""
@@ -107,20 +101,11 @@ class Validation:
         """
         if not files:
             return
-        by_path = {f.file_path: [f] for f in files}
-        by_partition: dict[tuple[Any, ...], list[DataFile]] = defaultdict(list)
-        for file in files:
-            by_partition[partition_key(file)].append(file)
+        hit_files = HitFiles(files, self._base)
         for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
-            if delete.content is FileContent.EQUALITY_DELETES:
-                if by_position_only:
-                    continue
-                everywhere = self._base.specs_by_id[delete.spec_id].is_unpartitioned
-                near = files if everywhere else by_partition.get(partition_key(delete), ())
-                hit = [f for f in near if may_share_keys(f, delete, self._base)]
-            else:
-                about = only_data_file(delete)
-                hit = by_partition.get(partition_key(delete), []) if about is None else by_path.get(about, [])
+            if by_position_only and delete.content is FileContent.EQUALITY_DELETES:
+                continue
+            hit = hit_files.by(delete)
             if hit:
                 raise self._conflict(
                     snapshot, f"deleted rows of {self._shown(hit[0])}, which this one replaces, by {delete.file_path}"
@@ -148,23 +133,21 @@ class Validation:
     def _entries(
         self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
     ) -> Iterator[tuple[DataFile, Snapshot]]:
-        by_them = pl.col("snapshot_id").is_in(list(self._snapshots))
-        for written in self._window.written(content, operations, scope, entries & by_them):
-            yield from self._files(written)
-
-    def _files(self, written: Written) -> Iterable[tuple[DataFile, Snapshot]]:
-        types = partition_types(written.spec, self._base.schema_for(written.spec))
-        files = files_of(written.frame, types, written.spec.spec_id)
-        snapshots = (self._snapshots[i] for i in written.frame["snapshot_id"].to_list())
-        return zip(files, snapshots, strict=True)
+        for written in self._window.files(content, operations, scope, entries):
+            yield written.file, written.snapshot
 
     def _shown(self, file: DataFile) -> str:
-        spec = self._base.specs_by_id[file.spec_id]
-        partition: Any = spec.partition_path(self._base.schema_for(spec), file.partition)
-        return f"{file.file_path} in partition `{partition}`" if partition else file.file_path
+        return shown_file(file, self._base)
 
     def _conflict(self, snapshot: Snapshot, did: str) -> ConflictError:
         return conflict(self._window.branch, snapshot, did)
+
+
+def shown_file(file: DataFile, base: TableMetadata) -> str:
+    """A file with its partition, in words."""
+    spec = base.specs_by_id[file.spec_id]
+    partition: Any = spec.partition_path(base.schema_for(spec), file.partition)
+    return f"{file.file_path} in partition `{partition}`" if partition else file.file_path
 
 
 def conflict(branch: str, winner: Snapshot, did: str) -> ConflictError:
