@@ -17,6 +17,7 @@ from bergline.format.manifest_avro import partition_types
 from bergline.format.manifest_columns import entries_of
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.properties import boolean_property
+from bergline.format.transforms import UnknownTransform
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, spec_of
 from bergline.table.filtering import ManifestWriter
@@ -70,11 +71,13 @@ def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[
     """Which manifests of earlier snapshots to join: those of one spec and kind that stand next to each other.
 
     As many as fill a manifest, or the newest ones as soon as there are `commit.manifest.min-count-to-merge` of them.
-    What a table that was never merged has beyond some groups is left to the next commits.
+    What a table that was never merged has beyond some groups is left to the next commits; partitions by a transform
+    that we do not know cannot be written again.
     """
     target = positive_property(base, "commit.manifest.target-size-bytes", DEFAULT_MANIFEST_SIZE)
     least = max(2, positive_property(base, "commit.manifest.min-count-to-merge", _DEFAULT_MIN_COUNT))
-    older = [m for m in manifests if m.sequence_number is not None]
+    odd = {s.spec_id for s in base.partition_specs if any(isinstance(f.transform, UnknownTransform) for f in s.fields)}
+    older = [m for m in manifests if m.sequence_number is not None and m.partition_spec_id not in odd]
     kinds = {(m.content, m.partition_spec_id): None for m in older}
     groups = (
         group

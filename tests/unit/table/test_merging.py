@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes
@@ -11,6 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile
+from bergline.format.transforms import UnknownTransform
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.append import Append
 from bergline.table.merging import plan_merges
@@ -199,6 +201,18 @@ def plan(orders: Table) -> Plan:
 )
 def test_neighbours_are_joined_from_the_oldest_on(plan: Plan, lengths: list[int], groups: list[list[int]]) -> None:
     assert plan(lengths) == groups
+
+
+def test_partitions_that_cannot_be_written_are_not_joined(lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"], properties=MERGE_AT_3)
+    for number in range(3):
+        table.append(order_rows(number))
+    metadata, listed = table.metadata, manifests(table)
+    assert len(plan_merges(metadata, listed)) == 1
+    (field,) = metadata.spec.fields
+    odd = msgspec.structs.replace(field, transform=UnknownTransform("foo[2]"))
+    spec = msgspec.structs.replace(metadata.spec, fields=(odd,))
+    assert plan_merges(msgspec.structs.replace(metadata, partition_specs=(spec,)), listed) == []
 
 
 def test_one_commit_joins_only_so_much(plan: Plan) -> None:
