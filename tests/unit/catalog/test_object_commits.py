@@ -1,7 +1,11 @@
 """Several pointers in one step, with something going wrong at every single step of it."""
 
+import contextlib
 import datetime as dt
 import itertools
+import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
@@ -242,3 +246,79 @@ def test_readers_do_not_change_anything() -> None:
     assert values(open_store(objects)) == OLD
     assert {name: objects.read(name) for name in before} == before
     assert sum(b'"intent"' in stored.data for stored in before.values() if stored) == 3
+
+
+class UnluckyObjects(ConditionalObjects):
+    """Every request may be slow, and one that changes something may lose its answer, or be its writer's last."""
+
+    def __init__(self, objects: ConditionalObjects, seed: int) -> None:
+        super().__init__(objects._store, objects.directory)
+        self._random = random.Random(seed)  # noqa: S311
+        self._dead = False
+
+    def read(self, name: str) -> StoredObject | None:
+        self._meet_fate()
+        return super().read(name)
+
+    def create(self, name: str, data: bytes) -> StoredObject | None:
+        return self._step(lambda: super(UnluckyObjects, self).create(name, data))
+
+    def replace(self, name: str, found: StoredObject, data: bytes) -> StoredObject | None:
+        return self._step(lambda: super(UnluckyObjects, self).replace(name, found, data))
+
+    def delete(self, name: str) -> None:
+        return self._step(lambda: super(UnluckyObjects, self).delete(name))
+
+    def _meet_fate(self) -> None:
+        if self._dead or self._random.random() < 0.003:
+            self._dead = True
+            raise DeadError
+        time.sleep(self._random.choice((0, 0, 0.0005)))
+
+    def _step(self, send: Callable[[], Any]) -> Any:
+        self._meet_fate()
+        if self._random.random() < 0.02:
+            raise StorageError("the connection was lost")
+        result = send()
+        if self._random.random() < 0.02:
+            raise StorageError("the connection was lost")
+        self._meet_fate()
+        return result
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_unlucky_writers_of_several_tables_leave_each_change_in_all_its_tables_once_or_in_none(seed: int) -> None:
+    """Every pointer is the list of all changes to it, so what was lost, doubled or torn apart shows in the end."""
+    objects = new_objects()
+    tried: dict[str, list[TableName]] = {}
+    done: list[str] = []
+    refused: list[str] = []
+
+    def work(writer: int) -> None:
+        choose = random.Random(100 * seed + writer)  # noqa: S311
+        with contextlib.suppress(DeadError):
+            store = ObjectPointerStore(UnluckyObjects(objects, 1000 * seed + writer), patience=0.02)
+            for number in range(12):
+                tables, change = choose.sample((A, B, C), choose.randint(1, 3)), f"{writer}-{number}"
+                tried[change] = sorted(tables)
+                with contextlib.suppress(StorageError):
+                    try:
+                        found = {t: store.read(t) or "" for t in tables}
+                        moved = store.swap_all([PointerSwap(t, found[t], f"{found[t]},{change}") for t in tables])
+                        (done if moved else refused).append(change)
+                    except UnavailableError:
+                        refused.append(change)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = open_store(objects)
+    lists = {t: (store.read(t) or "").split(",")[1:] for t in (A, B, C)}
+    for changes in lists.values():
+        assert len(set(changes)) == len(changes)
+    for change, tables in tried.items():
+        there = [t for t in (A, B, C) if change in lists[t]]
+        assert there in ([tables] if change in done else [[]] if change in refused else [[], tables])
+    assert done
