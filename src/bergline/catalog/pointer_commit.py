@@ -80,7 +80,7 @@ class PointerCommit(PointerTables):
                 return Unknown(new[0].name, new[0].metadata_location, cause)
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
-        added = {c.base.name: _added_snapshots(c) for c in changes}
+        added = {c.base.name: added_snapshots(c) for c in changes}
         return settle_swaps(
             self._store,
             swaps,
@@ -108,5 +108,6 @@ class PointerCommit(PointerTables):
             self._table_files.discard(table.metadata_location)
 
 
-def _added_snapshots(change: TableChange) -> frozenset[int]:
+def added_snapshots(change: TableChange) -> frozenset[int]:
+    """The ids of the snapshots that a change adds: the same in all its attempts."""
     return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))

@@ -1,8 +1,8 @@
 """Numbered metadata files in a table's directory, as Java's Hadoop catalog names them: the newest is the table.
 
 Creating the next number is the commit, so all writers must want the same name for it: it ends as the one before it.
-A drop takes the next number for a gravestone, leaves a `dropped-v…` with that number and the table's UUID, and clears
-the files away. What has the UUID and a number up to that one no longer counts, also if a slow writer creates it later.
+A drop takes the next number for a gravestone, leaves its words in `dropped-v…`, with the table's UUID, and clears the
+files away. What has the UUID and a number up to that one no longer counts, also if a slow writer creates it later.
 New tables of ours go on with higher numbers; those of Java begin again.
 """
 
@@ -30,7 +30,7 @@ from bergline.io.locations import join, scheme_of
 
 _HINT = "version-hint.text"
 _DROPPED = "dropped.text"
-_GRAVESTONE = b'{"bergline": "dropped", '
+_GRAVESTONE = '{"bergline": "dropped", '
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _VERSION = re.compile(r"v(0|[1-9]\d{0,8})((\.gz)?\.metadata\.json|\.metadata\.json\.gz)")
 _DROPPED_UP_TO = re.compile(r"dropped-v(\d{1,9})\.text")
@@ -75,6 +75,7 @@ class VersionFiles:
     def next_location(self, directory: str, previous: str | None) -> str:
         """The name for the version after another one, or for the first of a new table."""
         if previous is None:
+            self._mark_gravestone(directory)
             numbers = {v.number for v in self._versions(directory)} | {v.number for v in self._marks(directory)}
             return join(directory, f"v{max(numbers, default=0) + 1}{_ENDINGS[0]}")
         number, name = _number_of(previous), previous.rpartition("/")[2]
@@ -92,17 +93,21 @@ class VersionFiles:
         data = self._read(version)
         if data is None:
             return False
-        gravestone, words = self.next_location(directory, version.location), f'"by": "{uuid4()}"}}\n'
+        gravestone = Version(version.number + 1, self.next_location(directory, version.location))
         uuid = uuid_in(data, version.location)
-        if not self._add(directory, version.location, gravestone, _GRAVESTONE + words.encode(), uuid):
+        words = f'{_GRAVESTONE}"table-uuid": "{uuid}", "by": "{uuid4()}"}}\n'.encode()
+        if not self._create(gravestone.location, words):
             return False
+        with _in_doubt():
+            ours = self._mark(directory, gravestone, words)
+            if not ours or self._dropped(directory).get(uuid, 0) > gravestone.number:
+                self._io.delete([gravestone.location])  # another drop came first, and was cleared away
+                return False
         with contextlib.suppress(BerglineError):  # nothing of the rest changes what readers see
-            self._create_if_missing(join(directory, f"dropped-v{version.number + 1}.text"), uuid.encode())
-            self._create_if_missing(join(directory, _DROPPED), b"")
             with contextlib.suppress(FormatError):  # what cannot be read is not worth keeping
                 text = unpack(data, version.location)
                 self._create_if_missing(join(directory, f"dropped-v{version.number}.json"), text)
-            self._clear(directory, version.number + 1)
+            self._clear(directory, gravestone.number)
         return True
 
     def holds(self, location: str, data: bytes) -> bool | None:
@@ -121,23 +126,23 @@ class VersionFiles:
         return found
 
     def _add(self, directory: str, previous: str | None, location: str, data: bytes, uuid: str) -> bool:
+        """Create a version, and look whether that was possible only because others had cleared its number away."""
         if not self._create(location, data):
             return False
+        number = _number_of(location)
         with _in_doubt():
-            late = self._is_late(directory, previous, _number_of(location), uuid)
-            if late:
+            dropped = self._dropped(directory) if self._io.exists(join(directory, _DROPPED)) else {}
+            own, any_table = dropped.get(uuid, 0), max(dropped.values(), default=0)
+            if number <= own or (previous is None and number <= any_table):
                 self._io.delete([location])
-        return not late
+                if number >= own:  # the gravestone had this number, or another table: never we
+                    return False
+                raise StorageError(f"cannot find out whether {location} was there before the table was dropped")
+            if previous is not None and not self._io.exists(previous) and self._has_newer(directory, number):
+                raise StorageError(f"cannot find out whether {location} was there before old files were cleared away")
+        return True
 
-    def _is_late(self, directory: str, previous: str | None, number: int, uuid: str) -> bool:
-        """Whether a version could be created only because the one that had its number was cleared away before."""
-        dropped = self._dropped(directory) if self._io.exists(join(directory, _DROPPED)) else {}
-        if previous is None:
-            return number <= max(dropped.values(), default=0)
-        if number <= dropped.get(uuid, 0):
-            return True
-        if self._io.exists(previous):
-            return False
+    def _has_newer(self, directory: str, number: int) -> bool:
         return any(version.number > number for version in self._versions(directory))
 
     def _hinted(self, directory: str) -> Version | None:
@@ -160,13 +165,12 @@ class VersionFiles:
         return next((v for v in versions if not dropped or self._counts(v, dropped)), None)
 
     def _counts(self, version: Version, dropped: dict[str, int]) -> bool:
-        """Whether a version belongs to a table that was not dropped, or is the gravestone of one just now."""
+        """Whether a version belongs to a table that was not dropped, or is a gravestone without its mark yet."""
         data = self._read(version)
         if data is None:
             return False
         uuid = uuid_in(data, version.location)
-        last = max(dropped.values()) if data.startswith(_GRAVESTONE) else dropped.get(uuid, 0)
-        return version.number > last
+        return version.number > dropped.get(uuid, 0)
 
     def _versions(self, directory: str) -> list[Version]:
         entries = self._directories.entries(directory)
@@ -182,7 +186,21 @@ class VersionFiles:
     def _dropped(self, directory: str) -> dict[str, int]:
         """Which tables were dropped here, each with the last number that is gone with it."""
         marks = sorted(self._marks(directory))
-        return {self._io.read(mark.location).decode(errors="replace"): mark.number for mark in marks}
+        return {uuid_in(self._io.read(mark.location), ""): mark.number for mark in marks}
+
+    def _mark(self, directory: str, gravestone: Version, words: bytes) -> bool:
+        """Leave the words of a gravestone where they stay; False if those of another with this number are there."""
+        mark = join(directory, f"dropped-v{gravestone.number}.text")
+        self._create_if_missing(mark, words)
+        self._create_if_missing(join(directory, _DROPPED), b"")
+        return self._io.read(mark) == words
+
+    def _mark_gravestone(self, directory: str) -> None:
+        """Do what a drop that died had left to do, before a higher number is used."""
+        found = self._newest(directory)
+        words = self._read(found) if found else None
+        if found and words and words.startswith(_GRAVESTONE.encode()):
+            self._mark(directory, found, words)
 
     def _read(self, version: Version) -> bytes | None:
         try:
@@ -192,7 +210,7 @@ class VersionFiles:
 
     def _is_gravestone(self, version: Version) -> bool:
         with self._io.open_input(version.location) as stream:
-            return stream.read(len(_GRAVESTONE)) == _GRAVESTONE
+            return stream.read(len(_GRAVESTONE)) == _GRAVESTONE.encode()
 
     def _create(self, location: str, data: bytes) -> bool:
         """Create a file; after an error the bytes that are there tell whether it was created."""

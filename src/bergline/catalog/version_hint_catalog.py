@@ -7,6 +7,7 @@ from bergline.catalog.catalog import Conflicted, LoadedTable, Outcome, TableChan
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer_commit import added_snapshots
 from bergline.catalog.pointer_store import PointerSwap
 from bergline.catalog.settle import Verdict
 from bergline.catalog.version_hint import VersionHintStore
@@ -73,16 +74,27 @@ class VersionHintCatalog(PointerCatalog):
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
         """The file itself tells: ours, another's, or none yet, and then the same swap again can do no harm."""
-        swap = swaps[0]
-        for wait in self._status_check_waits(changes[0].base.metadata.properties):
+        change, swap = changes[0], swaps[0]
+        for wait in self._status_check_waits(change.base.metadata.properties):
             try:
                 if self._versions.landed(swap.new) is None and self._versions.swap(swap.table, swap.expected, swap.new):
                     return Verdict.LANDED
-                verdicts = {True: Verdict.LANDED, False: Verdict.LOST, None: Verdict.UNKNOWN}
-                return verdicts[self._versions.landed(swap.new)]
+                if self._versions.landed(swap.new) is False:
+                    return Verdict.LOST
+                return self._by_snapshots(change, swap)
             except (BerglineError, OSError):
                 wait()
         return Verdict.UNKNOWN
+
+    def _by_snapshots(self, change: TableChange, swap: PointerSwap) -> Verdict:
+        """Whether our file is the table, or the table went on from it; a file that came too late is neither."""
+        pointer = self._versions.read(swap.table)
+        if pointer is None:
+            return Verdict.UNKNOWN
+        if pointer == swap.new:
+            return Verdict.LANDED if self._versions.landed(swap.new) else Verdict.UNKNOWN
+        ours = added_snapshots(change)
+        return Verdict.UNKNOWN if ours.isdisjoint(self._table_files.load(pointer).snapshots_by_id) else Verdict.LANDED
 
 
 class _VersionedFiles(MetadataFiles[TableMetadata]):
