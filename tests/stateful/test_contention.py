@@ -99,6 +99,8 @@ def mixed(writer: int, number: int) -> tuple[str, str]:
     kinds = [
         ("append", "main"),
         ("append", f"w{writer}"),
+        ("append", f"w{writer}"),
+        ("delete", f"w{writer}"),
         ("transaction", "main"),
         ("tag", f"w{writer}.{number}"),
         ("property", f"w{writer}.{number}"),
@@ -130,11 +132,13 @@ def test_everything_at_once(
 
 def check_rows(table: Table, twin: Table, journal: Journal) -> None:
     """What was done is there once; what was only begun is there whole or not at all; nothing else is."""
+    deleted = {s["change"] - 1 for s in journal.steps("begin", "delete")}
     for branch in ["main", *(f"w{writer}" for writer in range(WRITERS - 2))]:
         done = once(s for s in journal.steps("done", "append", "transaction") if s["ref"] == branch)
         begun = once(s for s in journal.steps("begin", "append", "transaction") if s["ref"] in {branch, "main"})
         found = changes(table, branch)
-        assert done <= found <= begun
+        assert Counter({c: n for c, n in done.items() if c not in deleted}) <= found <= begun
+        assert found.keys().isdisjoint(s["change"] - 1 for s in journal.steps("done", "delete") if s["ref"] == branch)
         assert set(found.values()) == {PARTS}
     in_both = {s["change"] for s in journal.steps("begin", "transaction")} & changes(table, "main").keys()
     assert changes(twin, "main") == Counter(dict.fromkeys([-1, *in_both], PARTS))

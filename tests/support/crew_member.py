@@ -78,6 +78,10 @@ def _overwrite(table: Table, step: Step) -> None:
     table.overwrite(change_rows(step["change"]), branch=step["ref"])
 
 
+def _delete(table: Table, step: Step) -> None:
+    table.delete(f"change = {step['change'] - 1}", branch=step["ref"])
+
+
 def _tag(table: Table, step: Step) -> None:
     table.refs.create_tag(step["ref"])
 
@@ -112,6 +116,7 @@ def _expire(table: Table, _: Step) -> None:
 _CHANGES: dict[str, Callable[[Table, Step], None]] = {
     "append": _append,
     "overwrite": _overwrite,
+    "delete": _delete,
     "tag": _tag,
     "property": _property,
     "column": _column,

@@ -76,6 +76,33 @@ class Write(msgspec.Struct, frozen=True):
         (table.overwrite if self.overwrite else table.append)(order_rows(*self.rows), branch=self.branch)
 
 
+class Delete(msgspec.Struct, frozen=True):
+    """Delete the rows with some ids from a branch, and put others in their place."""
+
+    table: str
+    branch: str
+    ids: tuple[int, ...]
+    rows: tuple[int, ...] = ()
+    may_conflict: bool = True
+
+    def on(self, world: World, lineage: Lineage) -> World:
+        old = world[self.table].refs.get(self.branch)
+        if old and not old.is_branch:
+            raise RefusedError(self.branch)
+        start = old or world[self.table].refs.get("main") or RefModel(is_branch=True, rows=frozenset())
+        if not self.rows and start.rows.isdisjoint(self.ids):
+            return world
+        rows = start.rows - set(self.ids) | set(self.rows)
+        return _with_ref(world, self.table, self.branch, RefModel(is_branch=True, rows=rows))
+
+    def run(self, lake: Lake, tables: dict[str, Table]) -> None:
+        where = f"id IN ({', '.join(map(str, self.ids))})"
+        if self.rows:
+            tables[self.table].overwrite(order_rows(*self.rows), where, branch=self.branch)
+        else:
+            tables[self.table].delete(where, branch=self.branch)
+
+
 class CreateRef(msgspec.Struct, frozen=True):
     """A new ref where another is."""
 

@@ -9,30 +9,35 @@ from bergline.format.metadata_json import parse_metadata
 from bergline.io.locations import normalized
 from bergline.scan.manifests import load_entries, load_manifest_list
 
+Entries = list[tuple[str, int | None, bool]]
+"""The files of a manifest: path, sequence number, whether it is live."""
 
-def check_nothing_is_missing(table: Table) -> dict[int, frozenset[str]]:
-    """Every snapshot can be read: its list, its manifests and every file in them are there. The files of each."""
+
+def check_nothing_is_missing(table: Table, known: dict[str, Entries] | None = None) -> dict[int, frozenset[str]]:
+    """Every snapshot can be read: its list, its manifests and every file in them are there. The files of each.
+
+    Manifests are read once for all calls with one `known`.
+    """
     there = {normalized(location) for location in table.io.list(table.location)}
+    known = {} if known is None else known
     files: dict[int, frozenset[str]] = {}
-    live: dict[str, frozenset[str]] = {}
     manifest_numbers: dict[str, int | None] = {}
     file_numbers: dict[str, int | None] = {}
     for snapshot in table.metadata.snapshots:
+        live: list[str] = []
         manifests = load_manifest_list(table.io, snapshot)
         for manifest in manifests:
-            path, number = manifest.manifest_path, manifest.sequence_number
+            path = manifest.manifest_path
             # a manifest stands in lists with one number for ever, and a file keeps its own
-            assert manifest_numbers.setdefault(path, number) == number
-            if path not in live:
+            assert manifest_numbers.setdefault(path, manifest.sequence_number) == manifest.sequence_number
+            if path not in known:
                 entries = load_entries(table.io, manifest, table.metadata)
-                live[path] = frozenset(e.data_file.file_path for e in entries if e.is_live)
-                for entry in entries:
-                    file = entry.data_file.file_path
-                    assert file_numbers.setdefault(file, entry.sequence_number) == entry.sequence_number
-        of_snapshot = [path for m in manifests for path in live[m.manifest_path]]
-        files[snapshot.snapshot_id] = frozenset(of_snapshot)
-        assert len(files[snapshot.snapshot_id]) == len(of_snapshot), "a file is in a snapshot twice"
-        needed = {normalized(p) for p in (snapshot.manifest_list, *(m.manifest_path for m in manifests), *of_snapshot)}
+                known[path] = [(e.data_file.file_path, e.sequence_number, e.is_live) for e in entries]
+            for file, number, is_live in known[path]:
+                assert file_numbers.setdefault(file, number) == number
+                live += [file] * is_live
+        files[snapshot.snapshot_id] = frozenset(live)
+        needed = {normalized(p) for p in (snapshot.manifest_list, *(m.manifest_path for m in manifests), *live)}
         assert needed <= there, f"{needed - there} missing, for snapshot {snapshot.snapshot_id}"
     return files
 

@@ -26,7 +26,7 @@ class FaultyPointers:
     """Pointers around others; `faults` are used up change by change, `before_swap` is called before each swap.
 
     `step` is called before and after everything that is asked of the pointers: what it raises is a crash there. A
-    change that arrives late does so before the next but `late_after` question, or when `deliver` is called.
+    change that arrives late does so before the next but `late_after` question; without that it is there to be taken.
     """
 
     def __init__(
@@ -51,11 +51,10 @@ class FaultyPointers:
         """From now on these faults; a store that went away is back."""
         self._faults, self._late_after, self._gone = list(faults), late_after, False
 
-    def deliver(self) -> bool:
-        """Let the changes arrive that are still on their way; whether one of them did something."""
+    def take_late(self) -> list[Callable[[], bool]]:
+        """The changes that are still on their way: from here on it is the caller who lets them arrive."""
         late, self._late = self._late, []
-        landed = [change() for _, change in late]
-        return any(landed)
+        return [change for _, change in late]
 
     def read(self, table: TableName) -> str | None:
         """The pointer, while the store is there."""
