@@ -118,12 +118,11 @@ class VersionFiles:
             return None
 
     def _newest(self, directory: str) -> Version | None:
-        found = None if self._io.exists(join(directory, _DROPPED)) else self._hinted(directory)
-        if found is None:
-            return self._listed(directory)
-        while following := self._find(directory, found.number + 1):
+        found = self._hinted(directory)
+        while found and (following := self._find(directory, found.number + 1)):
             found = following
-        return found
+        # marks are looked for last: whatever came too late was created after its mark
+        return self._listed(directory) if found is None or self._io.exists(join(directory, _DROPPED)) else found
 
     def _add(self, directory: str, previous: str | None, location: str, data: bytes, uuid: str) -> bool:
         """Create a version, and look whether that was possible only because others had cleared its number away."""
@@ -160,8 +159,8 @@ class VersionFiles:
         return next((Version(number, location) for location in locations if self._io.exists(location)), None)
 
     def _listed(self, directory: str) -> Version | None:
-        dropped = self._dropped(directory)
         versions = sorted(self._versions(directory), key=lambda v: (-v.number, len(v.location)))
+        dropped = self._dropped(directory)
         return next((v for v in versions if not dropped or self._counts(v, dropped)), None)
 
     def _counts(self, version: Version, dropped: dict[str, int]) -> bool:
