@@ -184,7 +184,9 @@ class VersionFiles:
 
     def _dropped(self, directory: str) -> dict[str, int]:
         """Which tables were dropped here, each with the last number that is gone with it."""
-        marks = sorted(self._marks(directory))
+        marks: list[Version] = []
+        while marks != (found := sorted(self._marks(directory))):  # a listing may miss what came while it was made
+            marks = found
         return {uuid_in(self._io.read(mark.location), ""): mark.number for mark in marks}
 
     def _mark(self, directory: str, gravestone: Version, words: bytes) -> bool:

@@ -1,15 +1,11 @@
 """Pointers by version files on local disk."""
 
-import contextlib
 import gzip
 import json
-import random
 import shutil
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rows import ORDERS as SCHEMA
@@ -424,72 +420,3 @@ def test_tables_are_found_in_a_copied_directory_and_through_other_spellings(tmp_
     ):
         with bergline.connect(uri) as opened:
             assert opened.list_tables("db") == ["db.orders"]
-
-
-class Dawdling(LocalFileIO):
-    """Waits now and then before a request."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311
-
-    def create(self, location: str, data: bytes) -> None:
-        self._wait()
-        super().create(location, data)
-
-    def exists(self, location: str) -> bool:
-        self._wait()
-        return super().exists(location)
-
-    def delete(self, locations: Iterable[str]) -> list[str]:
-        self._wait()
-        return super().delete(locations)
-
-    def _wait(self) -> None:
-        if self._random.random() < 0.1:
-            time.sleep(self._random.uniform(0, 0.004))
-
-
-def changes_in(pointer: str | None) -> dict[str, Any]:
-    """The version that a pointer names; of no table, no changes."""
-    return json.loads(Path(pointer.removeprefix("file://")).read_text()) if pointer else {"changes": []}
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_every_change_is_in_the_table_or_went_with_a_drop(tmp_path: Path, seed: int) -> None:
-    """Every version is the list of all changes since its table was created."""
-    done: list[str] = []
-    refused: list[str] = []
-    in_doubt: list[str] = []
-    gone: list[str] = []
-
-    def change_once(store: VersionHintStore, choose: random.Random, change: str) -> None:
-        pointer = store.read(ORDERS)
-        before = changes_in(pointer)
-        if pointer is not None and choose.random() < 0.2:
-            if store.drop(ORDERS, pointer):
-                gone.extend(before["changes"])
-            return
-        after = {"table-uuid": before.get("table-uuid", change), "changes": [*before["changes"], change]}
-        new = store.stage(ORDERS, pointer, json.dumps(after).encode())
-        outcome = in_doubt
-        with contextlib.suppress(StorageError):  # it was there, or came after the drop
-            moved = store.swap(ORDERS, pointer, new) if pointer else store.create(ORDERS, new)
-            outcome = done if moved else refused
-        outcome.append(change)
-
-    def work(writer: int) -> None:
-        store, choose = open_store(tmp_path, Dawdling(100 * seed + writer)), random.Random(100 * seed + writer)  # noqa: S311
-        for number in range(20):
-            with contextlib.suppress(FileNotFoundError):  # dropped while it was read
-                change_once(store, choose, f"{writer}-{number}")
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    found = [*gone, *changes_in(open_store(tmp_path).read(ORDERS))["changes"]]
-    assert len(found) == len(set(found))
-    assert set(done) - set(found) == set()
-    assert set(found) - {*done, *in_doubt} == set()
-    assert gone
