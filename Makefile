@@ -4,12 +4,13 @@ INSTALLED := .venv/.installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-.PHONY: help setup java demo test check lint bench clean
+.PHONY: help setup java demo test check torture lint bench clean
 
 help:
 	@echo "make demo    write-audit-publish on PySpark; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, under a minute"
+	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
@@ -39,6 +40,9 @@ test: java $(INSTALLED) $(S3_SERVER) lint
 
 check: $(INSTALLED) lint
 	@$(BIN)/python -m pytest tests/unit tests/sql -q
+
+torture: java $(INSTALLED) $(S3_SERVER)
+	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

@@ -31,6 +31,8 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
         case "s3":
             bucket, server = request.getfixturevalue("bucket"), request.getfixturevalue("s3_server")
             return {"uri": f"{bucket}/lake", "properties": server.properties}
+        case "version files":
+            return {"uri": f"file://{tmp_path}/lake"}
         case kind:
             pytest.fail(f"no such catalog: {kind}")
 

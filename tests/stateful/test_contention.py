@@ -69,6 +69,17 @@ def test_appends_to_main(crew: Crew, shared: dict[str, Any], tmp_path: Path, tab
     assert len(lists) == len(manifests) == 1 + WRITERS * EACH
 
 
+@pytest.mark.parametrize("shared", ["version files"], indirect=True)
+def test_appends_where_the_next_file_is_the_swap(
+    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+) -> None:
+    journal = crew.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
+    took(journal)
+    table.refresh()
+    check_line(table, journal)
+    assert changes(table, "main") == once(journal.steps("done", "append"))
+
+
 def test_appends_each_to_its_own_branch(
     crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
 ) -> None:

@@ -47,7 +47,7 @@ class Crew:
                 threads.submit(self._carry_out, number, {"lake": lake, "journal": str(journals[number])}, plan)
                 for number, plan in enumerate(plans)
             ]
-            killed = self._kill(kills, under_way)
+            killed = self._kill(kills, under_way, journals)
         errors = [error for future in under_way for error in future.result()]
         seconds = time.perf_counter() - started
         return Journal([n for path in journals for n in _notes(path)], errors, sum(map(len, plans)), killed, seconds)
@@ -62,16 +62,18 @@ class Crew:
             self._members[number].close()
             self._members[number] = self._spares.pop()
 
-    def _kill(self, kills: int, under_way: Sequence[Future[list[str]]]) -> int:
+    def _kill(self, kills: int, under_way: Sequence[Future[list[str]]], journals: Sequence[Path]) -> int:
+        """Kill writers that are in the middle of a step."""
         chance = random.SystemRandom()
         killed = 0
-        while killed < kills:
+        while killed < kills and not all(future.done() for future in under_way):
             time.sleep(chance.uniform(0, 2 * _KILL_EVERY_S))
-            busy = [self._members[n] for n, future in enumerate(under_way) if not future.done()]
-            if not busy:
-                break
-            chance.choice(busy).kill()
-            killed += 1
+            busy = [
+                n for n, journal in enumerate(journals) if [note.what for note in _notes(journal)][-1:] == ["begin"]
+            ]
+            if busy:
+                self._members[chance.choice(busy)].kill()
+                killed += 1
         return killed
 
 

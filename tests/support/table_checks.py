@@ -1,5 +1,6 @@
 """What must hold of every table, whoever wrote it and however they ended."""
 
+import re
 from itertools import pairwise
 
 from bergline import Table
@@ -70,4 +71,7 @@ def metadata_files_beside_the_line(table: Table, line: list[TableMetadata]) -> s
 
 
 def _version(location: str) -> int:
-    return int(location.rsplit("/", 1)[-1].split("-", maxsplit=1)[0])
+    """The number in a name like `00012-….metadata.json` or `v12.metadata.json`."""
+    match = re.match(r"v?(\d+)", location.rsplit("/", 1)[-1])
+    assert match, location
+    return int(match[1])
