@@ -7,6 +7,8 @@ from bergline.format.arguments import check_whole, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.io.fileio import FileIO
+from bergline.table.merge import Merge, MergeResult
+from bergline.table.merge_plan import MergeWish
 from bergline.table.operation import Change, MetadataOperation, Operation
 from bergline.table.ref_changes import Retention, create_ref, drop_ref, fast_forward, replace_ref, set_retention
 from bergline.table.start_branch import StartBranch
@@ -83,6 +85,18 @@ class Refs:
         """Move a branch forward to a ref that descends from it."""
         self._change(fast_forward, branch, to)
 
+    def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
+        """Bring what a branch has into another: move it forward, or do each snapshot again on top of it.
+
+        ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
+        two ends as one snapshot.
+        """
+        return self._merge(MergeWish(branch, into, "onto", squash))
+
+    def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
+        """Move a branch on top of another ref: its own snapshots are done again there."""
+        return self._merge(MergeWish(branch, onto, "picked", squash))
+
     def set_retention(
         self,
         name: str,
@@ -96,6 +110,11 @@ class Refs:
 
     def _change(self, change: Callable[..., Change], *arguments: object) -> None:
         self._run(MetadataOperation(lambda base: change(base, *arguments)))
+
+    def _merge(self, wish: MergeWish) -> MergeResult:
+        operation = Merge(self._io, wish)
+        self._run(operation)
+        return operation.result
 
     def _replace(self, name: str, kind: SnapshotRefType, at: int | str | None, retention: Retention) -> None:
         if not isinstance(retention, Retention):

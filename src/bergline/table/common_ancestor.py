@@ -1,0 +1,121 @@
+"""Where two lines of history part, what each has had since, and what both have had under different snapshot ids."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Snapshot
+
+SOURCE = "source-snapshot-id"
+"""Summary: the snapshot that this one does again, on another line of history."""
+ORIGIN = "origin-snapshot-id"
+"""Summary: the first of them, where the source was itself a repetition."""
+SQUASHED_SINCE = "squashed-since-snapshot-id"
+"""Summary: the snapshot after which the squashed history began; the source is its last one. Empty for the beginning."""
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """Two lines of history since their common ancestor, each oldest first; no ancestor if both began with nothing."""
+
+    ancestor: Snapshot | None
+    picked: tuple[Snapshot, ...]
+    """The line that is to be done again on top of the other."""
+    others: tuple[Snapshot, ...]
+    complete: bool = True
+    """Whether every picked snapshot is known."""
+
+    @property
+    def ancestor_id(self) -> int | None:
+        """The id of the common ancestor."""
+        return None if self.ancestor is None else self.ancestor.snapshot_id
+
+    @property
+    def ancestor_number(self) -> int:
+        """The sequence number of the common ancestor."""
+        return 0 if self.ancestor is None else self.ancestor.sequence_number
+
+    def present(self) -> frozenset[int]:
+        """The picked snapshots that the other line has done already."""
+        return known_by(self.picked, self.others)
+
+    def leading_present(self) -> int:
+        """How many of the oldest picked snapshots the other line has done already."""
+        present = self.present()
+        return next((n for n, s in enumerate(self.picked) if s.snapshot_id not in present), len(self.picked))
+
+    def seen_before(self, place: int) -> frozenset[int]:
+        """The snapshots of the other line that the picked ones up to a place have done already."""
+        return known_by(self.others, self.picked[:place])
+
+    def numbers_there(self) -> tuple[tuple[int, int], ...]:
+        """The sequence numbers of picked snapshots that the other line has done already, each with the one there."""
+        by_name = {name: s.sequence_number for s in self.others for name in names_of(s)}
+        return tuple(
+            (s.sequence_number, by_name[name]) for s in self.picked for name in sorted(names_of(s) & by_name.keys())[:1]
+        )
+
+
+def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence | None:
+    """How the history of one snapshot differs from that of another; None if expired snapshots are needed to tell."""
+    ours, theirs = list(base.ancestors(other)), list(base.ancestors(picked))
+    known = {s.snapshot_id for s in ours}
+    common = next((s for s in theirs if s.snapshot_id in known), None)
+    if common is not None:
+        return Divergence(common, _since(theirs, common), _since(ours, common))
+    if ours[-1].parent_snapshot_id is None and theirs[-1].parent_snapshot_id is None:
+        return Divergence(None, _since(theirs), _since(ours))
+    return _by_squash(ours, theirs)
+
+
+def divergence_at(base: TableMetadata, picked: int, other: int, ancestor: Snapshot) -> Divergence:
+    """The same, with an ancestor that is known although the picked line no longer leads to it."""
+    ours, theirs = list(base.ancestors(other)), list(base.ancestors(picked))
+    return Divergence(ancestor, _since(theirs), _since(ours, ancestor), complete=False)
+
+
+def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> frozenset[int]:
+    """The snapshots of a line, oldest first, that others are, repeat, or were repeated from."""
+    names: set[int] = set()
+    squashed: set[int] = set()
+    for other in others:
+        names |= names_of(other)
+        if SQUASHED_SINCE in other.summary:
+            squashed |= set(_ids(other, SOURCE))
+    found = {s.snapshot_id for s in snapshots if not names.isdisjoint(names_of(s))}
+    # who repeats the end of a squashed line has all of it
+    ends = [place for place, s in enumerate(snapshots) if s.snapshot_id in squashed]
+    return frozenset(found | {s.snapshot_id for s in snapshots[: max(ends, default=-1) + 1]})
+
+
+def names_of(snapshot: Snapshot) -> set[int]:
+    """The ids that a change is known by: those of the snapshot, of its source, and of its origin."""
+    return {snapshot.snapshot_id, *_ids(snapshot, SOURCE), *_ids(snapshot, ORIGIN)}
+
+
+def repetition(source: Snapshot) -> dict[str, str]:
+    """What the summary of a snapshot that repeats another says about it."""
+    origin = next(_ids(source, ORIGIN), next(_ids(source, SOURCE), None))
+    of_source = {SOURCE: str(source.snapshot_id)}
+    return of_source if origin is None else of_source | {ORIGIN: str(origin)}
+
+
+def _since(newest_first: Sequence[Snapshot], ancestor: Snapshot | None = None) -> tuple[Snapshot, ...]:
+    place = len(newest_first) if ancestor is None else newest_first.index(ancestor)
+    return tuple(reversed(newest_first[:place]))
+
+
+def _by_squash(ours: Sequence[Snapshot], theirs: Sequence[Snapshot]) -> Divergence | None:
+    """The ancestor that an earlier squash of the same line has written down."""
+    line, by_id = {s.snapshot_id for s in theirs}, {s.snapshot_id: s for s in ours}
+    for snapshot in ours:
+        since = next(_ids(snapshot, SQUASHED_SINCE), None)
+        if since in by_id and not line.isdisjoint(_ids(snapshot, SOURCE)):
+            return Divergence(by_id[since], _since(theirs), _since(ours, by_id[since]))
+    return None
+
+
+def _ids(snapshot: Snapshot, key: str) -> Iterator[int]:
+    text = snapshot.summary.get(key, "")
+    if text.isdecimal():
+        yield int(text)
