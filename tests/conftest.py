@@ -22,6 +22,16 @@ settings.register_profile("bergline", deadline=None, print_blob=True)
 settings.load_profile("bergline")
 
 
+_SERVERS = {"postgres", "glue_server", "s3_server"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start a server are marked, so that `make check` can leave them to `make test`."""
+    for item in items:
+        if _SERVERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("server")
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
     """A lake in a directory of its own, with namespace `db`."""

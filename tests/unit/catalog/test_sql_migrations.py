@@ -87,7 +87,7 @@ def opened_at(url: sa.URL) -> Iterator[Database]:
         store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     if request.param == "postgresql":
         found = request.getfixturevalue("postgres_database")
