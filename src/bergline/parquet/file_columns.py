@@ -13,6 +13,7 @@ from bergline.format.defaults import encode_default
 from bergline.format.manifest import DataFile
 from bergline.format.name_mapping import NameMapping
 from bergline.format.partition import PartitionSpec
+from bergline.format.partition_columns import unknown_text
 from bergline.format.reserved import DELETED, FILE, LAST_UPDATED_SEQUENCE_NUMBER, PARTITION_ID, POS, ROW_ID, SPEC_ID
 from bergline.format.schema import Schema
 from bergline.format.transforms import Identity, UnknownTransform
@@ -37,7 +38,7 @@ class RowSource:
         if len(fields) != len(values):
             raise FormatError(f"expected {len(fields)} partition values, found {len(values)} for {self.path}")
         self._partition = {
-            f.field_id: _text(value) if isinstance(f.transform, UnknownTransform) else value
+            f.field_id: unknown_text(value) if isinstance(f.transform, UnknownTransform) else value
             for f, value in zip(fields, values, strict=True)
         }
         self.identity_values: dict[int, Any] = {
@@ -119,13 +120,6 @@ class FileColumns:
         if field.id in self._source.identity_values:
             return constant_array(field.type, self._source.identity_values[field.id], batch.num_rows)
         return missing(field, batch.num_rows, field.name)
-
-
-def _text(value: Any) -> str | None:
-    """A value of a transform that we do not know, which the specification takes for text."""
-    if value is None or isinstance(value, str):
-        return value
-    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _with_partition_values(field: NestedField, values: Mapping[int, Any]) -> NestedField:

@@ -1,7 +1,7 @@
 """Manifest lists and manifests of a snapshot: read side by side, cached, checked, resolved."""
 
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.inheritance import inherit
+from bergline.format.inheritance import inherit, inherit_columns
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
 from bergline.format.manifest_columns import (
@@ -21,6 +21,7 @@ from bergline.format.manifest_columns import (
 )
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
+from bergline.format.partition_columns import check_partition
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS
@@ -57,6 +58,16 @@ def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataF
     frames = {path: frame for path, frame in known.items() if frame is not None}
     frames |= _load(io, [path for path in known if path not in frames])
     return [_checked(frames[m.manifest_path], m) for m in manifests]
+
+
+def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata) -> dict[int, pl.DataFrame]:
+    """All entries of manifests by partition spec, checked, with their numbers filled in."""
+    by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
+    for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
+        spec = spec_of(manifest, metadata)
+        check_partition(frame, partition_types(spec, metadata.schema_for(spec)), manifest.manifest_path)
+        by_spec[manifest.partition_spec_id].append((frame, manifest))
+    return {spec_id: inherit_columns(*zip(*pairs, strict=True)) for spec_id, pairs in by_spec.items()}
 
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:

@@ -1,24 +1,22 @@
 """From a snapshot to the files that a read must open, on columns: manifests, inheritance, pruning, deletes."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import polars as pl
 
 from bergline.errors import FormatError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
-from bergline.format.inheritance import inherit_columns
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
 from bergline.format.metadata import TableMetadata
 from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from bergline.format.partition_columns import check_partition, partition_values
+from bergline.format.partition_columns import partition_values
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.evolution import why_not_by_name
 from bergline.scan.key_columns import key_columns
-from bergline.scan.manifests import live_entries, load_columns, load_manifest_list, spec_of
+from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.scan.planned_files import FileGroup, PlannedFiles
 from bergline.scan.pruning import Pruning
@@ -64,15 +62,9 @@ def _groups(
 ) -> list[FileGroup]:
     """The matching files, spec by spec."""
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
-    frames = load_columns(io, kept)
-    by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
-    for frame, manifest in zip(frames, kept, strict=True):
-        spec = spec_of(manifest, metadata)
-        check_partition(frame, partition_types(spec, metadata.schema_for(spec)), manifest.manifest_path)
-        by_spec[manifest.partition_spec_id].append((frame, manifest))
     return [
-        _group(inherit_columns(*zip(*pairs, strict=True)), spec_id, metadata, pruning, index)
-        for spec_id, pairs in by_spec.items()
+        _group(batch, spec_id, metadata, pruning, index)
+        for spec_id, batch in resolved_columns(io, kept, metadata).items()
     ]
 
 

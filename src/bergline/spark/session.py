@@ -10,6 +10,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError
 from bergline.format.refs import MAIN
 from bergline.lake import Lake
+from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign_by_name, assign_by_position
 from bergline.spark.read import read
 from bergline.spark.write import write_files
@@ -121,7 +122,14 @@ class LakeSession:
     def _read(self, target: Target) -> DataFrame:
         table, selector = target.table, target.selector
         if selector.metadata_table is not None:
-            return self._frame(table.inspect(selector.metadata_table))
+            return self._frame(
+                table.inspect(
+                    selector.metadata_table,
+                    ref=selector.ref,
+                    snapshot_id=selector.snapshot_id,
+                    as_of_ms=selector.as_of_ms,
+                )
+            )
         ref = selector.ref
         if selector.branch is not None:
             ref = selector.branch
@@ -185,7 +193,7 @@ class LakeSession:
             return False
 
     def _frame(self, rows: pa.Table) -> DataFrame:
-        return self._spark.createDataFrame(rows) if rows.num_columns else self._nothing()
+        return arrow_frame(self._spark, rows) if rows.num_columns else self._nothing()
 
     def _nothing(self) -> DataFrame:
         """No columns and no rows, without a Spark job to find that out."""

@@ -16,11 +16,12 @@ from bergline.table.commit import Timing, load_same_table
 from bergline.table.expire import Expire, ExpiryResult
 from bergline.table.maintaining import TableMaintaining
 from bergline.table.metadata_tables import metadata_table
+from bergline.table.metadata_view import MetadataView
 from bergline.table.refs import Refs
 from bergline.table.retention import ExpiryWish
 from bergline.table.scan import TableScan
 from bergline.table.transaction import Transaction
-from bergline.table.version import resolve_version
+from bergline.table.version import ReadVersion, resolve_version
 from bergline.table.writing import TableWriting
 
 
@@ -69,14 +70,24 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         columns: Sequence[str] | None = None,
     ) -> TableScan:
         """A read of `main`, a ref, a snapshot or a moment (as a datetime, or in milliseconds since 1970)."""
-        if as_of is not None:
-            as_of_ms = _millis(as_of)
-        version = resolve_version(self.metadata, ref=ref, snapshot_id=snapshot_id, as_of_ms=as_of_ms)
+        version = self._version(ref, snapshot_id, as_of, as_of_ms)
         return TableScan(self.io, self.metadata, version, row_filter, columns)
 
-    def inspect(self, name: str) -> pa.Table:
-        """A metadata table: refs, snapshots, history."""
-        return metadata_table(self.metadata, name)
+    def inspect(
+        self,
+        name: str,
+        *,
+        ref: str | None = None,
+        snapshot_id: int | None = None,
+        as_of: dt.datetime | None = None,
+        as_of_ms: int | None = None,
+    ) -> pa.Table:
+        """A metadata table (`files`, `partitions`, `refs`, …) of `main`, a ref, a snapshot or a moment."""
+        version = self._version(ref, snapshot_id, as_of, as_of_ms)
+        snapshot = None if version.snapshot_id is None else self.metadata.snapshot(version.snapshot_id)
+        view = MetadataView(self.io, self.metadata, self.metadata_location, snapshot)
+        at_version = any(x is not None for x in (ref, snapshot_id, as_of, as_of_ms))
+        return metadata_table(view, name, at_version=at_version)
 
     def expire(
         self,
@@ -96,6 +107,13 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         operation = Expire(self.io, wish)
         self.commit(operation)
         return operation.result
+
+    def _version(
+        self, ref: str | None, snapshot_id: int | None, as_of: dt.datetime | None, as_of_ms: int | None
+    ) -> ReadVersion:
+        if as_of is not None:
+            as_of_ms = _millis(as_of)
+        return resolve_version(self.metadata, ref=ref, snapshot_id=snapshot_id, as_of_ms=as_of_ms)
 
 
 def _millis(moment: dt.datetime) -> int:
