@@ -96,6 +96,7 @@ _MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
 _LISTS = (*sorted(_MAP_NAMES), "split_offsets", "equality_ids")
 ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
 _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
+_FEW = 64  # entries for which Python is faster than columns
 
 
 def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
@@ -231,6 +232,8 @@ def _check_inside(column: pl.Series, *required: str) -> None:
 
 def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:
     """A column of key-value lists as dictionaries."""
+    if len(column) <= _FEW:
+        return [None if v is None else {p["key"]: p["value"] for p in v} for v in column.to_list()]
     lengths = column.list.len().to_list()
     pairs = column.drop_nulls().list.explode(keep_nulls=False, empty_as_null=False).struct
     keys, values = pairs.field("key").to_list(), pairs.field("value").to_list()

@@ -215,6 +215,11 @@ def test_blocks_may_hold_one_entry_each_in_any_codec(codec: str) -> None:
     assert parse_manifest(data, SPEC, SCHEMA, "x") == ENTRIES
 
 
+@pytest.mark.parametrize("times", [1, 100])
+def test_few_entries_and_many_are_read_alike(times: int) -> None:
+    assert parse_manifest(render_manifest(ENTRIES * times, SCHEMA, SPEC), SPEC, SCHEMA, "x") == ENTRIES * times
+
+
 def test_arrays_may_come_in_pieces_with_their_sizes() -> None:
     """Avro's form for those who skip: a negative count, then how many bytes the items take."""
     container = read_container(render_manifest(ENTRIES[:1], SCHEMA, SPEC), "x")
