@@ -19,7 +19,8 @@ def check_nothing_is_missing(
 ) -> dict[int, frozenset[str]]:
     """Every snapshot can be read: its list, its manifests and every file in them are there. The files of each.
 
-    Manifests are read once for all calls with one `known`. Merged branches have files of each other, under other numbers.
+    Manifests are read once for all calls with one `known`. Branches that were `merged` have files of each other, under
+    other numbers.
     """
     there = {normalized(location) for location in table.io.list(table.location)}
     known = {} if known is None else known
