@@ -7,6 +7,7 @@ from bergline.format.arguments import check_whole, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.io.fileio import FileIO
+from bergline.table.diff import RefDiff, diff_refs
 from bergline.table.merge import Merge, MergeResult
 from bergline.table.merge_plan import MergeWish
 from bergline.table.operation import Change, MetadataOperation, Operation
@@ -96,6 +97,10 @@ class Refs:
     def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
         """Move a branch on top of another ref: its own snapshots are done again there."""
         return self._merge(MergeWish(branch, onto, "picked", squash))
+
+    def diff(self, from_ref: str, to_ref: str) -> RefDiff:
+        """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""
+        return diff_refs(self._io, self._metadata(), from_ref, to_ref)
 
     def set_retention(
         self,

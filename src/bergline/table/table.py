@@ -10,8 +10,10 @@ from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole, shown
+from bergline.format.refs import MAIN
 from bergline.table.altering import TableAltering
 from bergline.table.chain import Chain
+from bergline.table.changes import RowChanges, row_changes
 from bergline.table.commit import Timing, load_same_table
 from bergline.table.expire import Expire, ExpiryResult
 from bergline.table.maintaining import TableMaintaining
@@ -72,6 +74,19 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         """A read of `main`, a ref, a snapshot or a moment (as a datetime, or in milliseconds since 1970)."""
         version = self._version(ref, snapshot_id, as_of, as_of_ms)
         return TableScan(self.io, self.metadata, version, row_filter, columns)
+
+    def changes(self, before: int | str, after: int | str = MAIN) -> RowChanges:
+        """The rows that came and went between two states, each a ref or a snapshot id, with the columns of the later.
+
+        Rows that only moved to other files are no change.
+        """
+        start, end = (
+            resolve_version(self.metadata, ref=state)
+            if isinstance(state, str)
+            else resolve_version(self.metadata, snapshot_id=check_whole(state, "a ref or a snapshot id"))
+            for state in (before, after)
+        )
+        return row_changes(self.io, self.metadata, start.snapshot_id, end.snapshot_id, end.schema)
 
     def inspect(
         self,

@@ -1,0 +1,207 @@
+"""Random changes to two branches, merged now and then, against the same changes done to plain lists of rows.
+
+A change is the rows that it removed and the rows that it added. A merge does the changes of one branch, those that the
+other has not had, to the other's rows; or it is refused, and then nothing has changed.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from add_deletes import equality_deletes
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from table_checks import check_nothing_is_missing
+
+import bergline
+from bergline import Table
+from bergline.errors import ConflictError, RefusedError
+from bergline.format.manifest import partition_key
+
+Row = dict[str, Any]
+ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
+KEYS = [None, 0, 1, 2]
+branches = st.sampled_from(["main", "dev"])
+keys = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4)
+changes = st.one_of(
+    st.tuples(st.just("append"), keys),
+    st.tuples(st.just("delete"), st.integers(0, 3)),
+    st.tuples(st.just("delete key"), st.sampled_from(KEYS)),
+    st.tuples(st.just("update"), st.integers(0, 3)),
+    st.tuples(st.just("replace partitions"), keys),
+    st.tuples(st.just("replace all"), keys),
+    st.tuples(st.just("delete by equality"), st.integers(0, 3)),
+    st.just(("compact",)),
+    st.just(("compact",)),
+    st.just(("rewrite manifests",)),
+)
+some_changes = st.lists(changes, min_size=1, max_size=3)
+joins = st.tuples(st.sampled_from(["merge", "rebase"]), branches, st.booleans())
+rounds = st.lists(st.tuples(some_changes, some_changes, joins), min_size=1, max_size=3)
+
+
+class Patch(msgspec.Struct, frozen=True, eq=False):
+    """What a change did, by the numbers of the rows."""
+
+    removed: frozenset[int]
+    added: dict[int, Row]
+
+
+class Branch(msgspec.Struct):
+    """The rows of a branch by number, and how they came about."""
+
+    rows: dict[int, Row]
+    patches: list[Patch]
+
+    def apply(self, patch: Patch) -> None:
+        self.rows = {n: row for n, row in self.rows.items() if n not in patch.removed} | patch.added
+        self.patches.append(patch)
+
+    def take(self, other: "Branch") -> "Branch":
+        """This branch after a merge of another."""
+        merged = Branch(self.rows, list(self.patches))
+        for patch in other.patches:
+            if not any(patch is known for known in merged.patches):
+                merged.apply(patch)
+        return merged
+
+
+class Machine:
+    """A table with two branches, and its model."""
+
+    def __init__(self, table: Table, partition_by: list[str]) -> None:
+        self.table = table
+        self.partitioned = bool(partition_by)
+        self.model = {"main": Branch({}, []), "dev": Branch({}, [])}
+        self._numbers = count(1)
+
+    def start(self) -> None:
+        """Rows that both branches have."""
+        self.table.append(self._arrow(self._new([0, 1, 2, None])))
+        self.table.append(self._arrow(self._new([0, 1, 1])))
+        self.table.refs.create_branch("dev")
+        for branch in self.model.values():
+            branch.rows = {row["n"]: row for row in self.table.scan().to_arrow().to_pylist()}
+
+    def change(self, branch: str, change: Any) -> None:
+        """One change to a branch and to its model."""
+        now = self.model[branch].rows
+        table = self.table
+        gone: set[int] = set()
+        new: list[Row] = []
+        match change:
+            case ("append", values):
+                new = self._new(values)
+                table.append(self._arrow(new), branch=branch)
+            case ("delete", rest):
+                gone = {n for n in now if n % 4 == rest}
+                table.delete(in_list(gone), branch=branch)
+            case ("delete key", value):
+                gone = {n for n, row in now.items() if row["k"] == value}
+                table.delete("k IS NULL" if value is None else f"k = {value}", branch=branch)
+            case ("update", rest):
+                gone = {n for n in now if n % 4 == rest}
+                new = self._new([now[n]["k"] for n in sorted(gone)])
+                table.overwrite(self._arrow(new), in_list(gone), branch=branch)
+            case ("replace partitions", values):
+                new = self._new(values)
+                gone = {n for n, row in now.items() if not self.partitioned or row["k"] in values}
+                table.overwrite_partitions(self._arrow(new), branch=branch)
+            case ("replace all", values):
+                new, gone = self._new(values), set(now)
+                table.overwrite(self._arrow(new), branch=branch)
+            case ("delete by equality", rest):
+                if table.metadata.format_version > 1:
+                    gone = {n for n in now if n % 4 == rest}
+                    delete_by_equality(table, branch, gone)
+            case ("compact",):
+                table.compact(branch=branch)
+            case ("rewrite manifests",):
+                table.rewrite_manifests(branch=branch)
+        self.model[branch].apply(Patch(frozenset(gone), {row["n"]: row for row in new}))
+
+    def join(self, kind: str, branch: str, *, squash: bool) -> None:
+        """Merge a branch into the other, or rebase it onto the other."""
+        other = "dev" if branch == "main" else "main"
+        refs, before = self.table.refs, self.table.metadata
+        do: Callable[[], object] = {
+            "merge": lambda: refs.merge(branch, into=other, squash=squash),
+            "rebase": lambda: refs.rebase(branch, onto=other, squash=squash),
+        }[kind]
+        try:
+            do()
+        except (ConflictError, RefusedError) as error:
+            event(f"{kind} refused: {type(error).__name__}")
+            assert self.table.refresh().metadata == before
+            return
+        event(f"{kind} succeeded")
+        self.model[other if kind == "merge" else branch] = self.model[other].take(self.model[branch])
+        known = self.table.metadata_location
+        do()
+        assert self.table.refresh().metadata_location == known, "a second time adds nothing"
+
+    def check(self) -> None:
+        """The branches have the rows of the model, and rows have ids of their own."""
+        lineage = self.table.metadata.format_version > 2
+        for name, branch in self.model.items():
+            columns = ["n", "k", "_row_id"] if lineage else ["n", "k"]
+            found = self.table.scan(ref=name, columns=columns).to_arrow().to_pylist()
+            assert sorted(row["n"] for row in found) == sorted(branch.rows)
+            assert {row["n"]: row["k"] for row in found} == {n: row["k"] for n, row in branch.rows.items()}
+            if lineage:
+                ids = {row["_row_id"] for row in found}
+                assert len(ids) == len(found)
+                assert None not in ids
+
+    def _new(self, values: list[Any]) -> list[Row]:
+        return [{"n": next(self._numbers), "k": value} for value in values]
+
+    def _arrow(self, rows: list[Row]) -> pa.Table:
+        return pa.Table.from_pylist(rows, ARROW)
+
+
+def in_list(numbers: set[int]) -> str:
+    return f"n IN ({', '.join(map(str, sorted(numbers)))})" if numbers else "false"
+
+
+def delete_by_equality(table: Table, branch: str, numbers: set[int]) -> None:
+    """An equality delete file in every partition that has rows."""
+    planned = table.scan(ref=branch).plan().files
+    partitions = {partition_key(p.file): p.file.partition for p in planned}.values()
+    deletes = [equality_deletes(table, pa.table({"n": sorted(numbers)}), [1], p) for p in partitions if numbers]
+    if deletes:
+        table.row_delta(deletes=deletes, branch=branch, isolation="none")
+
+
+@settings(max_examples=60)
+@given(
+    rounds=rounds,
+    partition_by=st.sampled_from([[], ["k"]]),
+    version=st.sampled_from(["1", "2", "3"]),
+    mode=st.sampled_from(["copy-on-write", "merge-on-read"]),
+    granularity=st.sampled_from(["file", "partition"]),
+)
+def test_merged_branches_have_the_rows_that_the_same_changes_make(
+    rounds: list[Any], partition_by: list[str], version: str, mode: str, granularity: str
+) -> None:
+    with bergline.connect("memory:") as lake:
+        lake.create_namespace("db")
+        properties = {
+            "format-version": version,
+            "write.delete.mode": mode,
+            "write.delete.granularity": granularity,
+            "commit.manifest.min-count-to-merge": "3",
+        }
+        table = lake.create_table("db.t", ARROW, partition_by=partition_by, properties=properties)
+        machine = Machine(table, partition_by)
+        machine.start()
+        for on_main, on_dev, (kind, branch, squash) in rounds:
+            for change in on_main:
+                machine.change("main", change)
+            for change in on_dev:
+                machine.change("dev", change)
+            machine.join(kind, branch, squash=squash)
+            machine.check()
+        check_nothing_is_missing(table, merged=True)

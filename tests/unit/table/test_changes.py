@@ -1,0 +1,93 @@
+"""The rows that came and went between two states of a table."""
+
+import math
+
+import pyarrow as pa
+import pytest
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import InvalidInputError, NotFoundError
+
+
+@pytest.fixture(params=[("2", "copy-on-write"), ("2", "merge-on-read"), ("3", "merge-on-read")], ids="-".join)
+def orders_by_region(lake: Lake, request: pytest.FixtureRequest) -> Table:
+    """Orders 1 to 3 in `eu` and 4 in `us`, and a tag `start` there."""
+    version, mode = request.param
+    properties = {"format-version": version, "write.delete.mode": mode}
+    table = lake.create_table("db.regions", ORDERS, partition_by=["region"], properties=properties)
+    table.append(order_rows(1, 2, 3)).append(order_rows(4, region="us"))
+    table.refs.create_tag("start")
+    return table
+
+
+def test_nothing_changes_between_a_state_and_itself(orders_by_region: Table) -> None:
+    changes = orders_by_region.changes("start", "main")
+    assert (changes.added.num_rows, changes.removed.num_rows) == (0, 0)
+    assert changes.added.schema == orders_by_region.scan().to_arrow().schema
+
+
+def test_rows_that_came_and_went(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.delete("id = 2").append(order_rows(5)).overwrite(order_rows(40, region="us"), "id = 4")
+    changes = table.changes("start")
+    assert (ids(changes.added), ids(changes.removed)) == ([5, 40], [2, 4])
+    back = table.changes("main", "start")
+    assert (ids(back.added), ids(back.removed)) == ([2, 4], [5, 40])
+    found = {(row["id"], row["_change_type"]) for row in changes.to_arrow().to_pylist()}
+    assert found == {(2, "DELETE"), (4, "DELETE"), (5, "INSERT"), (40, "INSERT")}
+
+
+def test_rows_that_only_moved_are_no_change(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.append(order_rows(5)).delete("id = 5")
+    table.compact()
+    changes = table.changes("start", "main")
+    assert (changes.added.num_rows, changes.removed.num_rows) == (0, 0)
+
+
+def test_deletes_after_deletes_give_only_the_newer_ones(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.delete("id = 1")
+    between = table.refs["main"].snapshot_id
+    table.delete("id = 3")
+    changes = table.changes(between, "main")
+    assert (ids(changes.added), ids(changes.removed)) == ([], [3])
+
+
+def test_equal_rows_are_counted(lake: Lake) -> None:
+    schema = pa.schema([("x", pa.float64()), ("tags", pa.list_(pa.string()))])
+    table = lake.create_table("db.equal", schema)
+    twice = pa.table({"x": [math.nan, math.nan, None], "tags": [["a"], ["a"], None]}, schema)
+    table.append(twice)
+    table.refs.create_tag("start")
+    table.overwrite(twice.slice(1))
+    changes = table.changes("start")
+    assert changes.added.num_rows == 0
+    assert str(changes.removed.to_pylist()) == "[{'x': nan, 'tags': ['a']}]"
+
+
+def test_rows_are_read_with_the_columns_of_the_later_state(lake: Lake) -> None:
+    table = lake.create_table("db.columns", ORDERS).append(order_rows(1))
+    table.refs.create_tag("start")
+    with table.update_schema() as schema:
+        schema.add_column("note", "string")
+        schema.drop_column("amount")
+    table.delete("id = 1")
+    assert table.changes("start").removed.to_pylist() == [{"id": 1, "region": "eu", "note": None}]
+
+
+def test_branches_are_states_too(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.append(order_rows(7), branch="staging").append(order_rows(8))
+    changes = table.changes("main", "staging")
+    assert (ids(changes.added), ids(changes.removed)) == ([7], [8])
+
+
+def test_states_that_are_none(orders_by_region: Table) -> None:
+    with pytest.raises(NotFoundError):
+        orders_by_region.changes("nope")
+    with pytest.raises(NotFoundError):
+        orders_by_region.changes(7)
+    with pytest.raises(InvalidInputError):
+        orders_by_region.changes(None)  # type: ignore[arg-type]
