@@ -110,7 +110,7 @@ def _transaction(lake: Lake, step: Step) -> None:
 
 
 def _expire(table: Table, _: Step) -> None:
-    table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=3)
+    table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=10)
 
 
 _CHANGES: dict[str, Callable[[Table, Step], None]] = {
