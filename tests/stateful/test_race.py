@@ -99,24 +99,3 @@ def test_two_jobs_from_one_pointer(tmp_path: Path, lake: Lake, orders: Table) ->
 
 def _name(location: str) -> str:
     return location.rsplit("/", 1)[-1]
-
-
-def test_many_processes_append_and_nothing_is_lost(tmp_path: Path, lake: Lake, orders: Table) -> None:
-    script = (
-        "import sys, bergline; from rows import order_rows\n"
-        "with bergline.connect(f'sqlite:///{sys.argv[1]}') as lake:\n"
-        "    table = lake.load_table('db.orders')\n"
-        "    for n in range(5): table.append(order_rows(int(sys.argv[2]) * 5 + n))\n"
-    )
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path / "catalog.db"), str(number)], cwd=support_path.SUPPORT
-        )
-        for number in range(4)
-    ]
-    assert [w.wait(timeout=120) for w in writers] == [0] * 4
-    table = lake.load_table("db.orders")
-    assert ids(table.scan().to_arrow()) == list(range(20))
-    assert [s.sequence_number for s in table.metadata.snapshots] == list(range(1, 21))
-    assert len(metadata_files(orders, "*-m0.avro")) == 20
-    assert len(metadata_files(orders, "snap-*.avro")) == 20
