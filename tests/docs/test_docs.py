@@ -106,6 +106,14 @@ def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict"]
 
 
+def test_guide_to_merging_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/merge.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 @pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])
 def test_every_error_is_documented_with_its_code(name: str) -> None:
     assert f"| `{name}` | `{getattr(bergline.errors, name).code}` |" in page("reference/errors.md")

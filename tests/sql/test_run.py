@@ -134,3 +134,26 @@ def test_times_of_procedures_are_in_the_sessions_zone_and_exact(lake: Lake, orde
     assert left == {first.snapshot_id, second.snapshot_id} - {s.snapshot_id for s in earlier}
     with pytest.raises(InvalidInputError, match="expected a time like"):
         run(lake, "CALL system.expire_snapshots('db.orders', 'yesterday')")
+
+
+def test_branches_are_compared_merged_and_rebased(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("staging")
+    orders.append(order_rows(2), branch="staging").append(order_rows(3))
+    (row,) = run(lake, "CALL system.diff('db.orders', 'main', 'staging')")
+    assert (row["partition"], row["added_rows"], row["removed_rows"]) == ("", 1, 1)
+    orders.refs.create_branch("copy", at="staging")
+    before = orders.refs["main"].snapshot_id
+    (row,) = run(lake, "CALL system.merge('db.orders', 'staging', 'main')")
+    assert row == {
+        "branch_updated": "main",
+        "previous_ref": before,
+        "updated_ref": orders.refresh().refs["main"].snapshot_id,
+        "replayed_snapshots_count": 1,
+    }
+    (row,) = run(lake, "CALL system.merge(table => 'db.orders', branch => 'copy', into => 'main', squash => true)")
+    assert row["replayed_snapshots_count"] == 0
+    orders.append(order_rows(4), branch="copy")
+    (row,) = run(lake, "CALL system.rebase('db.orders', 'copy', 'main')")
+    assert (row["branch_updated"], row["replayed_snapshots_count"]) == ("copy", 1)
+    assert ids(orders.refresh().scan(ref="copy").to_arrow()) == [1, 2, 3, 4]

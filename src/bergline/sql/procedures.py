@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.sql.merge_procedures import diff, merge, rebase
 from bergline.sql.parse_call import parse_moment
 from bergline.sql.resolve import Lakes, in_zone
 from bergline.sql.statements import Call, Moment
@@ -121,6 +122,27 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("clean_expired_metadata", "boolean"),
         ),
         expire_snapshots,
+    ),
+    "merge": Procedure(
+        (
+            _TABLE,
+            Parameter("branch", "string", required=True),
+            Parameter("into", "string", required=True),
+            Parameter("squash", "boolean"),
+        ),
+        merge,
+    ),
+    "rebase": Procedure(
+        (
+            _TABLE,
+            Parameter("branch", "string", required=True),
+            Parameter("onto", "string", required=True),
+            Parameter("squash", "boolean"),
+        ),
+        rebase,
+    ),
+    "diff": Procedure(
+        (_TABLE, Parameter("from_ref", "string", required=True), Parameter("to_ref", "string", required=True)), diff
     ),
 }
 

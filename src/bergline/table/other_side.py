@@ -1,7 +1,6 @@
 """What the other line of history did since the common ancestor that a snapshot cannot be done again on top of."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
 
 import msgspec
 import polars as pl
@@ -18,7 +17,6 @@ from bergline.table.hit_files import HitFiles
 from bergline.table.snapshot_change import ChangedFile, SnapshotChange
 from bergline.table.validate import shown_file
 
-_NEW_ROWS: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 _DELETED = pl.col("status") == int(EntryStatus.DELETED)
 
@@ -95,7 +93,7 @@ class OtherSide:
             return
         partitions = {partition_key(f) for f in (*change.added_data, *change.removed_data)} if replaced else set()
         whole = any(len(key) == 1 for key in partitions)
-        for written in theirs.data(_ADDED, _NEW_ROWS):
+        for written in theirs.new_rows():
             if whole or partition_key(written.file) in partitions:
                 yield Finding(written.snapshot, f"added {self._shown(written.file)}, to a partition that was replaced")
             for delete in equality:
@@ -142,17 +140,20 @@ class _Theirs:
         self._unseen = [s for s in window.snapshots if s.snapshot_id not in seen]
         self.any = bool(self._unseen)
 
-    def data(self, entries: pl.Expr, operations: Collection[str] | None = None) -> Iterator[WrittenFile]:
-        return self._files(ManifestContent.DATA, entries, operations)
+    def data(self, entries: pl.Expr) -> Iterator[WrittenFile]:
+        return self._files(ManifestContent.DATA, entries)
+
+    def new_rows(self) -> Iterator[WrittenFile]:
+        """Data files that came, without those that only took the place of others."""
+        files = self._files(ManifestContent.DATA, _ADDED)
+        return (written for written in files if written.snapshot.operation != Operation.REPLACE)
 
     def deletes(self) -> Iterator[WrittenFile]:
-        return self._files(ManifestContent.DELETES, _ADDED, None)
+        return self._files(ManifestContent.DELETES, _ADDED)
 
-    def _files(
-        self, content: ManifestContent, entries: pl.Expr, operations: Collection[str] | None
-    ) -> Iterator[WrittenFile]:
+    def _files(self, content: ManifestContent, entries: pl.Expr) -> Iterator[WrittenFile]:
         unseen = pl.col("snapshot_id").is_in([s.snapshot_id for s in self._unseen])
-        every = operations or {s.operation for s in self._unseen}
+        every = {s.operation for s in self._unseen}
         return self._window.files(content, every, EVERYTHING, entries & unseen)
 
 

@@ -84,7 +84,8 @@ def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, af
     """What came and went between two snapshots, as if one had done it; numbers up to the first's count as given."""
     old, new = differing_entries(io, base, before, after)
     since = 0 if before is None else before.sequence_number
-    added = tuple(_changed(e, pinned=(e.sequence_number or 0) <= since) for k, e in new.items() if k not in old)
+    # format version 1 does not count: there a low number says nothing
+    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for k, e in new.items() if k not in old)
     removed = tuple(_changed(e) for k, e in old.items() if k not in new)
     adds_data, adds_deletes = (any(f.is_data is kind for f in added) for kind in (True, False))
     if not removed and not adds_deletes:
