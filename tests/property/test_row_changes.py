@@ -43,7 +43,11 @@ row_changes = st.one_of(
     st.tuples(st.just("overwrite"), some_rows, bound_predicates(SCHEMA)),
     st.tuples(st.just("replace all"), some_rows),
     st.tuples(st.just("replace partitions"), some_rows),
-    st.tuples(st.just("delete by equality"), st.lists(st.integers(1, 20), min_size=1, max_size=4)),
+    st.tuples(st.just("delete by equality"), st.just("n"), st.lists(st.integers(1, 20), min_size=1, max_size=4)),
+    *(
+        st.tuples(st.just("delete by equality"), st.just(name), st.lists(st.sampled_from(VALUES[name]), min_size=1))
+        for name in ("k", "s")
+    ),
 )
 changes = st.one_of(
     row_changes,
@@ -110,10 +114,10 @@ def apply(lake: Lake, model: Model, branch: str, change: Any, partition_by: list
             rival.load_table("db.t").compact(branch=branch)
         case ("rewrite manifests",):
             table.rewrite_manifests(branch=branch)
-        case ("delete by equality", numbers):
+        case ("delete by equality", name, values):
             if table.metadata.format_version > 1:
-                delete_numbers(table, branch, numbers)
-                rows[:] = [row for row in rows if row["n"] not in numbers]
+                delete_values(table, branch, name, values)
+                rows[:] = [row for row in rows if row[name] not in values]
         case ("append", new):
             new = model.new(new)
             table.append(pa.Table.from_pylist(new, ARROW), branch=branch)
@@ -136,12 +140,12 @@ def apply(lake: Lake, model: Model, branch: str, change: Any, partition_by: list
             rows[:] = [*(row for row in rows if partition(row, partition_by) not in gone), *new]
 
 
-def delete_numbers(table: Table, branch: str, numbers: list[int]) -> None:
+def delete_values(table: Table, branch: str, name: str, values: list[Any]) -> None:
     """An equality delete file in every partition that has rows, as engines write that do not look for them."""
     planned = table.scan(ref=branch).plan().files
     partitions = {partition_key(p.file): p.file.partition for p in planned}.values()
-    keys = pa.table({"n": numbers})
-    deletes = [equality_deletes(table, keys, [1], partition) for partition in partitions]
+    keys, ids = pa.table([pa.array(values, ARROW.field(name).type)], [name]), [SCHEMA.names[name].id]
+    deletes = [equality_deletes(table, keys, ids, partition) for partition in partitions]
     if deletes:
         table.row_delta(deletes=deletes, branch=branch, isolation="none")
 

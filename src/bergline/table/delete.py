@@ -24,7 +24,7 @@ from bergline.table.isolation import Isolation
 from bergline.table.operation import Change, CommitStamp, Operation
 from bergline.table.overwrite import Overwrite, OverwriteChecks
 from bergline.table.produce import branch_head
-from bergline.table.removal import RemovedDeletes, RemovedFiles
+from bergline.table.removal import RemovedFiles
 from bergline.table.rewriting_rows import Matches, find_matches, rewrite_without
 from bergline.table.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.validate import Validation
@@ -115,12 +115,10 @@ class Delete:
         stays = rewrite_without(self._io, base, plan, matches.partly) if matches.partly else ()
         rewritten = tuple(p.file for p in matches.partly)
         removed = (*(p.file for p in matches.wholly), *rewritten)
-        # later delete files may be about rows that came in between and stay
-        up_to = 0 if plan.snapshot_id is None else base.snapshot(plan.snapshot_id).sequence_number
         return Overwrite(
             self._io,
             (*self._files, *stays),
-            [RemovedFiles(removed, must_exist=True), RemovedDeletes(rows.predicate, up_to)],
+            [RemovedFiles(removed, must_exist=True)],
             branch=rows.branch,
             summary=self._summary,
             checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.predicate), removed, rewritten),

@@ -12,7 +12,7 @@ import polars as pl
 
 from bergline.errors import ConflictError
 from bergline.format.inheritance import deleted_entry, existing_entry
-from bergline.format.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest import DataFile, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_entries
@@ -62,8 +62,8 @@ class ManifestFilter:
     ) -> Filtered:
         """The parent's manifests without what is removed; ConflictError if a file that must exist does not.
 
-        With data files go their deletion vectors, and delete files older than all data that is left: the data of
-        `added` manifests too, which the snapshot brings in itself.
+        With data files go the deletes by position that name one of them alone, and delete files older than all data
+        that is left: the data of `added` manifests too, which the snapshot brings in itself.
         """
         live = [m for m in manifests if m.has_live_files]
         selector = Selector(self._removals, base)
@@ -137,13 +137,13 @@ class _Obsolete:
         self._partitions = PartitionLookup(((f.spec_id, f.partition) for f in gone), base)
 
     def may_pick(self, manifest: ManifestFile) -> bool:
-        """False only if the manifest lists no delete file that is too old, and no vector of a removed data file."""
+        """False only if the manifest lists no delete file that is too old, and none of a removed data file alone."""
         return (manifest.min_sequence_number or 0) < self._oldest or self._partitions.may_pick(manifest)
 
     def picks(self, live: pl.DataFrame, manifest: ManifestFile) -> set[int]:
         """The positions of the obsolete entries among the live ones."""
         number = pl.col("sequence_number").fill_null(manifest.sequence_number)
         too_old = (number > 0) & (number < self._oldest)
-        is_vector = pl.col("file_format").str.to_uppercase() == "PUFFIN"
-        dangling = is_vector & pl.col("referenced_data_file").is_in(self._paths)
+        by_position = pl.col("content") == int(FileContent.POSITION_DELETES)
+        dangling = by_position & pl.col("referenced_data_file").is_in(self._paths)
         return set(live.filter(too_old | dangling)[POSITION].to_list())

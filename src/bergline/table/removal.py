@@ -9,24 +9,21 @@ import msgspec
 import polars as pl
 
 from bergline.expressions.metrics import must_match
-from bergline.expressions.predicate import IsIn, IsNan, IsNull, Predicate, all_of, any_of, bind
+from bergline.expressions.predicate import IsIn, IsNan, IsNull, Predicate, all_of, any_of
 from bergline.expressions.project import partition_schema
 from bergline.expressions.residual import residual
 from bergline.expressions.summaries import may_match_manifest
 from bergline.format.manifest import (
     DataFile,
     EntryStatus,
-    ManifestContent,
     ManifestFile,
     partition_key,
     partition_key_of,
 )
 from bergline.format.manifest_avro import partition_types
-from bergline.format.manifest_columns import files_of
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition_columns import partition_values
 from bergline.scan.manifests import spec_of
-from bergline.scan.pruning import Pruning
 
 POSITION = "position"
 """The column that says where in its manifest an entry stands."""
@@ -47,18 +44,11 @@ class RemovedPartitions(msgspec.Struct, frozen=True):
     partitions: tuple[Partition, ...]
 
 
-class RemovedDeletes(msgspec.Struct, frozen=True):
-    """Every delete file up to a sequence number that concerns only rows for which a predicate is true."""
-
-    predicate: Predicate
-    up_to: int
-
-
 class Everything(msgspec.Struct, frozen=True):
     """Every file."""
 
 
-Removal = RemovedFiles | RemovedPartitions | RemovedDeletes | Everything
+Removal = RemovedFiles | RemovedPartitions | Everything
 
 
 def file_key(file: DataFile) -> FileKey:
@@ -134,30 +124,6 @@ class _PickPartitions(PartitionLookup):
         return [position for position, key in zip(positions, keys, strict=True) if key in self._keys]
 
 
-class _PickDeletes:
-    def __init__(self, predicate: Predicate, up_to: int, base: TableMetadata) -> None:
-        self._base = base
-        self._up_to = up_to
-        self._predicate = bind(predicate, base.schema)
-        self._pruning = Pruning(self._predicate, base.schema)
-
-    def may_pick(self, manifest: ManifestFile) -> bool:
-        return manifest.content is ManifestContent.DELETES and self._pruning.may_match_manifest(
-            manifest, spec_of(manifest, self._base)
-        )
-
-    def picks(self, live: pl.DataFrame, manifest: ManifestFile) -> list[int]:
-        spec = spec_of(manifest, self._base)
-        number = pl.col("sequence_number").fill_null(manifest.sequence_number)
-        may = self._pruning.matching(live.filter(number <= self._up_to), spec)
-        files = files_of(may, partition_types(spec, self._base.schema_for(spec)), spec.spec_id)
-        return [
-            position
-            for position, file in zip(may[POSITION].to_list(), files, strict=True)
-            if matches_wholly(self._predicate, file, self._base)
-        ]
-
-
 class _PickAll:
     def may_pick(self, _manifest: ManifestFile) -> bool:
         return True
@@ -172,14 +138,12 @@ def matches_wholly(predicate: Predicate, file: DataFile, base: TableMetadata) ->
     return must_match(left, file, base.schema)
 
 
-def _picker(removal: Removal, base: TableMetadata) -> _PickFiles | _PickPartitions | _PickDeletes | _PickAll:
+def _picker(removal: Removal, base: TableMetadata) -> _PickFiles | _PickPartitions | _PickAll:
     match removal:
         case RemovedFiles(files):
             return _PickFiles(files, base)
         case RemovedPartitions(partitions):
             return _PickPartitions(partitions, base)
-        case RemovedDeletes(predicate, up_to):
-            return _PickDeletes(predicate, up_to, base)
         case Everything():
             return _PickAll()
         case _:

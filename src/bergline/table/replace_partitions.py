@@ -28,7 +28,8 @@ def replace_partitions(
     """
     check_ref_name(branch)
     partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
-    whole = any(not values for _, values in partitions.values())
+    specs = [metadata.specs_by_id.get(spec_id) for spec_id, _ in partitions.values()]
+    whole = any(spec is not None and spec.is_unpartitioned for spec in specs)
     removal: Removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
     scope = EVERYTHING if whole else Scope(partitions=frozenset(partitions))
     return Overwrite(

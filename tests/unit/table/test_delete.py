@@ -141,6 +141,31 @@ def test_deleted_rows_do_not_come_back(lake: Lake, kind: str, mode: str) -> None
     assert ids(table.scan().to_arrow()) == [3, 5, 6]
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("row_filter", ["id = 5", "id = 5 OR id = 8"])
+def test_rows_that_an_equality_delete_took_stay_deleted_when_others_of_the_same_key_go(
+    lake: Lake, version: str, mode: str, row_filter: str
+) -> None:
+    table = create(lake, version, properties={"write.delete.mode": mode}).append(order_rows(5, 6))
+    add_deletes(table, equality_deletes(table, pa.table({"id": [5]}), [1]))
+    table.refresh().overwrite(order_rows(5, region="us"), row_filter)
+    assert ids(table.scan().to_arrow()) == [5, 6], "nothing matched: only the new row came in"
+    table.append(order_rows(5, 7)).append(order_rows(8))
+    table.delete(row_filter)
+    assert ids(table.scan().to_arrow()) == [6, 7, *([] if "8" in row_filter else [8])]
+
+
+def test_equality_deletes_of_rows_that_others_added_stay_when_a_transaction_is_worked_out_again(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1))
+    with table.transaction() as transaction:
+        transaction.append(order_rows(5)).append(order_rows(8))
+        transaction.delete("id = 5", isolation="snapshot")
+        rival = lake.load_table("db.t").append(order_rows(5, 6))
+        add_deletes(rival, equality_deletes(rival, pa.table({"id": [5]}), [1]))
+    assert ids(table.refresh().scan().to_arrow()) == [1, 6, 8]
+
+
 def test_full_overwrite_of_a_branch_with_deletes(lake: Lake) -> None:
     table = create(lake).append(order_rows(1, 2))
     add_deletes(table, position_deletes(table, {files(table)[0].file_path: [0]}), branch="dev")

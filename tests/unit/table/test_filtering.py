@@ -9,14 +9,13 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
-from bergline.expressions.parse import parse_predicate
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestFile
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.filtering import Filtered, ManifestFilter
 from bergline.table.operation import CommitStamp
 from bergline.table.overwrite import Overwrite
-from bergline.table.removal import Everything, Removal, RemovedDeletes, RemovedFiles, RemovedPartitions
+from bergline.table.removal import Everything, Removal, RemovedFiles, RemovedPartitions
 
 VERSIONS = ("1", "2", "3")
 
@@ -175,16 +174,12 @@ def test_data_that_the_snapshot_adds_with_an_old_number_keeps_old_deletes(lake: 
     assert len(result.removed) == 1
 
 
-def test_deletes_of_nothing_but_matching_rows_go_and_data_stays(lake: Lake) -> None:
-    table = create(lake, partition_by=["region"]).append(order_rows(1, 2)).append(order_rows(3, 4, region="us"))
+def test_position_deletes_of_one_removed_data_file_go_with_it(lake: Lake) -> None:
+    table = create(lake).append(order_rows(1, 2)).append(order_rows(3, 4))
     add_deletes(table, *(position_deletes(table, {f.file_path: [0]}) for f in files(table)))
-    assert ids(table.scan().to_arrow()) == [2, 4]
-    remove(table, RemovedDeletes(parse_predicate("region = 'eu'"), up_to=2))
-    assert ids(table.scan().to_arrow()) == [2, 4]
-    remove(table, RemovedDeletes(parse_predicate("region = 'eu' OR id < 0"), up_to=3))
-    assert ids(table.scan().to_arrow()) == [1, 2, 4]
-    remove(table, RemovedDeletes(parse_predicate("id = 3"), up_to=3))
-    assert ids(table.scan().to_arrow()) == [1, 2, 4]
+    remove(table, RemovedFiles(files(table, "id = 4")))
+    assert ids(table.scan().to_arrow()) == [2]
+    assert table.metadata.snapshots[-1].summary["total-delete-files"] == "1"
 
 
 def test_file_that_must_exist_and_does_not_is_a_conflict(lake: Lake) -> None:

@@ -46,8 +46,9 @@ def test_files_of_an_older_spec_stay(lake: Lake) -> None:
     assert ids(table.scan().to_arrow()) == [1, 3]
 
 
-def test_files_of_an_older_spec_go_where_there_are_no_partitions_any_more(lake: Lake) -> None:
-    table = create(lake).append(order_rows(1)).append(order_rows(2, region="us"))
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_files_of_an_older_spec_go_where_there_are_no_partitions_any_more(lake: Lake, version: str) -> None:
+    table = create(lake, version).append(order_rows(1)).append(order_rows(2, region="us"))
     with table.update_spec() as spec:
         spec.remove_field("region")
     table.overwrite_partitions(order_rows(3))
