@@ -10,6 +10,7 @@ from bergline.errors import (
     BerglineError,
     CommitUnknownError,
     ConflictError,
+    FormatError,
     NotFoundError,
     UnsupportedError,
 )
@@ -50,8 +51,8 @@ class NamedPointers:
     def create(self, name: TableName, location: str, *, is_ours: Callable[[str], bool]) -> bool:
         """Take the name; `is_ours` tells whether a pointer that is there now came from this one."""
         try:
-            return self.pointers.create(name, location)
-        except NOTHING_CHANGED:
+            return self.pointers.create(name, location) or self._was_created(name, location, is_ours)
+        except (*NOTHING_CHANGED, CommitUnknownError):
             raise
         except Exception as error:
             for wait in self._waits():
@@ -86,6 +87,18 @@ class NamedPointers:
             if self._drop(name, pointer, proven=proven):
                 return pointer
         raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
+
+    def _was_created(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> bool:
+        """Whether a refused name is ours all the same: a request delivered twice is refused by its own twin."""
+        for wait in self._waits():
+            try:
+                pointer = self.pointers.read(name)
+                return pointer is not None and is_ours(pointer)
+            except (NotFoundError, FormatError):  # it leads to nothing that we wrote
+                return False
+            except (BerglineError, OSError):
+                wait()
+        raise self._unknown(name, location, "created")
 
     def _rename(self, name: TableName, new: TableName, before: str) -> bool:
         try:

@@ -1,13 +1,13 @@
 """Commits of a pointer catalog: write the next metadata files, then swap the pointers to them."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer_tables import PointerTables
-from bergline.catalog.settle import Verdict, send_swaps, settle_swaps, table_history
+from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
 from bergline.catalog.winner import describe_change
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
@@ -63,7 +63,8 @@ class PointerCommit(PointerTables):
             for change, table in zip(changes, new, strict=True)
         ]
         try:
-            verdict, cause = Verdict.LANDED if send_swaps(self._store, swaps) else Verdict.LOST, ""
+            landed, cause = send_swaps(self._store, swaps), "the pointer cannot be read after a refusal"
+            verdict = Verdict.LANDED if landed else self._check_refused(changes, swaps)
         except NOTHING_CHANGED:
             self._discard(new)
             raise
@@ -80,13 +81,16 @@ class PointerCommit(PointerTables):
                 return Unknown(new[0].name, new[0].metadata_location, cause)
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+        waits = self._status_check_waits(changes[0].base.metadata.properties)
+        return settle_swaps(self._store, swaps, history=self._history(changes), waits=waits)
+
+    def _check_refused(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+        waits = self._status_check_waits(changes[0].base.metadata.properties)
+        return check_refused(self._store, swaps, history=self._history(changes), waits=waits)
+
+    def _history(self, changes: tuple[TableChange, ...]) -> Callable[[PointerSwap, str], Verdict]:
         added = {c.base.name: added_snapshots(c) for c in changes}
-        return settle_swaps(
-            self._store,
-            swaps,
-            history=lambda swap, pointer: table_history(swap, self._table_files.load(pointer), added[swap.table]),
-            waits=self._status_check_waits(changes[0].base.metadata.properties),
-        )
+        return lambda swap, pointer: table_history(swap, self._table_files.load(pointer), added[swap.table])
 
     def _winner(self, changes: tuple[TableChange, ...]) -> ConflictError:
         """The table that moved on, of those in the commit."""

@@ -8,7 +8,7 @@ from bergline.catalog.metadata_files import view_files
 from bergline.catalog.named_pointers import NamedPointers, check_namespace, create_with_file
 from bergline.catalog.pointer_namespaces import PointerNamespaces
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
-from bergline.catalog.settle import Verdict, send_swaps, settle_swaps
+from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.view import ViewMetadata
 from bergline.format.view_apply import apply_view_updates
@@ -85,19 +85,21 @@ class PointerViews(PointerNamespaces):
         return self.store.views.list_names(namespace) if self.store.views else []
 
     def _swap_view(self, names: NamedPointers, swap: PointerSwap, metadata: ViewMetadata) -> Verdict:
+        waits = self._status_check_waits(metadata.properties)
         try:
-            return Verdict.LANDED if send_swaps(names.pointers, (swap,)) else Verdict.LOST
+            if send_swaps(names.pointers, (swap,)):
+                return Verdict.LANDED
+            return check_refused(names.pointers, (swap,), history=_without_log, waits=waits)
         except NOTHING_CHANGED:
             self._view_files.discard(swap.new)
             raise
         except Exception:  # noqa: BLE001  (any doubt is settled here)
-            # the metadata of a view has no log of its files: who moved on from what cannot be told
-            return settle_swaps(
-                names.pointers,
-                (swap,),
-                history=lambda _swap, _pointer: Verdict.UNKNOWN,
-                waits=self._status_check_waits(metadata.properties),
-            )
+            return settle_swaps(names.pointers, (swap,), history=_without_log, waits=waits)
+
+
+def _without_log(_swap: PointerSwap, _pointer: str) -> Verdict:
+    """The metadata of a view has no log of its files: who moved on from what cannot be told."""
+    return Verdict.UNKNOWN
 
 
 def _moved_on(base: LoadedView) -> ConflictError:

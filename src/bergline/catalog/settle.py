@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from bergline.catalog.pointer_store import Pointers, PointerSwap
-from bergline.errors import BerglineError
+from bergline.errors import BerglineError, FormatError, NotFoundError
 from bergline.format.metadata import TableMetadata
 
 
@@ -46,6 +46,28 @@ def settle_swaps(
         except (BerglineError, OSError):
             wait()
     return Verdict.UNKNOWN
+
+
+def check_refused(
+    pointers: Pointers,
+    swaps: Sequence[PointerSwap],
+    *,
+    history: Callable[[PointerSwap, str], Verdict],
+    waits: Iterable[Callable[[], None]],
+) -> Verdict:
+    """Whether swaps that the store refused have landed all the same: one delivered twice is refused by its own twin."""
+    otherwise = Verdict.UNKNOWN
+    for wait in waits:
+        try:
+            now = [pointers.read(s.table) for s in swaps]
+            verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
+        except (BerglineError, OSError) as error:
+            leads_nowhere = isinstance(error, NotFoundError | FormatError)  # so it was read, and is not ours
+            otherwise = Verdict.LOST if leads_nowhere else Verdict.UNKNOWN
+            wait()
+        else:
+            return Verdict.LANDED if Verdict.LANDED in verdicts else Verdict.LOST
+    return otherwise
 
 
 def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:

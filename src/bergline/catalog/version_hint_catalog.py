@@ -86,6 +86,10 @@ class VersionHintCatalog(PointerCatalog):
                 wait()
         return Verdict.UNKNOWN
 
+    def _check_refused(self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap]) -> Verdict:
+        """Lost: creating the file compares the bytes already, and its name says nothing about whose it is."""
+        return Verdict.LOST
+
     def _by_snapshots(self, change: TableChange, swap: PointerSwap) -> Verdict:
         """Whether our file is the table, or the table went on from it; a file that came too late is neither."""
         pointer = self._versions.read(swap.table)

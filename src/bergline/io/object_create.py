@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Literal
 
-from bergline.errors import BerglineError, StorageError
+from bergline.errors import BerglineError, NotFoundError, StorageError
 from bergline.io.object_errors import (
     Failure,
     exists_error,
@@ -38,8 +38,9 @@ def put_object(
 ) -> Tag | Refusal:
     """Write the object if it has the tag of the condition, or if there is none; its new tag if it was written.
 
-    We try again ourselves instead of leaving it to obstore, to know whether an earlier try may have arrived. Only then
-    can an object that stands against ours be our own, and it is taken for ours if it has exactly our bytes.
+    An object that stands against ours may be our own, of an earlier try or of a request that was delivered twice on the
+    way: it is taken for ours if it has exactly our bytes. We try again ourselves instead of leaving it to obstore, to
+    know whether an earlier try may have arrived and was overwritten since.
     StorageError leaves it in doubt whether anything was written; other errors say that nothing was.
     """
     in_doubt = False
@@ -51,7 +52,7 @@ def put_object(
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
             if failure in _REFUSED:
-                return _settled(store, key, location, data) if in_doubt else Refusal.REFUSED
+                return _settled(store, key, location, data, in_doubt=in_doubt)
             in_doubt = in_doubt or failure is Failure.TRANSIENT
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
                 raise _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt) from None
@@ -62,7 +63,7 @@ def put_object(
 def create_object(store: OpenStore, key: str, location: str, data: bytes) -> None:
     """Create the object if and only if there is none; AlreadyExistsError if there is.
 
-    After a lost answer an object with our bytes counts as ours. That is safe for every caller: if another writer
+    An object with our bytes counts as ours. That is safe for every caller: if another writer
     created the same bytes at the same name meanwhile, the caller finds what it wanted to write, and metadata, manifests
     and data files carry UUIDs, so no two writers share a name. It is no way to elect one of several writers of the same
     bytes.
@@ -81,11 +82,16 @@ def _failed(error: BerglineError, *, in_doubt: bool) -> BerglineError:
     return StorageError(error.message, hints=error.hints) if in_doubt else error
 
 
-def _settled(store: OpenStore, key: str, location: str, data: bytes) -> Tag | Refusal:
+def _settled(store: OpenStore, key: str, location: str, data: bytes, *, in_doubt: bool) -> Tag | Refusal:
+    """What a refusal means, by the object that is there now."""
     try:
         with object_errors("read", location):
             found = store.api.get(store.store, key)
             same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
     except BerglineError as error:
+        if not in_doubt and isinstance(error, NotFoundError) and error.kind == "file":
+            return Refusal.REFUSED
         raise _failed(error, in_doubt=True) from error
-    return tag_of(found.meta) if same else Refusal.OVERTAKEN
+    if same:
+        return tag_of(found.meta)
+    return Refusal.OVERTAKEN if in_doubt else Refusal.REFUSED

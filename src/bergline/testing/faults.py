@@ -18,6 +18,7 @@ class Fault(Enum):
     NEVER_ARRIVES = "raises, and did not land"
     REFUSED_AS_LOCKED = "certainly did not happen"
     ARRIVES_LATE = "raises, and lands later if it still can"
+    DELIVERED_TWICE = "lands, and answers as its twin that came later"
     STORE_GOES_AWAY = "lands, then raises, and so does everything after"
     STORE_WENT_AWAY = "raises without landing, and so does everything after"
 
@@ -120,6 +121,9 @@ class FaultyPointers:
                 raise UnavailableError("the database is locked")
             case Fault.ARRIVES_LATE:
                 self._late.append((self._late_after, change))
+            case Fault.DELIVERED_TWICE:
+                change()
+                return change()
             case Fault.STORE_GOES_AWAY:
                 change()
                 self._gone = True

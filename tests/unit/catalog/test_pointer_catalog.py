@@ -92,6 +92,43 @@ def test_lost_answer_of_a_swap_that_lost_is_conflicted(tmp_path: Path) -> None:
     assert metadata_files(tmp_path) == 2
 
 
+def test_swap_that_is_refused_by_its_own_twin_is_committed(tmp_path: Path) -> None:
+    catalog, base, _ = faulty_catalog(tmp_path, Fault.DELIVERED_TWICE)
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Committed)
+    assert catalog.load_table(base.name) == outcome.tables[0]
+
+
+def test_swap_that_is_refused_by_its_own_twin_is_committed_though_others_moved_on_since(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    rival = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+
+    def swap_twice(table: TableName, expected: str, new: str) -> bool:
+        assert store._store.swap(table, expected, new)
+        rival.commit(change(rival.load_table(table), "rival"))
+        return store._store.swap(table, expected, new)
+
+    store.swap = swap_twice  # type: ignore[method-assign]
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Committed)
+    now = catalog.load_table(base.name).metadata
+    assert {"k", "rival"} <= now.properties.keys()
+    assert Path(now.metadata_log[-1].metadata_file.removeprefix("file://")).exists()
+
+
+def test_refused_swap_whose_pointer_cannot_be_read_is_unknown_and_nothing_is_deleted(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+
+    def swap_then_go(table: TableName, expected: str, new: str) -> bool:
+        store._gone = True
+        return store._store.swap(table, expected, new) and False
+
+    store.swap = swap_then_go  # type: ignore[method-assign]
+    assert isinstance(catalog.commit(change(base)), Unknown)
+    store._gone = False
+    assert "k" in catalog.load_table(base.name).metadata.properties
+
+
 def test_lost_answer_is_committed_though_others_moved_on_since(tmp_path: Path) -> None:
     catalog, base, faulty = faulty_catalog(tmp_path, Fault.STORE_GOES_AWAY)
     rival = PointerCatalog(faulty._store, catalog.io, f"file://{tmp_path}")
@@ -186,7 +223,7 @@ def test_of_several_tables_one_that_moved_on_holds_all(tmp_path: Path) -> None:
     assert metadata_files(tmp_path) == 2
 
 
-@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES, Fault.DELIVERED_TWICE])
 def test_lost_answer_for_several_tables_is_settled(tmp_path: Path, fault: Fault) -> None:
     catalog, base, store = faulty_catalog(tmp_path)
     other = with_another_table(catalog)
@@ -207,7 +244,7 @@ def test_lost_answer_for_several_tables_of_which_one_moved_on_is_settled_as_lost
     assert "k" not in catalog.load_table(other.name).metadata.properties
 
 
-@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES, Fault.DELIVERED_TWICE])
 def test_lost_answer_of_a_create_is_settled(tmp_path: Path, fault: Fault) -> None:
     store = MemoryPointerStore()
     lake = Lake(

@@ -1,5 +1,8 @@
 """Objects that change only under a condition, in memory; lost answers are tested on a real server in tests/s3."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import obstore
 import obstore.store
 import pytest
@@ -57,3 +60,21 @@ def test_large_object_is_not_read(objects: ConditionalObjects) -> None:
     objects.create("x", bytes(1024 * 1024 + 1))
     with pytest.raises(FormatError, match=r"expected up to 1048576 bytes, found 1048577 in memory://bucket.*/x"):
         objects.read("x")
+
+
+def put_twice(*arguments: Any, **options: Any) -> Any:
+    """A request that something on the way repeats; the second answer is the one that comes back."""
+    obstore.put(*arguments, **options)
+    return obstore.put(*arguments, **options)
+
+
+def test_request_that_is_delivered_twice_was_not_refused() -> None:
+    memory = obstore.store.MemoryStore()
+    api = SimpleNamespace(put=put_twice, get=obstore.get, delete=obstore.delete)
+    objects = ConditionalObjects(OpenStore(api, memory, memory), "memory://bucket")  # type: ignore[arg-type]
+    first = objects.create("x", b"1")
+    assert first is not None
+    second = objects.replace("x", first, b"2")
+    assert second is not None
+    assert objects.read("x") == second._replace(modified=objects.read("x").modified)  # type: ignore[union-attr]
+    assert objects.replace("x", first, b"3") is None

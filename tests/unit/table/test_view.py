@@ -142,6 +142,16 @@ def test_lost_answers_about_a_view_are_settled(tmp_path: Path, fault: Fault) -> 
     assert view_files(tmp_path) == 2
 
 
+def test_change_of_a_view_that_is_refused_by_its_own_twin_has_happened(tmp_path: Path) -> None:
+    lake, store = faulty(tmp_path, Fault.DELIVERED_TWICE)
+    assert store.views
+    view = lake.create_view("db.v", "SELECT 1", COLUMNS)
+    store.views._faults = [Fault.DELIVERED_TWICE]
+    view.set_properties({"a": "1"})
+    assert lake.load_view("db.v").properties == {"a": "1"}
+    assert view_files(tmp_path) == 2
+
+
 def test_view_whose_answer_stays_lost_is_unknown_and_its_file_stays(tmp_path: Path) -> None:
     lake, store = faulty(tmp_path)
     view = lake.create_view("db.v", "SELECT 1", COLUMNS)
