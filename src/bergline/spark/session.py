@@ -77,13 +77,13 @@ class LakeSession:
         """Add a DataFrame's rows by column name."""
         goal = self._write_branch(target, branch)
         files = write_files(assign_by_name(frame, target.table.schema), target.table)
-        target.table.append_files(files, branch=goal, summary=self._summary())
+        target.table.append_files(files, branch=goal, summary=self._summary(), discard_on_failure=True)
 
     def overwrite_partitions(self, frame: DataFrame, target: Target, branch: str | None) -> None:
         """Replace the partitions that a DataFrame has rows in."""
         goal = self._write_branch(target, branch)
         files = write_files(assign_by_name(frame, target.table.schema), target.table)
-        target.table.replace_partitions(files, branch=goal, summary=self._summary())
+        target.table.replace_partitions(files, branch=goal, summary=self._summary(), discard_on_failure=True)
 
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         ours = {}
@@ -112,11 +112,11 @@ class LakeSession:
         files = write_files(rows, target.table)
         summary = self._summary()
         if not insert.overwrite:
-            target.table.append_files(files, branch=branch, summary=summary)
+            target.table.append_files(files, branch=branch, summary=summary, discard_on_failure=True)
         elif str(self._spark.conf.get(_OVERWRITE_MODE)).upper() == "DYNAMIC":
-            target.table.replace_partitions(files, branch=branch, summary=summary)
+            target.table.replace_partitions(files, branch=branch, summary=summary, discard_on_failure=True)
         else:
-            target.table.overwrite_files(files, branch=branch, summary=summary)
+            target.table.overwrite_files(files, branch=branch, summary=summary, discard_on_failure=True)
         return self._nothing()
 
     def _read(self, target: Target) -> DataFrame:

@@ -26,8 +26,9 @@ class Append(SnapshotProducer):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         fast: bool = False,
+        discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, new_files=files)
+        super().__init__(io, branch, summary or {}, discarded=files if discard_on_failure else ())
         self.merges = not fast
         self._added = AddedFiles(self, files)
 

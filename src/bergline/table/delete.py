@@ -122,6 +122,7 @@ class Delete:
             branch=rows.branch,
             summary=self._summary,
             checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.predicate), removed, rewritten),
+            discard_on_failure=True,
         )
 
     def _row_delta(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> RowDelta:
@@ -140,6 +141,7 @@ class Delete:
             ),
             branch=rows.branch,
             summary=self._summary,
+            discard_on_failure=True,
         )
 
 

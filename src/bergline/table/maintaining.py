@@ -25,7 +25,11 @@ _DELETES = frozenset({FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES
 
 
 class TableMaintaining(TableHandle):
-    """Files that were written for this table are added and removed; they are deleted if a commit certainly failed."""
+    """Files that were written for this table are added and removed.
+
+    They belong to whoever made them, and stay whatever comes, unless `discard_on_failure` hands them over; then they
+    are deleted if the commit certainly failed.
+    """
 
     def row_delta(
         self,
@@ -39,6 +43,7 @@ class TableMaintaining(TableHandle):
         row_filter: str | Predicate | None = None,
         referenced: Iterable[str] = (),
         summary: Mapping[str, str] | None = None,
+        discard_on_failure: bool = False,
     ) -> Self:
         """Add data files and delete files, and remove files, in one snapshot.
 
@@ -66,6 +71,7 @@ class TableMaintaining(TableHandle):
             checks=checks,
             branch=branch,
             summary=self._with_own(summary),
+            discard_on_failure=discard_on_failure,
         )
         self.commit(operation)
         return self
@@ -79,6 +85,7 @@ class TableMaintaining(TableHandle):
         since: int | None = None,
         sequence_number: int | None = None,
         summary: Mapping[str, str] | None = None,
+        discard_on_failure: bool = False,
     ) -> Self:
         """Replace files by others with the same rows.
 
@@ -90,8 +97,15 @@ class TableMaintaining(TableHandle):
         _check_files(remove, _DATA | _DELETES, "files")
         number = None if sequence_number is None else check_whole(sequence_number, "a sequence number")
         rewritten = Rewritten(tuple(add), tuple(remove), sequence_number=number)
-        start, own = self._start(branch, since), self._with_own(summary)
-        self.commit(RewriteFiles(self.io, rewritten, since=start, branch=branch, summary=own))
+        operation = RewriteFiles(
+            self.io,
+            rewritten,
+            since=self._start(branch, since),
+            branch=branch,
+            summary=self._with_own(summary),
+            discard_on_failure=discard_on_failure,
+        )
+        self.commit(operation)
         return self
 
     def compact(
@@ -152,7 +166,7 @@ class TableMaintaining(TableHandle):
         rewritten = compacted(self.io, self.metadata, self.metadata.snapshot(since), wish, pinned=pinned)
         if rewritten is None:
             return CompactionResult()
-        operation = RewriteFiles(self.io, rewritten, since=since, branch=branch, summary=own)
+        operation = RewriteFiles(self.io, rewritten, since=since, branch=branch, summary=own, discard_on_failure=True)
         committed = self.commit(operation).snapshot(operation.snapshot_id)
         return CompactionResult(
             rewritten_data_files=len(rewritten.removed),

@@ -58,8 +58,9 @@ class Overwrite(SnapshotProducer):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         checks: OverwriteChecks | None = None,
+        discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, new_files=files)
+        super().__init__(io, branch, summary or {}, discarded=files if discard_on_failure else ())
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)
         self._checks = checks

@@ -51,11 +51,11 @@ class SnapshotProducer:
     """Whether small manifests of the parent are joined, and those without live files left out."""
 
     def __init__(
-        self, io: FileIO, branch: str, summary: Mapping[str, str], *, new_files: Sequence[DataFile] = ()
+        self, io: FileIO, branch: str, summary: Mapping[str, str], *, discarded: Sequence[DataFile] = ()
     ) -> None:
-        """`new_files` were written for this snapshot alone: they go if it certainly never comes."""
+        """`discarded` go if the snapshot certainly never comes: files that were written for it alone."""
         check_ref_name(branch)
-        self._new_files = [f.file_path for f in new_files]
+        self._discarded = list({f.file_path: None for f in discarded})  # a Puffin file holds several vectors
         self._io = io
         self._branch = branch
         self._summary = dict(summary)
@@ -104,8 +104,8 @@ class SnapshotProducer:
             self._io.delete([f for f in (*self._lists, *self._manifests) if normalized(f) not in used])
 
     def abandoned(self) -> None:
-        """Delete every list, manifest and new file."""
-        self._io.delete([*self._lists, *self._manifests, *self._new_files])
+        """Delete every list and manifest, and the files that were to be discarded."""
+        self._io.delete([*self._lists, *self._manifests, *self._discarded])
 
     def write_manifests(
         self,

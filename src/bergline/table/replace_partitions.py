@@ -20,6 +20,7 @@ def replace_partitions(
     branch: str,
     summary: Mapping[str, str],
     isolation: Isolation | None = None,
+    discard_on_failure: bool = False,
 ) -> Overwrite:
     """An overwrite of the partitions that the files are in; files of other partition specs stay.
 
@@ -39,6 +40,7 @@ def replace_partitions(
         branch=branch,
         summary={**summary, "replace-partitions": "true"},
         checks=OverwriteChecks(head_id(metadata, branch), isolation, scope) if isolation else None,
+        discard_on_failure=discard_on_failure,
     )
 
 

@@ -47,9 +47,9 @@ class RewriteFiles(SnapshotProducer):
         since: int | None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
+        discard_on_failure: bool = False,
     ) -> None:
-        once = {f.file_path: f for f in rewritten.added}
-        super().__init__(io, branch, summary or {}, new_files=list(once.values()))
+        super().__init__(io, branch, summary or {}, discarded=rewritten.added if discard_on_failure else ())
         _check_rewritten(rewritten)
         self._since = since
         self._rewritten = rewritten

@@ -81,9 +81,9 @@ class RowDelta(SnapshotProducer):
         checks: RowDeltaChecks | None = None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
+        discard_on_failure: bool = False,
     ) -> None:
-        once = {f.file_path: f for f in added}  # a Puffin file holds several deletion vectors
-        super().__init__(io, branch, summary or {}, new_files=list(once.values()))
+        super().__init__(io, branch, summary or {}, discarded=added if discard_on_failure else ())
         self._since = since
         self._checks = checks or RowDeltaChecks()
         self._added = AddedFiles(self, added)

@@ -27,7 +27,11 @@ _NO_ISOLATION: Final = "none"
 
 
 class TableWriting(TableHandle):
-    """Rows as Arrow data, or files that were written for this table."""
+    """Rows as Arrow data, or files that were written for this table.
+
+    Files belong to whoever made them: those that are given stay, whatever comes, unless `discard_on_failure` hands
+    them over; then they are deleted if the commit certainly failed.
+    """
 
     def check_branch(self, branch: str) -> None:
         """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
@@ -43,7 +47,8 @@ class TableWriting(TableHandle):
         """
         self.check_branch(branch)
         _checked_summary(summary)
-        return self.append_files(self._write(rows), branch=branch, summary=summary, fast=fast)
+        files = self._write(rows)
+        return self.append_files(files, branch=branch, summary=summary, fast=fast, discard_on_failure=True)
 
     def append_files(
         self,
@@ -52,10 +57,14 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         fast: bool = False,
+        discard_on_failure: bool = False,
     ) -> Self:
-        """Add files that were written for this table; they are deleted if the commit certainly failed."""
+        """Add files that were written for this table."""
         _check_files(files)
-        self.commit(Append(self.io, files, branch=branch, summary=self._summary | _checked_summary(summary), fast=fast))
+        own = self._summary | _checked_summary(summary)
+        self.commit(
+            Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=discard_on_failure)
+        )
         return self
 
     def overwrite(
@@ -77,7 +86,10 @@ class TableWriting(TableHandle):
         _checked_summary(summary)
         if row_filter is None:
             _given_level(isolation)
-            return self.overwrite_files(self._write(rows), branch=branch, summary=summary, isolation=isolation)
+            files = self._write(rows)
+            return self.overwrite_files(
+                files, branch=branch, summary=summary, isolation=isolation, discard_on_failure=True
+            )
         wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
         return self._delete(wanted, self._write(rows), summary)
 
@@ -111,7 +123,10 @@ class TableWriting(TableHandle):
         self.check_branch(branch)
         _checked_summary(summary)
         _given_level(isolation)
-        return self.replace_partitions(self._write(rows), branch=branch, summary=summary, isolation=isolation)
+        files = self._write(rows)
+        return self.replace_partitions(
+            files, branch=branch, summary=summary, isolation=isolation, discard_on_failure=True
+        )
 
     def overwrite_files(
         self,
@@ -121,6 +136,7 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        discard_on_failure: bool = False,
     ) -> Self:
         """Replace some files of a branch, by default all, by files that were written for this table.
 
@@ -137,7 +153,17 @@ class TableWriting(TableHandle):
             removal = RemovedFiles(tuple(removed), must_exist=True)
             checks = OverwriteChecks(since, level, EVERYTHING, removal.files, removal.files)
         own = self._summary | _checked_summary(summary)
-        self.commit(Overwrite(self.io, files, [removal], branch=branch, summary=own, checks=checks))
+        self.commit(
+            Overwrite(
+                self.io,
+                files,
+                [removal],
+                branch=branch,
+                summary=own,
+                checks=checks,
+                discard_on_failure=discard_on_failure,
+            )
+        )
         return self
 
     def replace_partitions(
@@ -147,12 +173,22 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        discard_on_failure: bool = False,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         _check_files(files)
         own, level = self._summary | _checked_summary(summary), _given_level(isolation)
         if files:
-            self.commit(replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level))
+            operation = replace_partitions(
+                self.io,
+                self.metadata,
+                files,
+                branch=branch,
+                summary=own,
+                isolation=level,
+                discard_on_failure=discard_on_failure,
+            )
+            self.commit(operation)
         return self
 
     def _rows_to_delete(

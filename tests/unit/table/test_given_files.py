@@ -1,0 +1,72 @@
+"""Files that callers give: theirs whatever comes, unless they hand them over."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rivals import rival_lake
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import RefusedError, UnavailableError
+from bergline.format.manifest import DataFile
+
+
+def data_files(table: Table, row_filter: str | None = None) -> list[DataFile]:
+    return [p.file for p in table.scan(row_filter).plan().files]
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "append_files": lambda t, files, **options: t.append_files(files, **options),
+    "overwrite_files": lambda t, files, **options: t.overwrite_files(files, **options),
+    "replace_partitions": lambda t, files, **options: t.replace_partitions(files, **options),
+    "row_delta": lambda t, files, **options: t.row_delta(add=files, **options),
+    "rewrite_files": lambda t, files, **options: t.rewrite_files(add=files, remove=data_files(t, "id = 1"), **options),
+}
+each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+
+
+@pytest.fixture
+def table(lake: Lake) -> Table:
+    made = lake.create_table("db.t", ORDERS, properties={"commit.retry.num-retries": "0"})
+    made.append(order_rows(1)).append(order_rows(2))
+    made.refs.create_tag("v1")
+    return made
+
+
+@each_call
+def test_live_files_stay_when_a_call_with_them_fails(table: Table, call: Callable[..., Any]) -> None:
+    with pytest.raises(RefusedError):
+        call(table, data_files(table, "id = 2"), branch="v1")
+    assert ids(table.scan().to_arrow()) == [1, 2]
+
+
+@each_call
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_new_files_stay_when_a_call_fails_unless_they_are_handed_over(
+    table: Table, call: Callable[..., Any], handed_over: bool
+) -> None:
+    (new,) = table._write(order_rows(1))
+    with pytest.raises(RefusedError):
+        _in_failing_transaction(table, lambda tx: call(tx, [new], discard_on_failure=handed_over))
+    assert table.io.exists(new.file_path) is not handed_over
+
+
+def _in_failing_transaction(table: Table, change: Callable[[Table], object]) -> None:
+    with table.transaction() as tx:
+        change(tx)
+        raise RefusedError("changed my mind")
+
+
+def test_a_store_that_does_not_answer_has_changed_nothing_and_the_call_can_be_made_again(
+    lake: Lake, table: Table
+) -> None:
+    def refuse() -> None:
+        raise UnavailableError("not now")
+
+    silent, _ = rival_lake(lake, before_swap=refuse)
+    files = table._write(order_rows(3))
+    with pytest.raises(UnavailableError):
+        silent.load_table("db.t").append_files(files)
+    table.append_files(files)
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
