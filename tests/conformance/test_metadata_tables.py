@@ -109,7 +109,11 @@ def test_partition_specs_and_columns_that_evolved(
     check()
     if version == "2":
         official("ALTER TABLE db.t DROP COLUMN old")
-        check()
+        table = check(sorted(set(METADATA_TABLES) - {"manifests", "all_manifests"}))
+        ((theirs,),) = official("SELECT partition_summaries FROM db.t.manifests WHERE partition_spec_id = 0")
+        assert theirs[1] == [True, False, "null", "null"]
+        (first,) = [m for m in table.inspect("manifests").to_pylist() if m["partition_spec_id"] == 0]
+        assert first["partition_summaries"][1]["lower_bound"] == "x"
 
 
 def test_a_partition_field_that_is_given_up_and_comes_back(official: Official, check: Callable[..., Table]) -> None:
@@ -145,8 +149,11 @@ def test_deletes_of_every_kind(partition_by: list[str], lake: Lake, check: Calla
 
 
 def test_values_of_every_type(lake: Lake, check: Callable[..., Table]) -> None:
-    """Spark has no times of day and no nanoseconds: with them the official runtime shows no table of files."""
-    without = frozenset({"time", "timestamp_ns", "timestamptz_ns"})
+    """With times of day, nanoseconds or UUIDs the official runtime shows no table of files.
+
+    A bound in the year 1 is too early for PySpark, so that timestamps with a zone have tests of their own.
+    """
+    without = frozenset({"time", "timestamp_ns", "timestamptz_ns", "uuid", "uuids", "timestamptz"})
     table = lake.create_table("db.t", every_type_schema(without=without))
     table.append(every_type_rows(without=without))
     check()
@@ -159,7 +166,8 @@ def test_partitions_of_every_type(lake: Lake, check: Callable[..., Table]) -> No
     terms = ["truncate(3, string)", "truncate(3, binary)", "bucket(7, int)", "year(date)", "month(timestamp)"]
     table = lake.create_table("db.t", Schema(fields=fields), partition_by=[*columns, *terms, "hour(timestamptz)"])
     cut = [["", "zür", None], [b"", b"a\xff\x00", None], [0, 6, None], [0, -1, 57], [0, -1, 680], [0, -1, 500_000]]
-    choices = [[None, *SOURCES[c][1]] for c in columns] + cut
+    values = {c: SOURCES[c][1] for c in columns} | {"timestamptz": [0, 1, -1, 1_700_000_000_000_001]}
+    choices = [[None, *values[c]] for c in columns] + cut
     partitions = itertools.islice(zip(*(itertools.cycle(c) for c in choices), strict=True), 9)
     table.append_files([_file(table, partition, number) for number, partition in enumerate(partitions)])
     add_deletes(table, _file(table, tuple(c[1] for c in choices), 1, FileContent.POSITION_DELETES))

@@ -14,6 +14,7 @@ from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.sql.procedures import PROCEDURES
+from bergline.table.metadata_tables import METADATA_TABLES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
@@ -112,6 +113,20 @@ def test_guide_to_merging_runs(tmp_path: Path) -> None:
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_page_on_metadata_tables_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("reference/metadata-tables.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == ["{'region': 'eu'} 2 1", "2 1", "3 [0, 2]"]
+
+
+@pytest.mark.parametrize("name", METADATA_TABLES)
+def test_every_metadata_table_is_documented(name: str) -> None:
+    assert f"\n| `{name}` |" in page("reference/metadata-tables.md")
 
 
 @pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])

@@ -15,7 +15,7 @@ Answer = tuple[list[dict[str, Any]], list[str]]
 """Columns and rows."""
 
 _ASK = """
-import datetime, json
+import json
 
 def plain(value, kind):
     name = kind.typeName()
@@ -30,7 +30,7 @@ def plain(value, kind):
     if name == "binary":
         return bytes(value).hex()
     if name == "timestamp":
-        return value.astimezone(datetime.timezone.utc).isoformat()
+        return kind.toInternal(value)
     if name in ("timestamp_ntz", "date"):
         return value.isoformat()
     return str(value) if name == "decimal" else repr(value) if name in ("float", "double") else value
@@ -40,6 +40,7 @@ for name in names:
     frame = spark.sql(f"SELECT * FROM {table}.{name} {version}")
     result[name] = [json.loads(frame.schema.json()), [plain(row, frame.schema) for row in frame.collect()]]
 """
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NAMES = {
     pa.bool_(): "boolean",
     pa.int32(): "integer",
@@ -109,8 +110,10 @@ def _plain(value: Any, type_: pa.DataType) -> Any:
         return sorted([_plain(k, type_.key_type), _plain(v, type_.item_type)] for k, v in value)
     if isinstance(value, bytes):
         return value.hex()
+    if pa.types.is_timestamp(type_) and type_.tz:
+        return (value - _EPOCH) // dt.timedelta(microseconds=1)
     if isinstance(value, dt.date):
-        return value.astimezone(dt.UTC).isoformat() if getattr(value, "tzinfo", None) else value.isoformat()
+        return value.isoformat()
     if isinstance(value, Decimal) or isinstance(type_, pa.UuidType):
         return str(value)
     return repr(value) if isinstance(value, float) else value

@@ -52,7 +52,7 @@ def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
 
 
 def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
-    """What `main` was at that time; the log may be out of order by a minute, so look for the latest."""
+    """What `main` was at that time; the log may be out of order by a minute, so look for the latest, and last."""
     before = [e for e in metadata.snapshot_log if e.timestamp_ms <= as_of_ms]
     if not before:
         first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)
@@ -62,7 +62,7 @@ def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
             name=str(as_of_ms),
             hints=["the table has no history yet" if first is None else f"its history begins at {_readable(first)}"],
         )
-    return max(before, key=lambda e: e.timestamp_ms).snapshot_id
+    return max(reversed(before), key=lambda e: e.timestamp_ms).snapshot_id
 
 
 def _readable(milliseconds: int) -> str:

@@ -49,6 +49,13 @@ def test_log_out_of_order_is_searched_for_the_latest(orders: Table) -> None:
     assert resolve_version(swapped, as_of_ms=600).snapshot_id == late.snapshot_id
 
 
+def test_of_two_commits_in_one_millisecond_the_later_one_counts(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    log = tuple(msgspec.structs.replace(e, timestamp_ms=500) for e in orders.metadata.snapshot_log)
+    together = msgspec.structs.replace(orders.metadata, snapshot_log=log)
+    assert resolve_version(together, as_of_ms=500).snapshot_id == log[1].snapshot_id
+
+
 def test_empty_table_reads_as_no_rows(orders: Table) -> None:
     assert orders.scan().to_arrow().num_rows == 0
     assert orders.scan(ref="main").to_arrow().num_rows == 0
