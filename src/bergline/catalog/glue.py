@@ -2,40 +2,36 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from bergline.catalog.glue_calls import Answer, GlueCalls
 from bergline.catalog.glue_client import open_client
-from bergline.catalog.glue_names import check_new_table, database_of, is_name
-from bergline.catalog.glue_namespaces import GlueNamespaces
+from bergline.catalog.glue_entries import GlueEntries, half_way
+from bergline.catalog.glue_names import check_new_table, database_of
 from bergline.catalog.glue_settings import GlueSettings
 from bergline.catalog.glue_tables import (
     GlueTable,
-    is_removed,
     is_renamed,
     moved_table,
     new_table,
     pointer_of,
     removed_table,
+    renamed_from,
     renamed_table,
-    restored_table,
 )
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.errors import (
-    AlreadyExistsError,
     BerglineError,
     InvalidInputError,
-    NotFoundError,
     StorageError,
-    UnavailableError,
     UnsupportedError,
 )
 from bergline.format.metadata import TableMetadata
 
 
-class GluePointerStore(GlueNamespaces):
+class GluePointerStore(GlueEntries):
     """PointerStore in one Glue catalog; tables that are not Iceberg's are neither listed nor touched.
 
     `load` gives the metadata behind a pointer, for the columns that Glue shows; without it they stay as they are.
@@ -57,13 +53,11 @@ class GluePointerStore(GlueNamespaces):
             max_retries=settings.max_retries,
             sleep=sleep,
         )
-        super().__init__(calls, any_name=settings.any_name)
-        self._skip_archive = settings.skip_archive
-        self._load = load
+        super().__init__(calls, any_name=settings.any_name, skip_archive=settings.skip_archive, load=load)
 
     def read(self, table: TableName) -> str | None:
         """The parameter that Java and PyIceberg use."""
-        found = self._get(table)
+        found = self._visible(table)
         return None if found is None else pointer_of(found)
 
     def create(self, table: TableName, pointer: str) -> bool:
@@ -82,7 +76,7 @@ class GluePointerStore(GlueNamespaces):
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         """Delete the Glue table; if only a certain pointer may go, first let nobody commit to it any more."""
         for number in range(self._calls.max_retries + 1):
-            found = self._get(table)
+            found = self._visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or expected not in {None, pointer}:
                 return False
@@ -97,18 +91,17 @@ class GluePointerStore(GlueNamespaces):
     def rename(self, table: TableName, new: TableName) -> bool:
         """Create the new name, then remove the old one if nobody committed to it since; else begin again.
 
-        What a rename left that did not come to its end is brought to it.
+        The new name counts only once the old one is gone, so at no moment do both take commits. What a rename left
+        that did not come to its end is brought to it.
         """
         name = check_new_table(new, any_name=self._any_name)
         for number in range(self._calls.max_retries + 1):
-            found = self._get(table)
+            found = self._visible(table)
             pointer = None if found is None else pointer_of(found)
             if found is None or pointer is None or table == new:
                 return False
-            if not self._create(new, renamed_table(found, name)):
-                there = self._get(new)
-                if there is None or not is_renamed(there, found):
-                    return False
+            if not self._create(new, renamed_table(found, name)) and not self._resume(table, new, found):
+                return False
             try:
                 if self._remove(table, found) is Answer.DONE:
                     return True
@@ -126,17 +119,26 @@ class GluePointerStore(GlueNamespaces):
         if (database := database_of(namespace)) is None:
             return []
         tables = self._calls.pages("get_tables", "TableList", DatabaseName=database)
-        return sorted(TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None)
+        return sorted(
+            TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None and not self._waits(t)
+        )
 
-    def _get(self, table: TableName) -> GlueTable | None:
-        database = database_of(table.namespace)
-        if database is None or not is_name(table.name):
-            return None
-        return self._calls.read("get_table", "Table", DatabaseName=database, Name=table.name)
+    def _resume(self, table: TableName, new: TableName, found: GlueTable) -> bool:
+        """Take over what an earlier rename of the table has left under the new name."""
+        there = self._get(new)
+        if there is None:
+            return False
+        if is_renamed(there, found):
+            return True
+        if renamed_from(there) != (*table.namespace, table.name) or not self._waits(there):
+            return False
+        return self._update(new, there, renamed_table(found, there["Name"])) is Answer.DONE
 
     def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
         for number in range(self._calls.max_retries + 1):
-            found = self._get(table)
+            found = self._visible(table)
+            if number and found is not None and pointer_of(found) == new:
+                return True  # our own update, delivered twice below us: the second answer was a refusal
             if found is None or pointer_of(found) != expected:
                 return False
             match self._update(table, found, moved_table(found, new, metadata)):
@@ -147,59 +149,9 @@ class GluePointerStore(GlueNamespaces):
             self._calls.wait(number)
         raise self._busy(table)
 
-    def _create(self, table: TableName, content: GlueTable) -> bool:
-        answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
-        match self._calls.settled(answer, f"table `{table}`"):
-            case Answer.DONE:
-                return True
-            case Answer.MISSING:
-                name = table.namespace[0]
-                raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
-        found = self._get(table)
-        if found is not None and pointer_of(found) is None:
-            raise _taken(table, found)
-        return False
-
-    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> Answer:
-        if not found.get("VersionId"):
-            raise UnsupportedError(f"expected versions of tables from {self._calls.place}, found none for `{table}`")
-        return self._calls.change(
-            "update_table",
-            DatabaseName=table.namespace[0],
-            TableInput=content,
-            SkipArchive=self._skip_archive,
-            VersionId=found["VersionId"],
-        )
-
-    def _delete(self, table: TableName) -> Answer:
-        return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
-
-    def _remove(self, table: TableName, found: GlueTable) -> Answer:
-        """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
-        answer = self._update(table, found, removed_table(found))
-        if answer is Answer.DONE:
-            try:
-                for number in range(self._calls.max_retries):
-                    if self._delete(table) is not Answer.MOVED:
-                        break
-                    self._calls.wait(number)
-            except NOTHING_CHANGED as error:
-                self._restore(table, found, error)
-                raise
-            except StorageError:  # gone, or what `is_removed` knows
-                return answer
-        return answer
-
-    def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
-        """Give the table its pointer back."""
-        with _half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
-            left = self._get(table)
-            if left is None or not is_removed(left) or self._update(table, left, restored_table(found)) != Answer.DONE:
-                raise StorageError("others changed it")
-
     def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
         """Undo the first half of a rename; at worst something is left that `is_removed` knows."""
-        with _half_way(_both(table, new)):
+        with half_way(_both(table, new)):
             found = self._get(new)
             if found is None:
                 return
@@ -217,29 +169,6 @@ class GluePointerStore(GlueNamespaces):
             with contextlib.suppress(InvalidInputError):
                 return change(metadata)
         return change(None)
-
-    def _busy(self, table: TableName) -> UnavailableError:
-        return UnavailableError(
-            f"{self._calls.place} changed `{table}` again and again for others",
-            hints=["nothing was changed; try again"],
-        )
-
-
-@contextlib.contextmanager
-def _half_way(what: str) -> Iterator[None]:
-    """Whatever fails here leaves a change half done, so nothing may say that nothing was changed."""
-    try:
-        yield
-    except BerglineError as error:
-        raise StorageError(f"{what}: {error}") from error
-
-
-def _taken(table: TableName, found: GlueTable) -> AlreadyExistsError:
-    if is_removed(found):
-        what, hints = "left of a table that was dropped or renamed", ["delete it in AWS Glue"]
-    else:
-        what, hints = "not an Iceberg table", []
-    return AlreadyExistsError(f"AWS Glue has `{table}` already, {what}", kind="table", name=str(table), hints=hints)
 
 
 def _both(table: TableName, new: TableName) -> str:

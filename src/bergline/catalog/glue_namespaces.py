@@ -5,6 +5,7 @@ from typing import Any
 
 from bergline.catalog.glue_calls import Answer, GlueCalls
 from bergline.catalog.glue_names import check_new_namespace, database_of
+from bergline.catalog.glue_tables import is_left
 from bergline.catalog.identifiers import Namespace
 
 _FIELDS = {"comment": "Description", "location": "LocationUri"}
@@ -25,10 +26,10 @@ class GlueNamespaces:
         return self._calls.settled(answer, f"database `{name}`") is Answer.DONE
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Delete a database that holds nothing, Iceberg or not."""
+        """Delete a database that holds nothing, Iceberg or not, but what dropped tables have left."""
         if (database := database_of(namespace)) is None:
             return False
-        if any(True for _ in self._calls.pages("get_tables", "TableList", DatabaseName=database)):
+        if not all(is_left(t) for t in self._calls.pages("get_tables", "TableList", DatabaseName=database)):
             return False
         answer = self._calls.change("delete_database", Name=database)
         return self._calls.settled(answer, f"database `{database}`") is Answer.DONE

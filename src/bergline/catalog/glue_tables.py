@@ -3,8 +3,11 @@
 The columns are for people and for consoles; engines read the metadata file.
 """
 
+import re
+import time
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 from bergline.format.metadata import TableMetadata
 from bergline.format.types import (
@@ -25,6 +28,7 @@ GlueTable = dict[str, Any]
 _TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 _POINTER, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REMOVED, _RENAMED_FROM = "bergline.removed", "bergline.renamed-from"
+_LEFT_AFTER_S = 900  # whoever removes a table has long deleted it by then, or never will
 _LONGEST_NAME = _LONGEST_COMMENT = 255  # in bytes, as all limits of Glue
 _LONGEST_DESCRIPTION = 2048
 _KEPT = (  # what Glue takes back of what it gives; the rest is its own
@@ -63,7 +67,27 @@ def pointer_of(table: GlueTable) -> str | None:
 
 def is_removed(table: GlueTable) -> bool:
     """Whether this is what is left of a table that was dropped or renamed."""
-    return _REMOVED in (table.get("Parameters") or {})
+    return _removal(table) is not None
+
+
+def is_left(table: GlueTable) -> bool:
+    """Whether it was left so long ago that nobody is about to delete it any more."""
+    match = re.match("[0-9]+", _removal(table) or "")
+    return is_removed(table) and (match is None or time.time() - int(match[0]) > _LEFT_AFTER_S)
+
+
+def removed_by(table: GlueTable, removed: GlueTable) -> bool:
+    """Whether a table was removed by exactly this update."""
+    return is_removed(table) and _removal(table) == _removal(removed)
+
+
+def renamed_from(table: GlueTable) -> tuple[str, str] | None:
+    """The database and name that this table had before it was renamed, if nothing was committed to it since."""
+    note = (table.get("Parameters") or {}).get(_RENAMED_FROM)
+    if note is None:
+        return None
+    database, _, name = note.partition(".")
+    return database, name
 
 
 def new_table(name: str, pointer: str, metadata: TableMetadata | None) -> GlueTable:
@@ -100,7 +124,11 @@ def removed_table(table: GlueTable) -> GlueTable:
     """What stays until it is deleted: no Iceberg table for anybody, so nobody can commit to it any more."""
     gone = {_TABLE_TYPE, _POINTER, _PREVIOUS}
     parameters = {k: v for k, v in table["Parameters"].items() if k not in gone}
-    return _input(table, Parameters=parameters | {_REMOVED: "true"})
+    return _input(table, Parameters=parameters | {_REMOVED: f"{int(time.time())} {uuid4()}"})
+
+
+def _removal(table: GlueTable) -> str | None:
+    return (table.get("Parameters") or {}).get(_REMOVED)
 
 
 def _input(table: GlueTable, **changed: Any) -> GlueTable:
