@@ -36,10 +36,11 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class TableWork(msgspec.Struct, frozen=True):
-    """What is to be done to one table; the uuid says which table of that name is meant."""
+    """What is to be done to one table; the uuid, or else the pointer, says which table of that name is meant."""
 
     name: TableName
     table_uuid: str | None
+    metadata_location: str
     operation: Operation
 
 
@@ -51,9 +52,14 @@ def check_table_count(catalog: Catalog, count: int) -> None:
         )
 
 
-def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None) -> LoadedTable:
-    """The table now; ConflictError if another one has its name."""
+def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None, metadata_location: str) -> LoadedTable:
+    """The table now; ConflictError if another one has its name.
+
+    One without uuid is the same if it still has the metadata file that was loaded, or came from it.
+    """
     base = catalog.load_table(name)
+    if table_uuid is None:
+        _check_came_from(base, metadata_location)
     if table_uuid is not None and base.metadata.table_uuid != table_uuid:
         raise ConflictError(
             f"expected table `{name}` with uuid {table_uuid}, found {base.metadata.table_uuid}: "
@@ -61,6 +67,15 @@ def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None) -
             hints=["load the table again"],
         )
     return base
+
+
+def _check_came_from(now: LoadedTable, metadata_location: str) -> None:
+    if metadata_location not in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}:
+        raise ConflictError(
+            f"expected table `{now.name}` at {metadata_location} or after it, found {now.metadata_location}, "
+            "which does not name it: the table has no uuid, and may have been dropped and re-created",
+            hints=["load the table again"],
+        )
 
 
 def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None) -> tuple[LoadedTable, ...]:
@@ -161,7 +176,8 @@ class _Attempts:
             self._count += 1
             try:
                 self._bases = bases = tuple(
-                    load_same_table(self._catalog, one.name, one.table_uuid) for one in self._work
+                    load_same_table(self._catalog, one.name, one.table_uuid, one.metadata_location)
+                    for one in self._work
                 )
                 outcome = self._attempt(bases)
             except UnavailableError as error:

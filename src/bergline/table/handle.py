@@ -94,6 +94,6 @@ class TableHandle:
         if self._chain is not None:
             self._chain.add(operation, self._timing.clock_ms())
             return self.metadata
-        work = TableWork(self.name, self.metadata.table_uuid, operation)
+        work = TableWork(self.name, self.metadata.table_uuid, self.metadata_location, operation)
         (self._loaded,) = commit(self._catalog, (work,), self._timing)
         return self.metadata

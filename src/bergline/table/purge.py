@@ -3,8 +3,15 @@
 import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
-from bergline.catalog.identifiers import TableName
-from bergline.errors import ConflictError, NotFoundError, RefusedError
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.errors import (
+    BerglineError,
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.table.reachable import plan_cleanup
@@ -61,24 +68,58 @@ def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
 
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:
-    """Refuse where another name leads to the same table, as after registering it twice."""
+    """Refuse where another name leads to the same table, as after registering it twice, wherever it has moved since."""
     own = {normalized(location) for location in files}
     for namespace in catalog.list_namespaces():
-        for other in catalog.list_tables(namespace):
-            if other != table.name and _is_same_table(catalog, other, table, own):
+        for name in _tables(catalog, namespace):
+            other = None if name == table.name else _load_other(catalog, name, table.name)
+            if other and _shares(other, table, own):
                 raise RefusedError(
-                    f"cannot purge table `{table.name}`: `{other}` uses the same files",
+                    f"cannot purge table `{table.name}`: `{name}` uses the same files",
                     hints=["drop it without purging, and its files stay"],
                 )
 
 
-def _is_same_table(catalog: Catalog, other: TableName, table: LoadedTable, files: set[str]) -> bool:
-    """Whether another name has one of these files, or has moved on from one of them."""
+def _tables(catalog: Catalog, namespace: Namespace) -> list[TableName]:
     try:
-        pointer = normalized(catalog.pointer(other))
+        return catalog.list_tables(namespace)
     except NotFoundError:  # dropped since it was listed
-        return False
-    if pointer in files:
+        return []
+
+
+def _load_other(catalog: Catalog, name: TableName, purged: TableName) -> LoadedTable | None:
+    """Another table; None if it was dropped since it was listed, RefusedError if nobody can know what it uses."""
+    missing = ""
+    while True:
+        try:
+            return catalog.load_table(name)
+        except NotFoundError as error:
+            if error.kind != "file":
+                return None
+            if error.name == missing:
+                raise _unreadable(name, purged, error) from error
+            missing = error.name  # it may be purged at this moment: look once more
+        except (FormatError, UnsupportedError) as error:
+            raise _unreadable(name, purged, error) from error
+
+
+def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:
+    """Whether another name has the same table, or its metadata names one of these files."""
+    metadata = other.metadata
+    if metadata.table_uuid is not None and metadata.table_uuid == table.metadata.table_uuid:
         return True
-    beside = pointer.rpartition("/")[0] == normalized(table.metadata_location).rpartition("/")[0]
-    return beside and catalog.load_table(other).metadata.table_uuid == table.metadata.table_uuid
+    named = (
+        other.metadata_location,
+        *(entry.metadata_file for entry in metadata.metadata_log),
+        *(s.manifest_list for s in metadata.snapshots if s.manifest_list),
+        *(path for s in metadata.snapshots for path in s.manifests or ()),
+        *(s.statistics_path for s in (*metadata.statistics, *metadata.partition_statistics)),
+    )
+    return any(normalized(location) in files for location in named)
+
+
+def _unreadable(other: TableName, purged: TableName, error: BerglineError) -> RefusedError:
+    return RefusedError(
+        f"cannot purge table `{purged}`: what `{other}` uses cannot be read: {error}",
+        hints=[f"unregister `{other}` if it is of no use any more"],
+    )

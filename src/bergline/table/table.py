@@ -53,7 +53,7 @@ class Table(TableWriting, TableAltering, TableMaintaining):
             raise InvalidInputError(f"expected no transaction inside another one, found one on table `{self.name}`")
         self._in_transaction = True
         try:
-            now = load_same_table(self._catalog, self.name, self.metadata.table_uuid)
+            now = load_same_table(self._catalog, self.name, self.metadata.table_uuid, self.metadata_location)
             with Transaction(self._catalog, self._timing) as transaction:
                 chain = transaction.chain(now)
                 yield Table(self._catalog, now, timing=self._timing, summary=self._summary, chain=chain)

@@ -33,7 +33,7 @@ class Transaction:
         """A chain for a table; UnsupportedError for a second table where the catalog moves one at a time."""
         check_table_count(self._catalog, len(self._chains) + 1)
         chain = self._chains[loaded.name] = Chain(loaded.name, loaded.metadata, self._catalog.io)
-        self._work[loaded.name] = TableWork(loaded.name, loaded.metadata.table_uuid, chain)
+        self._work[loaded.name] = TableWork(loaded.name, loaded.metadata.table_uuid, loaded.metadata_location, chain)
         return chain
 
     def __enter__(self) -> Self:
@@ -68,4 +68,4 @@ def staged_creation(catalog: Catalog, name: TableName, metadata: TableMetadata, 
     now_ms = timing.clock_ms()
     change = chain.attempt(metadata, CommitStamp(1, now_ms))
     content = apply_updates(metadata, change.updates, base_location=None, now_ms=now_ms)
-    create(catalog, TableWork(name, metadata.table_uuid, chain), content, timing)
+    create(catalog, TableWork(name, metadata.table_uuid, "", chain), content, timing)

@@ -1,6 +1,7 @@
 """The commit loop: retries reuse what they can, and every outcome is reported as what it is."""
 
 import datetime as dt
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -341,3 +342,35 @@ def test_missing_file_of_a_table_that_did_not_move_is_an_error(lake: Lake, order
     with pytest.raises(NotFoundError, match="no file"):
         orders.append(order_rows(1))
     assert len(files(orders, "*.parquet")) == 1
+
+
+def without_uuid(lake: Lake, orders: Table, path: Path) -> Table:
+    """The table again, as an old writer of v1 would have left it."""
+    metadata = json.loads(Path(orders.metadata_location.removeprefix("file://")).read_text()) | {"format-version": 1}
+    del metadata["table-uuid"], metadata["last-sequence-number"]
+    metadata["schema"] = metadata["schemas"][0]
+    metadata["partition-spec"] = metadata["partition-specs"][0]["fields"]
+    file = path / "00000-old.metadata.json"
+    file.write_text(json.dumps(metadata))
+    lake.drop_table(orders.name)
+    return lake.register_table(orders.name, f"file://{file}")
+
+
+def test_table_without_uuid_that_was_made_anew_under_its_writer_is_a_conflict(
+    lake: Lake, orders: Table, tmp_path: Path
+) -> None:
+    old = without_uuid(lake, orders, tmp_path)
+    lake.drop_table("db.orders")
+    new = lake.create_table("db.orders", orders.schema)
+    with pytest.raises(ConflictError, match="the table has no uuid, and may have been dropped and re-created"):
+        old.append(order_rows(42))
+    with pytest.raises(ConflictError), old.transaction():
+        pytest.fail("nothing to write to")
+    assert new.refresh().scan().to_arrow().num_rows == 0
+
+
+def test_writers_of_a_table_without_uuid_find_it_again(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    first, second = without_uuid(lake, orders, tmp_path), lake.load_table("db.orders")
+    assert first.metadata.table_uuid is None
+    first.append(order_rows(1)).append(order_rows(2))
+    assert ids(second.append(order_rows(3)).scan().to_arrow()) == [1, 2, 3]

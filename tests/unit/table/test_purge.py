@@ -76,6 +76,55 @@ def test_tables_with_one_directory_for_metadata_are_told_apart(lake: Lake, tmp_p
     assert ids(second.refresh().scan().to_arrow()) == [1]
 
 
+def test_table_with_two_names_of_which_one_has_moved_elsewhere_is_not_purged(
+    lake: Lake, busy: Table, tmp_path: Path
+) -> None:
+    twin = lake.register_table("db.twin", busy.metadata_location)
+    twin.set_location(f"file://{tmp_path}/moved").append(order_rows(5))
+    with pytest.raises(RefusedError, match=r"`db\.twin` uses the same files"):
+        lake.purge_table("db.orders")
+    assert ids(lake.load_table("db.twin").scan().to_arrow()) == [4, 5]
+
+
+def test_table_is_not_purged_while_another_cannot_be_read(lake: Lake, busy: Table) -> None:
+    other = lake.create_table("db.items", ORDERS)
+    Path(other.metadata_location.removeprefix("file://")).write_text("nonsense")
+    before = files(busy)
+    again = Lake(PointerCatalog(_store(lake), type(lake.catalog.io)(), "file:///unused"), "lake")
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.orders`: what `db\.items` uses cannot be read"):
+        again.purge_table("db.orders")
+    Path(other.metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read: .*does not exist"):
+        again.purge_table("db.orders")
+    assert files(busy) == before
+
+
+@pytest.mark.parametrize("gone", ["zz", "db.items"])
+def test_what_others_drop_meanwhile_does_not_stop_a_purge(
+    lake: Lake, busy: Table, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create_namespace("zz")
+    lake.create_table("db.items", ORDERS)
+    list_namespaces, list_tables = lake.catalog.list_namespaces, lake.catalog.list_tables
+
+    def namespaces() -> object:
+        found = list_namespaces()
+        if gone == "zz":
+            lake.drop_namespace("zz")
+        return found
+
+    def tables(namespace: tuple[str, ...]) -> object:
+        found = list_tables(namespace)
+        if gone == "db.items" and namespace == ("db",):
+            lake.drop_table(gone)
+        return found
+
+    monkeypatch.setattr(lake.catalog, "list_namespaces", namespaces)
+    monkeypatch.setattr(lake.catalog, "list_tables", tables)
+    lake.purge_table("db.orders")
+    assert files(busy) == set()
+
+
 @pytest.mark.parametrize("broken", ["*-m0.avro", "snap-*.avro"])
 @pytest.mark.parametrize("how", ["missing", "corrupt"])
 def test_nothing_is_deleted_when_anything_cannot_be_read(lake: Lake, orders: Table, broken: str, how: str) -> None:
