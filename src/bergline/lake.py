@@ -42,14 +42,17 @@ def connect(
         uri: `sqlite:///path/catalog.db`, `postgresql://user@host/database`, `s3://bucket/lake`,
             `glue://region`, `file:///path/warehouse` or `memory:`.
         warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside an SQLite
-            database, and in the directory of an object store.
+            database, and in the directory of an object store. PostgreSQL and Glue have no default, and need one only
+            where a new table or view is not given a location.
         name: the catalog's name in the database, which Java and PyIceberg must use too.
         properties: keys and addresses of object stores by Iceberg's names, such as `s3.endpoint`; what is missing comes
             from the environment.
-        busy_timeout: seconds to wait for another writer on a locked SQLite database.
+        busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits so long in each
+            of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
     """
     uri = check_text(DEFAULT_CATALOG if uri is None else uri, "a catalog like `sqlite:///path/catalog.db`")
-    check_text(name, "text for the catalog's name")
+    if not check_text(name, "text for the catalog's name"):
+        raise InvalidInputError("expected a name for the catalog, found empty text")
     if warehouse is not None and not isinstance(warehouse, str | os.PathLike):
         raise InvalidInputError(f"expected a directory as the warehouse, found {shown(warehouse)}")
     if not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout < float("inf"):

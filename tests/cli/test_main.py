@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from glue_server import GlueProxy
 from rows import ORDERS, order_rows
 
+import bergline
 from bergline import Lake, Table
 
 
@@ -58,7 +60,8 @@ def test_table_that_cannot_be_read_is_listed_beside_the_others(
     done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
     _, *rows = (line.split() for line in done.stdout.splitlines())
     assert rows == [["db.broken", broken.metadata_location], ["db.orders", orders.metadata_location]]
-    assert done.stderr.startswith("error: table `db.broken`: ")
+    assert done.stderr.startswith("error: table `db.broken`")
+    assert done.stderr.count("`db.broken`") == 1
     assert broken.metadata_location in done.stderr
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
 
@@ -83,3 +86,25 @@ def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "bergline: the command line needs more parts: pip install 'bergline[cli]'\n"
+
+
+def test_tables_of_a_database_and_of_glue_are_shown(tmp_path: Path, postgres: str, glue: GlueProxy) -> None:
+    for uri, properties in ((postgres, {}), ("glue://", glue.properties)):
+        with bergline.connect(uri, warehouse=tmp_path / "wh", properties=properties) as lake:
+            lake.create_namespace("cli")
+            orders = lake.create_table("cli.orders", ORDERS).append(order_rows(1))
+        options = [text for key, value in properties.items() for text in ("--property", f"{key}={value}")]
+        for more in ([], ["--warehouse", str(tmp_path / "wh")]):
+            done = run("tables", "--json", "--catalog", uri, *options, *more, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert {"table": "cli.orders", "pointer": orders.metadata_location} in json.loads(done.stdout)
+        for command in ("refs", "snapshots", "history"):
+            done = run(command, "cli.orders", "--catalog", uri, *options, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
+def test_property_without_a_value_is_refused_and_not_shown(tmp_path: Path, orders: Table, text: str) -> None:
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    done = run("tables", "--catalog", uri, "--property", text, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "error: expected --property key=value, found another text\n")

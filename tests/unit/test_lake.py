@@ -59,10 +59,36 @@ def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
         assert lake.create_table("db.t", ORDERS).location == f"file://{tmp_path}/wh/db/t"
 
 
-@pytest.mark.parametrize("uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x", "memory:x", ":", "C:\\lake"])
+@pytest.mark.parametrize(
+    "uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x", "memory:x", ":", "C:\\lake", "s3://", "gs:///"]
+)
 def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`"):
+    with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`") as caught:
         bergline.connect(uri)
+    assert str(caught.value).endswith(f"found `{uri}`")
+    assert bool(caught.value.hints) == uri.startswith("sqlite:")
+
+
+def test_name_of_a_catalog_is_not_empty() -> None:
+    with pytest.raises(InvalidInputError, match="expected a name for the catalog, found empty text"):
+        bergline.connect("memory:", name="")
+
+
+@pytest.mark.parametrize("long", ["x" * 300, "é" * 200])
+def test_name_that_no_directory_can_have_is_refused(lake: Lake, long: str) -> None:
+    size = len(long.encode())
+    with pytest.raises(InvalidInputError, match=f"expected a name of up to 255 bytes on a disk, found {size} in `"):
+        lake.create_table(f"db.{long}", ORDERS)
+
+
+def test_longest_names_get_directories_of_their_own(lake: Lake, tmp_path: Path) -> None:
+    name = f"db.{'x' * 255}"
+    first = lake.create_table(name, ORDERS)
+    lake.drop_table(name)
+    second = lake.create_table(name, ORDERS).append(order_rows(1))
+    assert first.location == f"file://{tmp_path}/warehouse/{name.replace('.', '/')}"
+    assert second.location.startswith(f"{first.location[:-9]}-")
+    assert len(second.location) == len(first.location)
 
 
 def test_bad_uri_is_shown_without_its_password() -> None:
@@ -70,9 +96,9 @@ def test_bad_uri_is_shown_without_its_password() -> None:
         bergline.connect("mysql://me:se:cret@host/db")
 
 
-@pytest.mark.parametrize("uri", ["https://x"])
+@pytest.mark.parametrize("uri", ["https://x", "http://localhost:8181"])
 def test_catalogs_that_are_not_there_yet_say_so(uri: str) -> None:
-    with pytest.raises(UnsupportedError, match="for now"):
+    with pytest.raises(UnsupportedError, match=r"REST catalogs are not supported yet: .*`memory:`.*, found `http"):
         bergline.connect(uri)
 
 

@@ -13,7 +13,7 @@ from bergline.io.store_properties import check_store_properties
 class GlueCatalog(PointerCatalog):
     """Catalog over a GluePointerStore; both look at the same metadata files, each read once."""
 
-    def __init__(self, uri: str, properties: Mapping[str, str], warehouse: str) -> None:
+    def __init__(self, uri: str, properties: Mapping[str, str], warehouse: str | None) -> None:
         settings = glue_settings(uri, properties)
         io = SchemeFileIO(
             properties=check_store_properties({k: v for k, v in properties.items() if not is_glue_property(k)})

@@ -139,6 +139,10 @@ class NamedPointers:
 
     def _not_found(self, name: TableName) -> NotFoundError:
         check_namespace(self._store, name.namespace)
+        other = _other_kind(self._kind)
+        pointers = self._store if other == "table" else self._store.views
+        if pointers is not None and pointers.read(name) is not None:
+            return NotFoundError(f"no {self._kind} `{name}`: it is a {other}", kind=self._kind, name=str(name))
         known = [str(n) for n in self.pointers.list_names(name.namespace)]
         return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
 
@@ -180,6 +184,10 @@ def _of_kind(store: PointerStore, kind: Kind) -> Pointers:
     if store.views is None:
         raise UnsupportedError("expected a catalog that can hold views, found one for tables alone")
     return store.views
+
+
+def _other_kind(kind: Kind) -> Kind:
+    return "view" if kind == "table" else "table"
 
 
 def _taken(kind: str, name: TableName) -> AlreadyExistsError:

@@ -70,32 +70,29 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
 
 
 def _open_postgres(wish: CatalogWish) -> Catalog:
-    if wish.warehouse is None:
-        raise InvalidInputError("expected a warehouse for new tables with a PostgreSQL catalog, found none")
     io = _storage(wish)
     store = PostgresPointerStore(wish.uri, catalog_name=wish.name)
-    return PointerCatalog(store, io, absolute_location(wish.warehouse))
+    return PointerCatalog(store, io, _warehouse(wish))
 
 
 def _open_memory(wish: CatalogWish) -> Catalog:
     if wish.uri not in {"memory:", "memory://"}:
         raise _bad_uri(wish.uri)
     io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(wish.properties))
-    warehouse = "memory://warehouse" if wish.warehouse is None else absolute_location(wish.warehouse)
-    return PointerCatalog(MemoryPointerStore(), io, warehouse)
+    return PointerCatalog(MemoryPointerStore(), io, _warehouse(wish) or "memory://warehouse")
 
 
 def _open_object_store(wish: CatalogWish) -> Catalog:
+    if not wish.uri.partition(":")[2].strip("/"):
+        raise _bad_uri(wish.uri)
     root, io = absolute_location(wish.uri), _storage(wish)
-    warehouse = join(root, "warehouse") if wish.warehouse is None else absolute_location(wish.warehouse)
+    warehouse = _warehouse(wish) or join(root, "warehouse")
     store = ObjectPointerStore(open_objects(join(root, "catalog"), wish.properties))
     return PointerCatalog(store, io, warehouse)
 
 
 def _open_glue(wish: CatalogWish) -> Catalog:
-    if wish.warehouse is None:
-        raise InvalidInputError("expected a warehouse for new tables with AWS Glue, found none")
-    return GlueCatalog(wish.uri, wish.properties, absolute_location(wish.warehouse))
+    return GlueCatalog(wish.uri, wish.properties, _warehouse(wish))
 
 
 def _open_version_hint(wish: CatalogWish) -> Catalog:
@@ -112,8 +109,11 @@ def _open_version_hint(wish: CatalogWish) -> Catalog:
     return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
 
 
-def _open_planned(wish: CatalogWish) -> Catalog:
-    raise UnsupportedError(f"expected a catalog like {_examples()} for now, found `{_without_password(wish.uri)}`")
+def _open_rest(wish: CatalogWish) -> Catalog:
+    raise UnsupportedError(
+        f"REST catalogs are not supported yet: expected a catalog like {_examples()}, "
+        f"found `{_without_password(wish.uri)}`"
+    )
 
 
 KINDS = (
@@ -123,7 +123,7 @@ KINDS = (
     CatalogKind(frozenset(OBJECT_STORE_SCHEMES), "s3://bucket/lake", _open_object_store),
     CatalogKind(frozenset({"file", _VERSION_HINT}), "file:///path/warehouse", _open_version_hint),
     CatalogKind(frozenset({"glue"}), "glue://us-east-1", _open_glue),
-    CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_planned),
+    CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_rest),
 )
 
 
@@ -131,15 +131,20 @@ def _storage(wish: CatalogWish) -> SchemeFileIO:
     return SchemeFileIO(properties=check_store_properties(wish.properties))
 
 
+def _warehouse(wish: CatalogWish) -> str | None:
+    return None if wish.warehouse is None else absolute_location(wish.warehouse)
+
+
 def _bad_uri(uri: str) -> InvalidInputError:
+    hint = "for an absolute path write four slashes: sqlite:////data/lake/catalog.db"
     return InvalidInputError(
         f"expected a catalog like {_examples()}, found `{_without_password(uri)}`",
-        hints=["for an absolute path write four slashes: sqlite:////data/lake/catalog.db"],
+        hints=[hint] if uri.lower().startswith("sqlite:") else [],
     )
 
 
 def _examples() -> str:
-    return " or ".join(f"`{kind.example}`" for kind in KINDS if kind.open is not _open_planned)
+    return " or ".join(f"`{kind.example}`" for kind in KINDS if kind.open is not _open_rest)
 
 
 def _without_password(uri: str) -> str:

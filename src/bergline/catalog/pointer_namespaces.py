@@ -12,9 +12,11 @@ from bergline.catalog.pointer_store import PointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
-from bergline.io.locations import absolute_location, join
+from bergline.io.locations import absolute_location, join, scheme_of
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
+_MAX_DIRECTORY_BYTES = 255  # of most file systems
+_UNIQUE = 8
 _LOOKS = 3
 _LOOK_AGAIN_S = 0.1
 _HIDDEN_PROPERTY = "exists"  # how the shared SQL layout marks a namespace
@@ -27,7 +29,7 @@ class PointerNamespaces:
         self,
         store: PointerStore,
         io: FileIO,
-        warehouse: str,
+        warehouse: str | None,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
@@ -97,10 +99,12 @@ class PointerNamespaces:
         The directory of a table that was renamed, dropped without its files, or made by another catalog is taken: a new
         one beside it keeps the two apart.
         """
-        properties = self.store.namespace_properties(name.namespace) or {}
-        home = join(self._warehouse, *map(_directory, name.namespace))
-        location = join(absolute_location(properties.get("location") or home), _directory(name.name))
-        return f"{location}-{uuid4().hex[:8]}" if self._has_metadata(location) else location
+        home, directory = self._home(name.namespace), _directory(name.name)
+        if scheme_of(home) == "file":
+            _check_directories(name)
+        if not self._has_metadata(join(home, directory)):
+            return join(home, directory)
+        return join(home, f"{_shortened(directory, _MAX_DIRECTORY_BYTES - _UNIQUE - 1)}-{uuid4().hex[:_UNIQUE]}")
 
     def check_location(self, name: TableName, location: str) -> None:
         """Look for metadata; what is there may be of a table that gets this very name at this moment."""
@@ -119,6 +123,19 @@ class PointerNamespaces:
 
     def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))
+
+    def _home(self, namespace: Namespace) -> str:
+        """The directory of a namespace."""
+        properties = self.store.namespace_properties(namespace)
+        if properties and properties.get("location"):
+            return absolute_location(properties["location"])
+        if self._warehouse is None:
+            check_namespace(self.store, namespace)
+            raise InvalidInputError(
+                f"expected a warehouse for what is new in namespace `{'.'.join(namespace)}`, found none",
+                hints=["connect with `warehouse`, or give a location, or the property `location` to the namespace"],
+            )
+        return join(self._warehouse, *map(_directory, namespace))
 
     def _has_metadata(self, location: str) -> bool:
         try:
@@ -146,6 +163,20 @@ def _number(properties: Mapping[str, str], key: str, default: int) -> int:
         return whole_number(properties, key, default)
     except InvalidInputError:
         return default
+
+
+def _check_directories(name: TableName) -> None:
+    """Refuse names that a disk cannot have."""
+    for part in (*name.namespace, name.name):
+        if (size := len(_directory(part).encode())) > _MAX_DIRECTORY_BYTES:
+            raise InvalidInputError(
+                f"expected a name of up to {_MAX_DIRECTORY_BYTES} bytes on a disk, found {size} in `{part[:40]}…`",
+                hints=["choose a shorter one, or give a location"],
+            )
+
+
+def _shortened(directory: str, most: int) -> str:
+    return directory.encode()[:most].decode(errors="ignore")
 
 
 def _directory(name: str) -> str:

@@ -1,7 +1,6 @@
 """`bergline`: look at a lake from the terminal."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -12,22 +11,26 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from bergline.errors import BerglineError, NotFoundError
-from bergline.lake import DEFAULT_CATALOG, Lake, connect
+from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.errors import BerglineError
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
 
-Catalog = Annotated[str | None, typer.Option(help="Catalog to open, e.g. sqlite:///lake/catalog.db [default: ./lake]")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 _PIPE_WIDTH = 100_000
 TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 
 
 @app.command()
-def tables(catalog: Catalog = None, as_json: AsJson = False) -> None:
+def tables(
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
     """List all tables with their metadata pointers; tables whose metadata cannot be read are named as errors."""
     errors: dict[str, BerglineError] = {}
-    with _open(catalog) as lake:
+    with open_lake(catalog, warehouse, properties) as lake:
         names = [name for namespace in lake.catalog.list_namespaces() for name in lake.catalog.list_tables(namespace)]
         rows = [{"table": str(name), "pointer": lake.catalog.pointer(name)} for name in names]
         for name in names:
@@ -37,27 +40,48 @@ def tables(catalog: Catalog = None, as_json: AsJson = False) -> None:
                 errors[str(name)] = error
     _print(pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json)
     for table, reason in errors.items():
-        _show_error(reason, f"table `{table}`: ")
+        _show_error(reason, "" if f"`{table}`" in str(reason) else f"table `{table}`: ")
     if errors:
         raise typer.Exit(1)
 
 
 @app.command()
-def refs(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+def refs(
+    table: TableArgument,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
     """List a table's branches and tags with their retention."""
-    _inspect(catalog, table, "refs", as_json=as_json)
+    with open_lake(catalog, warehouse, properties) as lake:
+        _print(lake.load_table(table).inspect("refs"), as_json)
 
 
 @app.command()
-def snapshots(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+def snapshots(
+    table: TableArgument,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
     """List a table's snapshots."""
-    _inspect(catalog, table, "snapshots", as_json=as_json)
+    with open_lake(catalog, warehouse, properties) as lake:
+        _print(lake.load_table(table).inspect("snapshots"), as_json)
 
 
 @app.command()
-def history(table: TableArgument, catalog: Catalog = None, as_json: AsJson = False) -> None:
+def history(
+    table: TableArgument,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
     """Show when `main` pointed to which snapshot."""
-    _inspect(catalog, table, "history", as_json=as_json)
+    with open_lake(catalog, warehouse, properties) as lake:
+        _print(lake.load_table(table).inspect("history"), as_json)
 
 
 def main() -> None:
@@ -75,20 +99,6 @@ def _show_error(error: BerglineError, prefix: str = "") -> None:
     console.print(f"[red]error[/red]: {escape(prefix + str(error))}")
     for hint in error.hints:
         console.print(f"[dim]hint[/dim]: {escape(hint)}")
-
-
-def _inspect(catalog: str | None, table: str, metadata_table: str, *, as_json: bool) -> None:
-    with _open(catalog) as lake:
-        _print(lake.load_table(table).inspect(metadata_table), as_json)
-
-
-def _open(catalog: str | None) -> Lake:
-    """A lake that exists: looking must not create one."""
-    uri = catalog or DEFAULT_CATALOG
-    path = uri.removeprefix("sqlite:///")
-    if path != uri and not Path(path).is_file():
-        raise NotFoundError(f"no lake at {uri}", kind="lake", name=uri, hints=["name one with --catalog"])
-    return connect(uri)
 
 
 def _print(rows: pa.Table, as_json: bool) -> None:

@@ -61,6 +61,12 @@ def locate(literal: Any, type_: IcebergType, column: str) -> Position:
         position = _locate(literal, type_)
     except (ValueError, OverflowError, InvalidOperation):
         position = None
+    if position is None and isinstance(literal, bool):
+        raise InvalidInputError(
+            f"expected a `boolean` column as a condition, or to compare with {str(literal).lower()}, "
+            f"found `{type_}` in column `{column}`",
+            hints=["compare the column with a value, or write IS NOT NULL"],
+        )
     if position is None:
         raise InvalidInputError(
             f"expected a `{type_}` to compare with column `{column}`, found {shown(literal)}",

@@ -6,7 +6,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.expressions.literals import nan_hint
 from bergline.expressions.parse_like import parse_like
 from bergline.expressions.parse_literal import is_literal, parse_literal, render_sql
@@ -94,6 +94,10 @@ def _predicate(tree: Any, text: str) -> Predicate:
             return _is(tree, text)
         case exp.In() if tree.expressions:
             return IsIn(_column(tree.this, text), tuple(parse_literal(e, text) for e in tree.expressions))
+        case exp.In() if not any(tree.args.get(kind) for kind in ("query", "unnest", "field")):
+            raise InvalidInputError(
+                f"expected at least one value in IN (…), found `{render_sql(tree)}` in the filter `{text}`"
+            )
         case exp.Between():
             column = _column(tree.this, text)
             low, high = parse_literal(tree.args["low"], text), parse_literal(tree.args["high"], text)

@@ -33,9 +33,9 @@ def check_texts(values: Any, what: str) -> dict[str, str]:
 def check_list(values: Any, what: str) -> tuple[str, ...]:
     """Several texts, not one."""
     if isinstance(values, str):
-        raise InvalidInputError(f"expected a list of {what}s, found the text `{values[:_SHOWN]}`")
+        raise InvalidInputError(f"expected a list of {_several(what)}, found the text `{values[:_SHOWN]}`")
     if not isinstance(values, Iterable):
-        raise InvalidInputError(f"expected a list of {what}s, found {shown(values)}")
+        raise InvalidInputError(f"expected a list of {_several(what)}, found {shown(values)}")
     return tuple([check_text(value, f"text for a {what}") for value in values])
 
 
@@ -50,3 +50,7 @@ def shown(value: Any) -> str:
     """A value for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _several(what: str) -> str:
+    return f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"

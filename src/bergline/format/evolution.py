@@ -13,7 +13,7 @@ import msgspec
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.defaults import encode_default
 from bergline.format.partition import PartitionSpec
-from bergline.format.promotion import can_widen, check_partitions_stay, widen_default
+from bergline.format.promotion import can_widen, check_partitions_stay, promotions, widen_default
 from bergline.format.reserved import MAX_COLUMN_ID
 from bergline.format.schema import Schema, fresh_type
 from bergline.format.schema_edit import change_field
@@ -98,6 +98,8 @@ def move_column(schema: Schema, path: str, place: Place) -> Schema:
         others = [f for f in fields if f.id != field.id]
         if place[0] == "first":
             return (field, *others)
+        if place[1] == field.name:
+            raise InvalidInputError(f"expected another column to move `{path}` {place[0]}, found `{place[1]}` itself")
         at = next((i for i, f in enumerate(others) if f.name == place[1]), None)
         if at is None:
             known = [f.name for f in others]
@@ -122,7 +124,10 @@ def widen_column(
     field, _ = _find(schema, path)
     old = field.type
     if not can_widen(old, type_, format_version):
-        raise InvalidInputError(f"cannot change column `{path}` from `{old}` to `{type_}`: values would not fit")
+        raise InvalidInputError(
+            f"cannot change column `{path}` from `{old}` to `{type_}`: types only widen",
+            hints=[promotions(format_version)],
+        )
     check_partitions_stay(field.id, old, type_, specs)
     if old == type_:
         return _without_id(schema)

@@ -39,6 +39,13 @@ def can_widen(old: IcebergType, new: IcebergType, format_version: int = 2) -> bo
     return (old, new) in {(INT, LONG), (FLOAT, DOUBLE)}
 
 
+def promotions(format_version: int) -> str:
+    """What `can_widen` allows, in words."""
+    known = "int to long, float to double, decimal(P, S) to more digits before the point"
+    more = ", date to timestamp or timestamp_ns, unknown to any type that holds no others"
+    return f"a column may change from {known}{more if format_version >= _V3 else ''}"
+
+
 def widen_value(old: IcebergType, new: IcebergType, value: Any) -> Any:
     """A plain value of one type as a value of the type that it was widened to."""
     return value * _UNITS_PER_DAY[new] if value is not None and old == DATE and new in _UNITS_PER_DAY else value

@@ -15,6 +15,7 @@ from bergline.format.types import child_fields
 
 FIRST_SORT_ORDER_ID: Final = 1
 _DIRECTIONS = ("asc", "desc")
+_LONG_DIRECTIONS = {"ascending", "descending"}
 _NULL_ORDERS = ("nulls-first", "nulls-last")
 
 
@@ -61,6 +62,8 @@ def parse_sort_by(terms: Sequence[str], schema: Schema) -> SortOrder:
 def _parse_field(text: str, schema: Schema) -> SortField:
     term, nulls = _cut(text.strip(), {"nulls first": _NULL_ORDERS[0], "nulls last": _NULL_ORDERS[1]})
     term, direction = _cut(term, {"asc": "asc", "desc": "desc"})
+    if (last := term.rpartition(" ")[2]).lower() in _LONG_DIRECTIONS and term not in schema.names:
+        raise InvalidInputError(f"expected asc or desc after a sort term, found `{last}` in `{text[:80]}`")
     transform, column = parse_term(term)
     source = schema.find(column)
     if child_fields(source.type):

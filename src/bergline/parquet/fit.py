@@ -6,7 +6,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, near_names
 from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
@@ -54,8 +54,10 @@ def _check_names(table: pa.Table, schema: Schema) -> None:
     known = {f.name for f in schema.fields}
     for name in table.column_names:
         if name not in known:
+            near = near_names(name, known)
             raise InvalidInputError(
-                f"expected columns {', '.join(f'`{f.name}`' for f in schema.fields)}, found `{name}`"
+                f"expected columns {', '.join(f'`{f.name}`' for f in schema.fields)}, found `{name}`",
+                hints=[f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else [],
             )
     if len(set(table.column_names)) != len(table.column_names):
         raise InvalidInputError(f"expected each column once, found {_names(table)}")

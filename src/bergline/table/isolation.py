@@ -27,12 +27,21 @@ def isolation_level(
         return parse_isolation(given, "the isolation level")
     key = f"write.{command}.isolation-level"
     text = metadata.properties.get(key)
-    return Isolation.SERIALIZABLE if text is None else parse_isolation(text, f"property `{key}`")
+    return Isolation.SERIALIZABLE if text is None else property_isolation(text, key)
 
 
 def parse_isolation(text: object, place: str) -> Isolation:
-    """The level of this name, in any case."""
+    """The level that a caller gave, in any case; `none` is understood where it is called."""
+    return _level(text, f"serializable, snapshot or none for {place}")
+
+
+def property_isolation(text: str, key: str) -> Isolation:
+    """The level that a table's property names, in any case."""
+    return _level(text, f"serializable or snapshot for property `{key}`")
+
+
+def _level(text: object, expected: str) -> Isolation:
     try:
         return Isolation(text.lower() if isinstance(text, str) else "")
     except ValueError:
-        raise InvalidInputError(f"expected serializable or snapshot for {place}, found {shown(text)}") from None
+        raise InvalidInputError(f"expected {expected}, found {shown(text)}") from None

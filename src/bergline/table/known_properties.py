@@ -18,7 +18,7 @@ from bergline.parquet.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRE
 from bergline.parquet.write_spec import check_codec, compression_level
 from bergline.table.delete import DELETE_MODE, check_delete_mode
 from bergline.table.delete_rows import GRANULARITY, check_granularity
-from bergline.table.isolation import parse_isolation
+from bergline.table.isolation import property_isolation
 
 Check = Callable[[str, str], object]
 _BOOLEANS = ("true", "false")
@@ -76,7 +76,7 @@ def _check_column(key: str, schema: Schema) -> None:
 
 
 def _check_isolation(key: str, value: str) -> None:
-    parse_isolation(value, f"property `{key}`")
+    property_isolation(value, key)
 
 
 def _check_name_mapping(_key: str, value: str) -> None:

@@ -1,8 +1,11 @@
 """`lake.transaction()`: several tables, of which all pointers move or none."""
 
+from typing import NoReturn
+
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.arguments import shown
 from bergline.table.commit import Timing
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction
@@ -30,3 +33,18 @@ class LakeTransaction:
             chain = self._transaction.chain(loaded)
             self._tables[key] = Table(self._catalog, loaded, timing=self._timing, chain=chain)
         return self._tables[key]
+
+    def create_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
+        """Refused: a new table is staged by itself."""
+        raise _not_here(name, "create")
+
+    def stage_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
+        """Refused: a new table is staged by itself."""
+        raise _not_here(name, "stage")
+
+
+def _not_here(name: object, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"cannot {what} table {shown(name)} in a transaction of several tables",
+        hints=["stage it by itself: `with lake.stage_table(…) as table:` creates it with its first rows"],
+    )

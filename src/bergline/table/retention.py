@@ -81,7 +81,9 @@ def _kept_by_branch(
 def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection[int]) -> None:
     for snapshot_id in snapshot_ids:
         if names := sorted(n for n, r in live.items() if r.snapshot_id == snapshot_id):
+            several = len(names) > 1
+            listed = ", ".join(f"`{n}`" for n in names)
             raise RefusedError(
-                f"cannot expire snapshot {snapshot_id}: {', '.join(f'`{n}`' for n in names)} still names it",
-                hints=["drop the ref first"],
+                f"cannot expire snapshot {snapshot_id}: {listed} still {'name' if several else 'names'} it",
+                hints=["drop the refs first" if several else "drop the ref first"],
             )

@@ -18,6 +18,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
+    InvalidInputError,
     NotFoundError,
     RefusedError,
     StorageError,
@@ -294,3 +295,11 @@ def test_wrong_credentials_are_named_once(glue: GlueProxy, glue_lake: Lake) -> N
     with pytest.raises(AuthenticationError, match="UnrecognizedClientException"):
         glue_lake.load_table("db.orders")
     assert glue.calls["GetTable"] == 1
+
+
+def test_without_a_warehouse_what_is_there_can_be_used(glue: GlueProxy, glue_lake: Lake) -> None:
+    glue_lake.create_table("db.orders", ORDERS).append(order_rows(1))
+    with bergline.connect("glue://", properties=glue.properties) as lake:
+        assert ids(lake.load_table("db.orders").append(order_rows(2)).scan().to_arrow()) == [1, 2]
+        with pytest.raises(InvalidInputError, match="expected a warehouse for what is new in namespace `db`"):
+            lake.create_table("db.more", ORDERS)

@@ -74,11 +74,6 @@ def test_storage_properties_are_checked_too() -> None:
         bergline.connect("glue://us-east-1", warehouse="s3://bucket/wh", properties={"s3.endpiont": "x"})
 
 
-def test_warehouse_must_be_named() -> None:
-    with pytest.raises(InvalidInputError, match="expected a warehouse for new tables with AWS Glue"):
-        bergline.connect("glue://us-east-1")
-
-
 def test_secrets_are_not_shown() -> None:
     assert "hush" not in repr(glue_settings("glue://us-east-1", KEYS))
 

@@ -15,7 +15,7 @@ import bergline
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.postgres import PostgresPointerStore
-from bergline.errors import InvalidInputError, StorageError, UnavailableError
+from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError
 
 TABLE = TableName(("db",), "orders")
 
@@ -83,9 +83,19 @@ def test_bad_uri_says_what_a_good_one_looks_like(uri: str) -> None:
         PostgresPointerStore(uri)
 
 
-def test_warehouse_must_be_named(postgres: str) -> None:
-    with pytest.raises(InvalidInputError, match="expected a warehouse"):
-        bergline.connect(postgres)
+def test_without_a_warehouse_what_is_there_can_be_used(postgres: str, pg_lake: Lake, tmp_path: Path) -> None:
+    pg_lake.create_table("db.orders", ORDERS).append(order_rows(1))
+    with bergline.connect(postgres, name=pg_lake.name) as lake:
+        assert lake.list_tables("db") == ["db.orders"]
+        assert ids(lake.load_table("db.orders").append(order_rows(2)).scan().to_arrow()) == [1, 2]
+        with pytest.raises(InvalidInputError, match="expected a warehouse for what is new in namespace `db`") as caught:
+            lake.create_table("db.more", ORDERS)
+        assert "`warehouse`" in caught.value.hints[0]
+        with pytest.raises(NotFoundError, match="no namespace `dbb`"):
+            lake.create_table("dbb.more", ORDERS)
+        lake.create_table("db.placed", ORDERS, location=str(tmp_path / "placed"))
+        lake.update_namespace("db", {"location": str(tmp_path / "home")})
+        assert lake.create_table("db.more", ORDERS).location == f"file://{tmp_path}/home/more"
 
 
 def test_nothing_is_lost_when_many_append_at_once(pg_lake: Lake) -> None:

@@ -195,8 +195,15 @@ def test_two_columns_are_named_in_the_error() -> None:
 def test_condition_that_is_no_boolean_column_is_refused_when_bound() -> None:
     schema = Schema(fields=(NestedField(1, "a", False, LONG), NestedField(2, "b", False, BOOLEAN)))
     assert bind(parse_predicate("B"), schema) == Comparison("b", "=", True)
-    with pytest.raises(InvalidInputError, match="expected a `long` to compare with column `a`, found True"):
+    message = "expected a `boolean` column as a condition, or to compare with true, found `long` in column `a`"
+    with pytest.raises(InvalidInputError, match=message):
         bind(parse_predicate("a"), schema)
+
+
+@pytest.mark.parametrize("text", ["a IN ()", "NOT a IN ()", "b = 1 OR a NOT IN ( )"])
+def test_list_without_values_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^expected at least one value in IN \(…\), found `a IN \(\)` in the"):
+        parse_predicate(text)
 
 
 @pytest.mark.parametrize(("word", "join", "count"), [("AND", all_of, 10_000), ("OR", any_of, 1_500)])

@@ -15,6 +15,11 @@ def test_right_values_come_back() -> None:
     assert check_whole(-(2**63), "an id") == -(2**63)
 
 
+def test_several_properties_are_spelt_right() -> None:
+    with pytest.raises(InvalidInputError, match="expected a list of properties, found 5"):
+        check_list(5, "property")
+
+
 @pytest.mark.parametrize(
     ("check", "value", "message"),
     [

@@ -1,6 +1,7 @@
 """Schema evolution: what changes, what stays, what is refused."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -178,14 +179,28 @@ def test_optional_and_doc_change_nothing_else() -> None:
         (lambda: set_write_default(SCHEMA, "n", "x"), InvalidInputError, "expected a `int` value"),
         (lambda: add_column(SCHEMA, "z", INT, 2147483447), InvalidInputError, "found none left"),
         (lambda: widen_column(SCHEMA, "id", INT), InvalidInputError, "from `long` to `int`"),
-        (lambda: widen_column(SCHEMA, "n", STRING), InvalidInputError, "values would not fit"),
-        (lambda: widen_column(SCHEMA, "d", DecimalType(18, 3)), InvalidInputError, "values would not fit"),
-        (lambda: widen_column(SCHEMA, "d", DecimalType(8, 2)), InvalidInputError, "values would not fit"),
+        (lambda: widen_column(SCHEMA, "n", STRING), InvalidInputError, "from `int` to `string`: types only widen"),
+        (lambda: widen_column(SCHEMA, "d", DecimalType(18, 3)), InvalidInputError, "types only widen"),
+        (lambda: widen_column(SCHEMA, "d", DecimalType(8, 2)), InvalidInputError, "types only widen"),
     ],
 )
 def test_what_would_break_rows_is_refused(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
+
+
+@pytest.mark.parametrize("side", ["after", "before"])
+def test_column_is_not_moved_beside_itself(side: Literal["after", "before"]) -> None:
+    with pytest.raises(InvalidInputError, match=f"expected another column to move `id` {side}, found `id` itself"):
+        move_column(SCHEMA, "id", (side, "id"))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_types_that_a_column_may_change_to_are_listed(version: int) -> None:
+    with pytest.raises(InvalidInputError, match="cannot change column `id` from `long` to `string`") as caught:
+        widen_column(SCHEMA, "id", STRING, version)
+    assert "int to long, float to double, decimal" in caught.value.hints[0]
+    assert ("date to timestamp" in caught.value.hints[0]) == (version == 3)
 
 
 def test_required_column_comes_with_a_default() -> None:

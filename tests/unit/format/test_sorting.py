@@ -81,3 +81,14 @@ def test_field_that_lacks_something_is_a_format_error(missing: str) -> None:
     del field[missing]
     with pytest.raises(FormatError, match=r"expected .* in x"):
         decode_json(encode_json(field), SortField, "x")
+
+
+@pytest.mark.parametrize("term", ["id descending", "bucket(4, id) ASCENDING", "id descending nulls last"])
+def test_long_words_for_a_direction_are_refused_with_the_short_ones(term: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"(?i)expected asc or desc after a sort term, found `(de|a)scending`"):
+        parse_sort_by([term], SCHEMA)
+
+
+def test_column_may_have_such_a_word_in_its_name() -> None:
+    schema = Schema((NestedField(1, "is descending", False, LONG),))
+    assert parse_sort_by(["is descending desc"], schema).fields[0].direction == "desc"

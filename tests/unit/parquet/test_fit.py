@@ -211,3 +211,9 @@ def test_null_in_a_required_field_of_a_struct_names_the_field() -> None:
     rows = pa.table({"st": pa.array([{"a": None}], pa.struct([("a", pa.int32())]))})
     with pytest.raises(InvalidInputError, match=r"expected values in the required column `st\.a`, found 1 nulls"):
         fit_to_schema(rows, Schema((NestedField(1, "st", False, type_),)))
+
+
+def test_column_in_other_letters_is_refused_with_the_right_ones() -> None:
+    with pytest.raises(InvalidInputError, match="expected columns `id`, `name`, found `ID`") as caught:
+        fit_to_schema(pa.table({"ID": [1]}), TWO)
+    assert caught.value.hints == ("did you mean `id`?",)

@@ -238,10 +238,10 @@ def test_rows_go_to_the_partitions_of_the_current_spec(lake: Lake) -> None:
         (lambda t: t.delete(None), "expected a filter, found none"),
         (lambda t: t.delete("colour = 1"), "colour"),
         (lambda t: t.delete(5), "expected a filter as SQL text"),
-        (lambda t: t.delete("id = 1", isolation="loose"), "expected serializable or snapshot"),
+        (lambda t: t.delete("id = 1", isolation="loose"), "expected serializable, snapshot or none"),
         (lambda t: t.overwrite(order_rows(1), "id = 'x'"), "id"),
-        (lambda t: t.overwrite(order_rows(1), isolation=["x"]), "expected serializable or snapshot"),
-        (lambda t: t.overwrite_partitions(order_rows(1), isolation="x"), "expected serializable or snapshot"),
+        (lambda t: t.overwrite(order_rows(1), isolation=["x"]), "expected serializable, snapshot or none"),
+        (lambda t: t.overwrite_partitions(order_rows(1), isolation="x"), "expected serializable, snapshot or none"),
     ],
 )
 def test_bad_calls_are_refused_before_anything_is_written(orders: Table, call: Any, message: str) -> None:

@@ -134,6 +134,12 @@ def test_worked_example_14_an_id_that_a_tag_names_is_refused() -> None:
         plan_expiry(table({"t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
 
 
+def test_several_refs_that_name_an_id_are_listed() -> None:
+    with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t`, `u` still name it") as caught:
+        plan_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+    assert caught.value.hints == ("drop the refs first",)
+
+
 def test_table_settings_are_the_defaults() -> None:
     settings = {"history.expire.max-snapshot-age-ms": "1", "history.expire.min-snapshots-to-keep": "2"}
     assert plan_expiry(table(properties=settings), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3, 4)

@@ -381,7 +381,7 @@ def widen(type_: str) -> Wish:
         ),
         (lambda s: s.set_doc("region", "x"), lambda s: s.set_doc("region", "y"), "`region` got other words"),
         (widen("decimal(12, 2)"), widen("decimal(15, 2)"), "`n` got another type"),
-        (widen("decimal(15, 2)"), widen("decimal(12, 2)"), "values would not fit"),
+        (widen("decimal(15, 2)"), widen("decimal(12, 2)"), "types only widen"),
         (lambda s: s.set_identifier_fields([]), lambda s: s.set_identifier_fields(["n"]), "other columns were made"),
         (
             lambda s: s.rename_column("region", "r"),

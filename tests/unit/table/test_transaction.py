@@ -492,3 +492,20 @@ def test_second_table_is_refused_before_anything_is_written_where_one_moves_at_a
         tx.load_table("db.orders").append(order_rows(1))
         tx.load_table("db.orders").append(order_rows(2))
     assert both(any_lake) == ([1, 2], [])
+
+
+def test_new_tables_are_staged_outside_of_a_transaction_of_several_tables(lake: Lake) -> None:
+    def create(tx: Any) -> None:
+        tx.create_table("db.new", ORDERS, partition_by=["id"])
+
+    def stage(tx: Any) -> None:
+        with tx.stage_table("db.new", ORDERS):
+            pass
+
+    for step, word in ((create, "create"), (stage, "stage")):
+        with pytest.raises(
+            UnsupportedError, match=f"cannot {word} table 'db.new' in a transaction of several"
+        ) as caught:
+            run(lake, step)
+        assert "lake.stage_table" in caught.value.hints[0]
+    assert not lake.table_exists("db.new")

@@ -221,5 +221,5 @@ def test_isolation_comes_from_the_call_then_the_table_then_is_serializable(order
     orders.set_properties({f"write.{command}.isolation-level": "Snapshot"})
     assert level(orders.metadata, command) is Isolation.SNAPSHOT
     assert level(orders.metadata, command, "serializable") is Isolation.SERIALIZABLE
-    with pytest.raises(InvalidInputError, match="expected serializable or snapshot"):
+    with pytest.raises(InvalidInputError, match="expected serializable, snapshot or none for the isolation level"):
         level(orders.metadata, command, "read committed")

@@ -190,3 +190,18 @@ def test_views_of_an_sqlite_lake_are_there_when_it_is_opened_again(tmp_path: Pat
             lake.create_namespace("db", if_not_exists=True)
             view = lake.create_view("db.v", f"SELECT {number}", COLUMNS, if_not_exists=True)
             assert view.sql() == "SELECT 1"
+
+
+def test_table_and_view_are_not_taken_for_each_other(lake: Lake, view: View) -> None:
+    lake.create_table("db.orders", COLUMNS)
+    for call in (lake.load_table, lake.drop_table, lake.purge_table, lake.unregister_table):
+        with pytest.raises(NotFoundError, match=r"^no table `db.recent`: it is a view$") as caught:
+            call("db.recent")
+        assert (caught.value.kind, caught.value.hints) == ("table", ())
+    for call in (lake.load_view, lake.drop_view):
+        with pytest.raises(NotFoundError, match=r"^no view `db.orders`: it is a table$"):
+            call("db.orders")
+    with pytest.raises(NotFoundError, match=r"^no view `db.orders`: it is a table$"):
+        lake.rename_view("db.orders", "db.other")
+    assert lake.table_exists("db.orders")
+    assert lake.view_exists("db.recent")
