@@ -46,6 +46,13 @@ def check_whole(value: Any, what: str) -> int:
     return value
 
 
+def check_positive(value: Any, what: str) -> int:
+    """A whole number from 1 on."""
+    if check_whole(value, what) < 1:
+        raise InvalidInputError(f"expected a number from 1 on for {what}, found {value}")
+    return int(value)
+
+
 def shown(value: Any) -> str:
     """A value for a message, cut where it is long."""
     text = repr(value)

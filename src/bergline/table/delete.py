@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.predicate import Predicate
+from bergline.expressions.predicate import Predicate, bind, columns_of
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
@@ -27,6 +27,7 @@ from bergline.table.produce import branch_head
 from bergline.table.removal import RemovedFiles
 from bergline.table.rewriting_rows import Matches, find_matches, rewrite_without
 from bergline.table.row_delta import RowDelta, RowDeltaChecks
+from bergline.table.seen import check_same_column
 from bergline.table.validate import Validation
 
 DELETE_MODE: Final = "write.delete.mode"
@@ -56,9 +57,12 @@ class Delete:
         rows: RowsToDelete,
         files: Sequence[DataFile] = (),
         *,
+        seen: TableMetadata,
         summary: Mapping[str, str] | None = None,
     ) -> None:
+        """`seen` is the table that the filter was made for."""
         self._io = io
+        self._seen = seen
         self._rows = rows
         self._files = tuple(files)
         self._summary = dict(summary or {})
@@ -66,7 +70,9 @@ class Delete:
         self._is_planned = False
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """What was planned, on this base."""
+        """What was planned, on this base; ConflictError if the filter's columns are others by now."""
+        for name in columns_of(bind(self._rows.predicate, self._seen.schema)):
+            check_same_column(name, self._seen.schema, base.schema, self._seen, base)
         if not self._is_planned:
             self._planned = self._plan(base)
             self._is_planned = True

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.expressions.predicate import Predicate, bind
-from bergline.format.arguments import check_list, check_texts, check_whole, shown
+from bergline.format.arguments import check_list, check_positive, check_texts, check_whole, shown
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
@@ -13,7 +13,7 @@ from bergline.table.compaction import CompactionResult, CompactionWish, compacte
 from bergline.table.handle import TableHandle
 from bergline.table.history_window import Scope
 from bergline.table.isolation import Isolation, RowLevelCommand, isolation_level
-from bergline.table.produce import branch_head
+from bergline.table.produce import branch_head, check_branch_exists
 from bergline.table.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.rewrite_manifests import RewriteManifests
 from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
@@ -52,6 +52,8 @@ class TableMaintaining(TableHandle):
         "none" for what would break the table), by default what the table says; `row_filter` says which rows the
         operation looked at, by default all; `referenced` names data files that deletes of several files are about.
         """
+        if not (add or deletes or remove):
+            raise InvalidInputError("expected files to add or to remove, found none")
         _check_files(add, _DATA, "data files")
         _check_files(deletes, _DELETES, "delete files")
         _check_files(remove, _DATA | _DELETES, "files")
@@ -124,8 +126,8 @@ class TableMaintaining(TableHandle):
         """
         wish = CompactionWish(
             to_predicate(row_filter),
-            None if target_size is None else check_whole(target_size, "target_size"),
-            check_whole(min_files, "min_files"),
+            None if target_size is None else check_positive(target_size, "target_size"),
+            check_positive(min_files, "min_files"),
         )
         table_uuid, attempts = self.metadata.table_uuid, 0
         while True:
@@ -148,10 +150,9 @@ class TableMaintaining(TableHandle):
     ) -> Self:
         """Put the entries of manifests, given by path or all, into manifests of the target size, by partition."""
         self._start(branch, None)
-        paths = None if manifests is None else frozenset(check_list(manifests, "manifest"))
         operation = RewriteManifests(
             self.io,
-            selects=lambda manifest: paths is None or manifest.manifest_path in paths,
+            paths=None if manifests is None else check_list(manifests, "manifest"),
             branch=branch,
             summary=self._with_own(summary),
         )
@@ -160,6 +161,7 @@ class TableMaintaining(TableHandle):
 
     def _compact(self, wish: CompactionWish, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
         since, own = self._start(branch, None), self._with_own(summary)
+        check_branch_exists(self.metadata, branch)
         if since is None:
             return CompactionResult()
         pinned = self._chain is None

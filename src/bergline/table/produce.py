@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.errors import RefusedError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.inheritance import added_entry, assign_numbers, assign_row_ids
 from bergline.format.manifest import (
     DataFile,
@@ -49,6 +49,8 @@ class SnapshotProducer:
     conflicts_in_meaning = False
     merges = True
     """Whether small manifests of the parent are joined, and those without live files left out."""
+    starts_branch = True
+    """Whether a branch that does not exist is made, at the head of `main`."""
 
     def __init__(
         self, io: FileIO, branch: str, summary: Mapping[str, str], *, discarded: Sequence[DataFile] = ()
@@ -74,6 +76,8 @@ class SnapshotProducer:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         if self.snapshot_id in base.snapshots_by_id:
             return Change()  # an earlier attempt landed after all
+        if not self.starts_branch:
+            check_branch_exists(base, self._branch)
         self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
         parent = branch_head(base, self._branch)
@@ -217,6 +221,12 @@ def branch_head(base: TableMetadata, branch: str) -> Snapshot | None:
     ref = base.refs.get(branch)
     check_writable(ref, branch)
     return base.head(branch if ref else MAIN)
+
+
+def check_branch_exists(base: TableMetadata, branch: str) -> None:
+    """NotFoundError with the near names; `main` is there even before its first snapshot."""
+    if branch != MAIN and branch not in base.refs:
+        raise NotFoundError(f"no branch `{branch}`", kind="ref", name=branch, known=base.refs)
 
 
 def check_writable(ref: SnapshotRef | None, name: str) -> None:

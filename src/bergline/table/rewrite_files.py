@@ -39,6 +39,8 @@ class Rewritten(msgspec.Struct, frozen=True):
 class RewriteFiles(SnapshotProducer):
     """The added files, and the parent's without the removed ones; `since` is the snapshot that they were read from."""
 
+    starts_branch = False
+
     def __init__(
         self,
         io: FileIO,

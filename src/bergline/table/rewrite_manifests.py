@@ -2,12 +2,13 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.arguments import shown
 from bergline.format.inheritance import existing_entry
 from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata import TableMetadata
@@ -16,7 +17,7 @@ from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.operation import Change, CommitStamp
-from bergline.table.produce import Draft, SnapshotProducer, branch_head
+from bergline.table.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
 
 _Kind = tuple[ManifestContent, int]
 
@@ -36,22 +37,27 @@ class RewriteManifests(SnapshotProducer):
     """
 
     merges = False
+    starts_branch = False
 
     def __init__(
         self,
         io: FileIO,
         *,
-        selects: Callable[[ManifestFile], bool] = lambda _: True,
+        paths: Collection[str] | None = None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> None:
+        """`paths` are those of the manifests to rewrite, by default all."""
         super().__init__(io, branch, summary or {})
-        self._selects = selects
+        self._paths = None if paths is None else frozenset(paths)
+        self._are_checked = False
         self._groups: dict[tuple[_Kind, int], _Group] = {}
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """No change where every kind of files has one manifest at most."""
+        check_branch_exists(base, self._branch)
         parent = branch_head(base, self._branch)
+        self._check_paths(parent)
         if self.snapshot_id not in base.snapshots_by_id and (parent is None or not self._work(base, parent)):
             return Change()
         return super().attempt(base, stamp)
@@ -69,11 +75,23 @@ class RewriteManifests(SnapshotProducer):
             summary={"entries-processed": str(sum(group.entries for group in groups))},
         )
 
+    def _check_paths(self, parent: Snapshot | None) -> None:
+        """Refuse names that are no manifests of the branch; one that others replace meanwhile is left out."""
+        if self._paths is None or self._are_checked:
+            return
+        there = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent else set()
+        if strange := sorted(self._paths - there):
+            more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+            raise InvalidInputError(
+                f"expected the paths of manifests of branch `{self._branch}`, found {shown(strange[0])}{more}"
+            )
+        self._are_checked = True
+
     def _work(self, base: TableMetadata, parent: Snapshot | None) -> dict[_Kind, list[ManifestFile]]:
         """The manifests to rewrite; one alone has nothing to be joined with, unless it has dead entries only."""
         by_kind: dict[_Kind, list[ManifestFile]] = defaultdict(list)
         for manifest in load_manifest_list(self._io, parent) if parent else []:
-            if self._selects(manifest):
+            if self._paths is None or manifest.manifest_path in self._paths:
                 by_kind[manifest.content, manifest.partition_spec_id].append(manifest)
         found = {}
         for kind, manifests in by_kind.items():

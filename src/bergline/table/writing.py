@@ -204,7 +204,8 @@ class TableWriting(TableHandle):
         return RowsToDelete(predicate, branch, level, since)
 
     def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None) -> Self:
-        self.commit(Delete(self.io, rows, files, summary=self._summary | _checked_summary(summary)))
+        own = self._summary | _checked_summary(summary)
+        self.commit(Delete(self.io, rows, files, seen=self.metadata, summary=own))
         return self
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:

@@ -364,3 +364,25 @@ def test_full_overwrite_looks_for_conflicts_only_when_asked(lake: Lake, isolatio
     else:
         mine.overwrite(order_rows(3), isolation=isolation)
         assert ids(mine.scan().to_arrow()) == [3]
+
+
+@pytest.mark.parametrize("stale", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+def test_a_filter_column_that_another_renamed_is_a_conflict(lake: Lake, stale: bool, swapped: bool) -> None:
+    table = create(lake).append(order_rows(1, 2))
+
+    def rename() -> None:
+        with lake.load_table("db.t").update_schema() as schema:
+            schema.rename_column("id", "number")
+        if swapped:
+            with lake.load_table("db.t").update_schema() as schema:
+                schema.rename_column("amount", "id")
+
+    if stale:
+        rename()
+    else:
+        losing, _ = rival_lake(lake, before_swap=once(rename))
+        table = losing.load_table("db.t")
+    with pytest.raises(ConflictError, match="column `id` was renamed to `number`"):
+        table.delete("id = 1")
+    assert table.refresh().scan().to_arrow().num_rows == 2

@@ -8,7 +8,7 @@ from rivals import rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import RefusedError, UnavailableError
+from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.format.manifest import DataFile
 
 
@@ -70,3 +70,8 @@ def test_a_store_that_does_not_answer_has_changed_nothing_and_the_call_can_be_ma
         silent.load_table("db.t").append_files(files)
     table.append_files(files)
     assert ids(table.scan().to_arrow()) == [1, 2, 3]
+
+
+def test_a_row_delta_without_files_is_refused(table: Table) -> None:
+    with pytest.raises(InvalidInputError, match="expected files to add or to remove, found none"):
+        table.row_delta()

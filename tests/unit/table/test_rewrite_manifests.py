@@ -1,6 +1,7 @@
 """Rewrite manifests: the same entries, with the same numbers and row ids, in manifests sorted by partition."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from losing import LosingTable
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, RefusedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.manifest import DataFile, ManifestContent, ManifestFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 
@@ -188,3 +189,34 @@ def test_partitions_of_null_and_nan_are_sorted_too(lake: Lake) -> None:
     table.rewrite_manifests()
     found = [e.data_file.partition for e in live_entries(table.io, manifests(table), table.metadata)]
     assert [str(p) for p in found] == ["(None,)", "(-1.0,)", "(1.0,)", "(nan,)"]
+
+
+def test_names_that_are_no_manifests_of_the_branch_are_refused(lake: Lake) -> None:
+    table = filled(lake, "2")
+    before = table.metadata_location
+    with pytest.raises(
+        InvalidInputError, match="expected the paths of manifests of branch `main`, found 'x' and 1 more"
+    ):
+        table.rewrite_manifests([manifests(table)[0].manifest_path, "x", "y"])
+    assert table.refresh().metadata_location == before
+
+
+MAINTENANCE: dict[str, Callable[[Table], object]] = {
+    "compact": lambda t: t.compact(branch="stagin"),
+    "rewrite_manifests": lambda t: t.rewrite_manifests(branch="stagin"),
+    "rewrite_files": lambda t: t.rewrite_files(
+        add=t._write(order_rows(0)), remove=[p.file for p in t.scan("id = 0").plan().files], branch="stagin"
+    ),
+}
+
+
+@pytest.mark.parametrize("call", MAINTENANCE.values(), ids=MAINTENANCE)
+def test_maintenance_of_a_branch_that_does_not_exist_names_the_near_ones(
+    lake: Lake, call: Callable[[Table], object]
+) -> None:
+    table = filled(lake, "2")
+    table.refs.create_branch("staging")
+    with pytest.raises(NotFoundError, match="no branch `stagin`") as raised:
+        call(table)
+    assert raised.value.near[0] == "staging"
+    assert set(table.refresh().metadata.refs) == {"main", "staging"}
