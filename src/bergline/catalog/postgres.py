@@ -12,9 +12,17 @@ from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
 
-_CONNECT_TIMEOUT_S = 10
 _LAYOUT_LOCK = 0x6265726773  # any number, as long as every bergline uses the same
 _MAX_CONNECTIONS = 10
+_SESSION = {"lock_timeout": "10s", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
+_NETWORK = {  # a server that went away without a word is noticed after half a minute
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
 
 
@@ -82,8 +90,12 @@ class PostgresDatabase(SqlDatabase):
             ) from error
 
 
-def _opened(_connection: Any, record: Any) -> None:
+def _opened(connection: Any, record: Any) -> None:
+    """No wait without an end, unless the user, the role or the database has set one already."""
     record.info["process"] = os.getpid()
+    for name, value in _SESSION.items():
+        connection.execute("SELECT set_config(%s, %s, false) WHERE current_setting(%s) = '0'", (name, value, name))
+    connection.commit()
 
 
 def _lent(_connection: Any, record: Any, proxy: Any) -> None:
@@ -101,7 +113,7 @@ def _engine(url: str) -> sa.Engine:
             pool_pre_ping=True,
             pool_size=_MAX_CONNECTIONS,
             max_overflow=0,
-            connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+            connect_args={k: v for k, v in _NETWORK.items() if k not in parsed.query},
         )
     except ModuleNotFoundError as error:
         raise UnsupportedError(

@@ -9,6 +9,7 @@ from bergline.catalog.pointer_store import PointerSwap
 from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
 from bergline.errors import FormatError, InvalidInputError
+from bergline.format.arguments import check_no_nul
 
 _NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
 _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
@@ -130,5 +131,6 @@ def _bound(table: TableName) -> dict[str, str]:
 
 
 def _check_pointer(pointer: str) -> None:
+    check_no_nul(pointer, "a location")
     if len(pointer) > MAX_LOCATION_LENGTH:
         raise InvalidInputError(f"expected a location of up to {MAX_LOCATION_LENGTH} characters, found {len(pointer)}")

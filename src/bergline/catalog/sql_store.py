@@ -17,8 +17,10 @@ from bergline.catalog.sql_layout import (
 )
 from bergline.catalog.sql_pointers import SqlPointers
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_no_nul
 
 _EXISTS = {EXISTS_KEY: "true"}
+_MAX_PROPERTIES = 5000  # of one call: a statement has no room for more
 
 
 class SqlPointerStore(SqlPointers):
@@ -26,6 +28,7 @@ class SqlPointerStore(SqlPointers):
 
     def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
         check_lengths(catalog_name)
+        check_no_nul(catalog_name, "the catalog's name")
         try:
             typed = database.open_layout().typed
         except BaseException:
@@ -75,6 +78,9 @@ class SqlPointerStore(SqlPointers):
             index_elements=[c.name for c in NAMESPACES.primary_key],
             set_={"property_value": insert.excluded.property_value},
         )
+        _check_count(removals)
+        for key in removals:
+            check_no_nul(key, "the name of a property")
         removed = sa.delete(NAMESPACES).where(self._of(namespace), NAMESPACES.c.property_key.in_(removals))
         with self.database.changing() as connection:
             if not self._names_below(connection, namespace):
@@ -97,7 +103,10 @@ class SqlPointerStore(SqlPointers):
     def _rows(self, namespace: Namespace, properties: Mapping[str, str]) -> list[dict[str, str]]:
         name = join_namespace(namespace)
         check_lengths(name)
+        _check_count(properties)
         for key, value in properties.items():
+            check_no_nul(key, "the name of a property")
+            check_no_nul(value, f"property `{key}`")
             if len(key) > MAX_NAME_LENGTH or len(value) > MAX_VALUE_LENGTH:
                 raise InvalidInputError(
                     f"expected a property of up to {MAX_NAME_LENGTH} characters with a value of up to "
@@ -127,3 +136,8 @@ class SqlPointerStore(SqlPointers):
             NAMESPACES.c.catalog_name == self._catalog, namespace_or_below(NAMESPACES.c.namespace, namespace)
         )
         return list(connection.execute(sa.union(tables, namespaces)).scalars())
+
+
+def _check_count(properties: Collection[str]) -> None:
+    if len(properties) > _MAX_PROPERTIES:
+        raise InvalidInputError(f"expected up to {_MAX_PROPERTIES} properties at once, found {len(properties)}")

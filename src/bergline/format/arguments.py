@@ -20,6 +20,13 @@ def check_text(value: Any, what: str) -> str:
     return value
 
 
+def check_no_nul(text: str, what: str) -> str:
+    """Text without the null character, which databases and file systems cannot hold."""
+    if "\0" in text:
+        raise InvalidInputError(f"expected no null character in {what}, found {shown(text)}")
+    return text
+
+
 def check_texts(values: Any, what: str) -> dict[str, str]:
     """Names with texts."""
     if not isinstance(values, Mapping):

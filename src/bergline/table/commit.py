@@ -99,7 +99,7 @@ def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: T
     Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
     gone except where the outcome is unknown.
     """
-    patience = _Patience(timing or Timing())
+    patience = Patience(timing or Timing())
     with _abandoning((work,)):
         while True:
             try:
@@ -126,7 +126,7 @@ def _abandoning(work: Sequence[TableWork]) -> Iterator[None]:
         raise
 
 
-class _Patience:
+class Patience:
     """How long one commit goes on."""
 
     def __init__(self, timing: Timing) -> None:
@@ -166,7 +166,7 @@ class _Attempts:
         self._catalog = catalog
         self._work = work
         self._timing = timing
-        self._patience = _Patience(timing)
+        self._patience = Patience(timing)
         self._count = 0
         self._bases: tuple[LoadedTable, ...] = ()
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()

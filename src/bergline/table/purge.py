@@ -113,7 +113,8 @@ def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:
         *(entry.metadata_file for entry in metadata.metadata_log),
         *(s.manifest_list for s in metadata.snapshots if s.manifest_list),
         *(path for s in metadata.snapshots for path in s.manifests or ()),
-        *(s.statistics_path for s in (*metadata.statistics, *metadata.partition_statistics)),
+        *(s.statistics_path for s in metadata.statistics),
+        *(s.statistics_path for s in metadata.partition_statistics),
     )
     return any(normalized(location) in files for location in named)
 

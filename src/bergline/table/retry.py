@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from bergline.format.metadata import TableMetadata, positive_property
+from bergline.format.metadata import TableMetadata
+from bergline.format.properties import whole_number
+from bergline.format.view import ViewMetadata
 
 _NUM_RETRIES = "commit.retry.num-retries"
 _MIN_WAIT = "commit.retry.min-wait-ms"
@@ -39,18 +41,18 @@ class RetryLimits(msgspec.Struct, frozen=True):
         return self.min_wait_ms * math.pow(2, max(min(attempt - 1, 9 - attempt), -1))
 
 
-def retry_limits(tables: Sequence[TableMetadata], *, conflicts_in_meaning: bool) -> RetryLimits:
+def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, conflicts_in_meaning: bool) -> RetryLimits:
     """The strictest of the tables' limits; by number where one says so or the meaning may conflict, else by time."""
     if not tables:
         return RetryLimits()
-    retries = min(positive_property(t, _NUM_RETRIES, 4) for t in tables)
+    retries = min(whole_number(t.properties, _NUM_RETRIES, 4) for t in tables)
     every_attempt_counts = any(_NUM_RETRIES in t.properties for t in tables)
-    waits = [positive_property(t, _MAX_WAIT, 60_000) for t in tables if {_MIN_WAIT, _MAX_WAIT} & t.properties.keys()]
+    waiting = [t.properties for t in tables if {_MIN_WAIT, _MAX_WAIT} & t.properties.keys()]
     return RetryLimits(
         retries=retries if every_attempt_counts or conflicts_in_meaning else None,
         every_attempt_counts=every_attempt_counts,
         when_unavailable=retries,
-        total_ms=min(positive_property(t, "commit.retry.total-timeout-ms", 1_800_000) for t in tables),
-        min_wait_ms=max(positive_property(t, _MIN_WAIT, 100) for t in tables),
-        max_wait_ms=min(waits, default=None),
+        total_ms=min(whole_number(t.properties, "commit.retry.total-timeout-ms", 1_800_000) for t in tables),
+        min_wait_ms=max(whole_number(t.properties, _MIN_WAIT, 100) for t in tables),
+        max_wait_ms=min((whole_number(p, _MAX_WAIT, 60_000) for p in waiting), default=None),
     )

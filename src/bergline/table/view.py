@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from bergline.catalog.catalog import Catalog, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnavailableError
 from bergline.format.arguments import check_list, check_text, check_texts
-from bergline.format.properties import whole_number
 from bergline.format.schema import Schema
 from bergline.format.updates import AddSchema, RemoveProperties, SetProperties
 from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
 from bergline.format.view_updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
 from bergline.parquet.arrow_schema import schema_from_arrow
-from bergline.table.commit import Timing
+from bergline.table.commit import Patience, Timing
+from bergline.table.retry import retry_limits
 
 _LAST_ADDED = -1
 DEFAULT_DIALECT = "spark"
@@ -109,18 +109,18 @@ class View:
 
     def _commit(self, updates: Callable[[ViewMetadata], tuple[ViewUpdate, ...]]) -> Self:
         """Commit on what is there now, and again while others come first."""
-        attempt = 0
+        patience, base = Patience(self._timing), self._loaded
+        requirements = (AssertViewUuid(self.metadata.view_uuid),)
         while True:
-            base = self._catalog.load_view(self.name)
-            requirements = (AssertViewUuid(self.metadata.view_uuid),)
             try:
+                base = self._catalog.load_view(self.name)
                 self._loaded = self._catalog.commit_view(ViewChange(base, requirements, updates(base.metadata)))
-            except ConflictError:
-                attempt += 1
-                same = base.metadata.view_uuid == self.metadata.view_uuid
-                if not same or attempt > whole_number(base.metadata.properties, "commit.retry.num-retries", 4):
+            except UnavailableError as error:
+                patience.wait_for_store(error, retry_limits([base.metadata], conflicts_in_meaning=False))
+            except ConflictError as error:
+                if base.metadata.view_uuid != self.metadata.view_uuid:
                     raise
-                self._timing.sleep(self._timing.uniform(0, 0.1 * 2**attempt))
+                patience.wait_after(error, retry_limits([base.metadata], conflicts_in_meaning=False), different=0)
             else:
                 return self
 

@@ -13,6 +13,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
+from bergline.catalog import postgres as postgres_module
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError
@@ -136,3 +137,49 @@ def test_forked_process_opens_its_own_connection(store: PostgresPointerStore) ->
     assert child.exitcode == 0
     assert store.read(TABLE) == "b"
     assert store.swap(TABLE, "b", "c")
+
+
+def test_row_that_another_session_holds_is_unavailable_in_the_end(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(postgres_module._SESSION, "lock_timeout", "200ms")
+    store = PostgresPointerStore(postgres, catalog_name=uuid4().hex)
+    store.create(TABLE, "a")
+    engine = sa.create_engine(sa.make_url(postgres).set(drivername="postgresql+psycopg"), poolclass=sa.NullPool)
+    with engine.connect() as other:
+        other.execute(sa.text("SELECT * FROM iceberg_tables FOR UPDATE"))
+        with pytest.raises(UnavailableError, match="lock timeout"):
+            store.swap(TABLE, "a", "b")
+        assert store.read(TABLE) == "a"
+    assert store.swap(TABLE, "a", "b")
+    store.close()
+
+
+def test_sessions_have_timeouts_unless_they_were_set_before(postgres: str) -> None:
+    def shown(uri: str, *names: str) -> list[str]:
+        store = PostgresPointerStore(uri)
+        with store.database.reading() as connection:
+            found = [connection.execute(sa.text(f"SHOW {name}")).scalar_one() for name in names]
+        store.close()
+        return found
+
+    names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+    assert shown(postgres, *names) == ["10s", "30s", "30s"]
+    own = sa.make_url(postgres).update_query_dict({"options": "-c lock_timeout=2s"})
+    assert shown(own.render_as_string(hide_password=False), *names) == ["2s", "30s", "30s"]
+
+
+def test_what_the_database_cannot_hold_is_refused(postgres: str, pg_lake: Lake, tmp_path: Path) -> None:
+    for refused in (
+        lambda: pg_lake.update_namespace("db", {"a": "x\0y"}),
+        lambda: pg_lake.create_namespace("other", {"a\0": "y"}),
+        lambda: pg_lake.update_namespace("db", remove=["a\0"]),
+        lambda: bergline.connect(postgres, warehouse=tmp_path, name="a\0b"),
+    ):
+        with pytest.raises(InvalidInputError, match="expected no null character"):
+            refused()
+    with pytest.raises(InvalidInputError, match="expected up to 5000 properties at once, found 70000"):
+        pg_lake.update_namespace("db", remove=[f"k{i}" for i in range(70_000)])
+    many = {f"k{i}": "v" for i in range(4999)}
+    pg_lake.update_namespace("db", many)
+    assert pg_lake.namespace_properties("db") == many

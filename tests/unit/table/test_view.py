@@ -17,9 +17,11 @@ from bergline.errors import (
     InvalidInputError,
     NotFoundError,
     RefusedError,
+    UnavailableError,
     UnsupportedError,
 )
 from bergline.io.schemes import SchemeFileIO
+from bergline.table.commit import Timing
 from bergline.table.view import View
 from bergline.testing.faults import Fault, FaultyStore
 
@@ -105,17 +107,15 @@ def test_view_is_renamed_and_dropped(lake: Lake, view: View) -> None:
 
 
 def test_writers_of_one_view_do_not_lose_each_others_changes(lake: Lake, view: View) -> None:
-    view.set_properties({"commit.retry.num-retries": "50"})
-
     def work(number: int) -> None:
         lake.load_view("db.recent").set_properties({f"k{number}": "v"})
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {f"k{n}" for n in range(4)} <= set(view.refresh().properties)
+    assert {f"k{n}" for n in range(6)} <= set(view.refresh().properties)
 
 
 def test_view_that_was_made_anew_under_its_writer_is_a_conflict(lake: Lake, view: View) -> None:
@@ -139,6 +139,22 @@ def test_lost_answers_about_a_view_are_settled(tmp_path: Path, fault: Fault) -> 
         store.views._faults = [fault]
         change()
     assert lake.load_view("db.v").properties == {"a": "1"}
+    assert view_files(tmp_path) == 2
+
+
+def test_change_of_a_view_waits_for_a_locked_store(tmp_path: Path) -> None:
+    _, store = faulty(tmp_path)
+    assert store.views
+    waits: list[float] = []
+    catalog = PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}", sleep=lambda _: None)
+    lake = Lake(catalog, "lake", timing=Timing(sleep=waits.append, uniform=lambda _, high: high))
+    view = lake.create_view("db.v", "SELECT 1", COLUMNS)
+    store.views._faults = [Fault.REFUSED_AS_LOCKED] * 2
+    view.set_properties({"a": "1"})
+    assert (lake.load_view("db.v").properties, len(waits)) == ({"a": "1"}, 2)
+    store.views._faults = [Fault.REFUSED_AS_LOCKED] * 9
+    with pytest.raises(UnavailableError):
+        view.set_properties({"a": "2"})
     assert view_files(tmp_path) == 2
 
 
