@@ -129,6 +129,22 @@ def test_every_metadata_table_is_documented(name: str) -> None:
     assert f"\n| `{name}` |" in page("reference/metadata-tables.md")
 
 
+def test_guide_to_publishing_runs_without_spark(tmp_path: Path) -> None:
+    (example,) = re.findall(
+        r"## Without Spark\n\n```python\n(.*?)```", page("guides/write-audit-publish.md"), re.DOTALL
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "1 2\n2\n"
+
+
+@pytest.mark.parametrize("guide", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda p: p.name)
+def test_every_guide_is_linked_from_the_readme(guide: Path) -> None:
+    assert f"(docs/guides/{guide.name})" in README.partition("## Read on")[2]
+
+
 @pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])
 def test_every_error_is_documented_with_its_code(name: str) -> None:
     assert f"| `{name}` | `{getattr(bergline.errors, name).code}` |" in page("reference/errors.md")
