@@ -12,6 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
+from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.format.manifest import DataFile
 from bergline.scan.manifests import load_entries, load_manifest_list
@@ -234,7 +235,8 @@ Said = tuple[str | None, str | None]
 
 def _files(mine: Table, theirs: Table, new: list[DataFile], level: Isolation, runtime: OfficialRuntime) -> Said:
     """One file replaced by another, after a look at one partition."""
-    old, scope = data_files(mine, "id = 1"), Scope(parse_predicate("region = 'eu'"))
+    old = data_files(mine, "id = 1")
+    scope = Scope(bind_filter(parse_predicate("region = 'eu'"), mine.schema))
     java = {"added": new, "removed": old, "checks": _checks(mine, level, EU_JSON)}
     said = java_change(runtime, theirs, "overwrite", **java)
     checks = OverwriteChecks(head(mine), level, scope, tuple(old), tuple(old))

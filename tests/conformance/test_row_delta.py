@@ -12,9 +12,12 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
+from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
+from bergline.format.schema import Schema
+from bergline.format.types import STRING, NestedField
 from bergline.table.compaction import CompactionWish, compacted
 from bergline.table.delete_rows import write_deletes_by_position
 from bergline.table.history_window import Scope
@@ -26,7 +29,8 @@ pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
 VERSIONS = ["2", "3"]
 TOTALS = ("records", "data-files", "delete-files", "position-deletes", "equality-deletes", "files-size")
-EU = Scope(parse_predicate("region = 'eu'"))
+REGION = Schema(fields=(NestedField(3, "region", False, STRING),))
+EU = Scope(bind_filter(parse_predicate("region = 'eu'"), REGION))
 EU_JSON = {"type": "eq", "term": "region", "value": "eu"}
 
 

@@ -15,7 +15,7 @@ from rivals import overtaken
 import bergline
 from bergline import Lake, Table
 from bergline.expressions.evaluate import evaluate
-from bergline.expressions.predicate import Predicate
+from bergline.expressions.predicate import Comparison, IsNull, Predicate
 from bergline.format.manifest import partition_key
 from bergline.format.schema import Schema
 from bergline.format.transforms import Bucket
@@ -37,10 +37,14 @@ VALUES = {"k": [None, -1, 0, 1, 2], "s": [None, "", "a", "ab", "b"], "d": [None,
 PARTITIONS: list[list[str]] = [[], ["k"], ["s", "bucket(2, n)"], ["d"], ["truncate(1, s)"]]
 
 some_rows = st.lists(st.fixed_dictionaries({name: st.sampled_from(v) for name, v in VALUES.items()}), max_size=6)
+filters = bound_predicates(SCHEMA) | st.one_of(
+    *(st.sampled_from(VALUES[n][1:]).map(lambda v, n=n: Comparison(n, "=", v)) for n in ("k", "s")),
+    st.sampled_from([IsNull("k"), IsNull("s")]),
+)
 row_changes = st.one_of(
     st.tuples(st.just("append"), some_rows),
-    st.tuples(st.just("delete"), bound_predicates(SCHEMA)),
-    st.tuples(st.just("overwrite"), some_rows, bound_predicates(SCHEMA)),
+    st.tuples(st.just("delete"), filters),
+    st.tuples(st.just("overwrite"), some_rows, filters),
     st.tuples(st.just("replace all"), some_rows),
     st.tuples(st.just("replace partitions"), some_rows),
     st.tuples(st.just("delete by equality"), st.just("n"), st.lists(st.integers(1, 20), min_size=1, max_size=4)),

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.predicate import Predicate, bind, columns_of
+from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
@@ -27,7 +27,6 @@ from bergline.table.produce import branch_head
 from bergline.table.removal import RemovedFiles
 from bergline.table.rewriting_rows import Matches, find_matches, rewrite_without
 from bergline.table.row_delta import RowDelta, RowDeltaChecks
-from bergline.table.seen import check_same_column
 from bergline.table.validate import Validation
 
 DELETE_MODE: Final = "write.delete.mode"
@@ -38,7 +37,7 @@ _FIRST_WITH_DELETES = 2
 class RowsToDelete(msgspec.Struct, frozen=True):
     """Which rows of a branch go, and what others may do meanwhile."""
 
-    predicate: Predicate
+    row_filter: BoundFilter
     branch: str = MAIN
     isolation: Isolation | None = Isolation.SERIALIZABLE
     """None allows all that loses no rows."""
@@ -57,12 +56,9 @@ class Delete:
         rows: RowsToDelete,
         files: Sequence[DataFile] = (),
         *,
-        seen: TableMetadata,
         summary: Mapping[str, str] | None = None,
     ) -> None:
-        """`seen` is the table that the filter was made for."""
         self._io = io
-        self._seen = seen
         self._rows = rows
         self._files = tuple(files)
         self._summary = dict(summary or {})
@@ -70,9 +66,7 @@ class Delete:
         self._is_planned = False
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """What was planned, on this base; ConflictError if the filter's columns are others by now."""
-        for name in columns_of(bind(self._rows.predicate, self._seen.schema)):
-            check_same_column(name, self._seen.schema, base.schema, self._seen, base)
+        """What was planned, on this base; ConflictError if the filter does not fit it any more."""
         if not self._is_planned:
             self._planned = self._plan(base)
             self._is_planned = True
@@ -99,7 +93,7 @@ class Delete:
             start.snapshot_id if start else None,
             table_schema=schema,
             columns=schema,
-            row_filter=self._rows.predicate,
+            row_filter=self._rows.row_filter.on(schema),
         )
         matches = find_matches(self._io, base, plan)
         if not (matches.wholly or matches.partly or self._files):
@@ -127,7 +121,7 @@ class Delete:
             [RemovedFiles(removed, must_exist=True)],
             branch=rows.branch,
             summary=self._summary,
-            checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.predicate), removed, rewritten),
+            checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten),
             discard_on_failure=True,
         )
 
@@ -140,7 +134,7 @@ class Delete:
             (*(p.file for p in matches.wholly), *deletes.replaced),
             since=plan.snapshot_id,
             checks=RowDeltaChecks(
-                scope=Scope(rows.predicate),
+                scope=Scope(rows.row_filter),
                 referenced=deletes.referenced,
                 deleted_files=True,
                 new_data=rows.isolation is Isolation.SERIALIZABLE,

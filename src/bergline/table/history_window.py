@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError
-from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
+from bergline.errors import ConflictError
+from bergline.expressions.bound_filter import EVERY_ROW, BoundFilter
 from bergline.format.inheritance import inherit_columns
 from bergline.format.manifest import DataFile, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
@@ -27,7 +27,7 @@ from bergline.scan.pruning import Pruning
 class Scope(msgspec.Struct, frozen=True):
     """Which rows an operation looked at: those that match a filter, or all in some partitions (see `partition_key`)."""
 
-    row_filter: Predicate = ALWAYS_TRUE
+    row_filter: BoundFilter = EVERY_ROW
     partitions: frozenset[tuple[Any, ...]] | None = None
 
 
@@ -90,7 +90,7 @@ class HistoryWindow:
         self, content: ManifestContent, operations: Collection[str], scope: Scope, entries: pl.Expr
     ) -> Iterator[Written]:
         """The entries that snapshots of these operations wrote and that may concern the scope."""
-        pruning = self._pruning(scope.row_filter)
+        pruning = Pruning(scope.row_filter.on(self.base.schema), self.base.schema)
         by_spec: dict[int, list[ManifestFile]] = defaultdict(list)
         for snapshot, manifest in self._manifests:
             if manifest.content is content and snapshot.operation in operations:
@@ -121,15 +121,6 @@ class HistoryWindow:
             columns = (written.frame[name].to_list() for name in ("sequence_number", "snapshot_id"))
             for file, number, snapshot_id in zip(files, *columns, strict=True):
                 yield WrittenFile(file, number, snapshots[snapshot_id])
-
-    def _pruning(self, row_filter: Predicate) -> Pruning:
-        try:
-            return Pruning(bind(row_filter, self.base.schema), self.base.schema)
-        except (InvalidInputError, NotFoundError) as error:
-            raise ConflictError(
-                f"cannot tell what changed on `{self.branch}`: the filter does not fit the table any more: {error}",
-                hints=["look at the table as it is now and plan the operation again"],
-            ) from error
 
 
 def _inside(

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError
-from bergline.expressions.predicate import Predicate, bind
+from bergline.expressions.bound_filter import bind_filter
+from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_list, check_positive, check_texts, check_whole, shown
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
@@ -57,8 +58,7 @@ class TableMaintaining(TableHandle):
         _check_files(add, _DATA, "data files")
         _check_files(deletes, _DELETES, "delete files")
         _check_files(remove, _DATA | _DELETES, "files")
-        scope = Scope(to_predicate(row_filter))
-        bind(scope.row_filter, self.schema)
+        scope = Scope(bind_filter(to_predicate(row_filter), self.schema))
         about = {*check_list(referenced, "data file"), *_targets(deletes)}
         if isolation == "none":
             checks = RowDeltaChecks(scope=scope, referenced=frozenset(about))

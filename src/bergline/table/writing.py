@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.predicate import Predicate, bind
+from bergline.expressions.bound_filter import bind_filter
+from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_texts, shown
 from bergline.format.manifest import DataFile
 from bergline.format.refs import MAIN, check_ref_name
@@ -199,13 +200,12 @@ class TableWriting(TableHandle):
         since: int | Literal["head"] | None = "head",
     ) -> RowsToDelete:
         level = None if isolation == _NO_ISOLATION else isolation_level(self.metadata, "delete", isolation)
-        predicate = to_predicate(row_filter)
-        bind(predicate, self.schema)  # a filter that does not fit is refused before anything is written
-        return RowsToDelete(predicate, branch, level, since)
+        # a filter that does not fit is refused before anything is written
+        return RowsToDelete(bind_filter(to_predicate(row_filter), self.schema), branch, level, since)
 
     def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None) -> Self:
         own = self._summary | _checked_summary(summary)
-        self.commit(Delete(self.io, rows, files, seen=self.metadata, summary=own))
+        self.commit(Delete(self.io, rows, files, summary=own))
         return self
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:

@@ -350,7 +350,11 @@ def test_a_filter_that_never_fitted_is_bad_input_and_one_that_fits_no_more_a_con
     with lake.load_table("db.t").update_schema() as schema:
         schema.rename_column("amount", "price")
     lake.load_table("db.t").append(order_rows(3).rename_columns(["id", "price", "region"]))
-    with pytest.raises(ConflictError, match="the filter does not fit the table any more"):
+    with pytest.raises(ConflictError, match="came first and added"):
+        table.row_delta(deletes=by_position(table, 0), row_filter="amount > 5")
+    with lake.load_table("db.t").update_schema() as schema:
+        schema.drop_column("price")
+    with pytest.raises(ConflictError, match="does not fit the table any more: expected column `amount`, found it drop"):
         table.row_delta(deletes=by_position(table, 0), row_filter="amount > 5")
 
 

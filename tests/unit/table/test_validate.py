@@ -9,6 +9,7 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
+from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.format.manifest import DataFile, partition_key
 from bergline.table.history_window import EVERYTHING, Scope
@@ -32,8 +33,8 @@ def head(table: Table) -> int:
     return table.current_snapshot.snapshot_id
 
 
-def where(text: str) -> Scope:
-    return Scope(parse_predicate(text))
+def where(table: Table, text: str) -> Scope:
+    return Scope(bind_filter(parse_predicate(text), table.schema))
 
 
 def region(table: Table, name: str) -> Scope:
@@ -57,7 +58,7 @@ def test_a_new_file_that_may_match_names_who_added_it(parts: Table) -> None:
     since = head(parts)
     parts.append(order_rows(5))
     with pytest.raises(ConflictError) as caught:
-        validation(parts, since).check_no_new_data(where("id = 5"))
+        validation(parts, since).check_no_new_data(where(parts, "id = 5"))
     message = str(caught.value)
     assert f"cannot commit to `main`: snapshot {head(parts)} (append on `main`, 20" in message
     assert "in partition `region=eu`" in message
@@ -68,7 +69,7 @@ def test_a_new_file_that_may_match_names_who_added_it(parts: Table) -> None:
 def test_a_new_file_that_cannot_match_is_no_conflict(parts: Table, text: str) -> None:
     since = head(parts)
     parts.append(order_rows(5))
-    validation(parts, since).check_no_new_data(where(text))
+    validation(parts, since).check_no_new_data(where(parts, text))
 
 
 def test_only_the_given_partitions_count(parts: Table) -> None:
@@ -85,9 +86,9 @@ def test_removed_files_count_where_they_match(parts: Table) -> None:
     since, eu = head(parts), region(parts, "eu")
     parts.overwrite_files([], removed=[f for f in all_files(parts) if f.partition == ("us",)])
     checks = validation(parts, since)
-    checks.check_no_removed_data(where("region = 'eu'"))
+    checks.check_no_removed_data(where(parts, "region = 'eu'"))
     checks.check_no_removed_data(eu)
-    for scope in (where("id = 2"), EVERYTHING):
+    for scope in (where(parts, "id = 2"), EVERYTHING):
         with pytest.raises(ConflictError, match=r"\(delete on `main`, .*\) came first and removed .*region=us"):
             checks.check_no_removed_data(scope)
 
@@ -113,9 +114,9 @@ def test_new_delete_files_count_where_they_may_be_about_the_rows(parts: Table) -
     (eu_file,) = (f for f in all_files(parts) if f.partition == ("eu",))
     add_deletes(parts, position_deletes(parts, {eu_file.file_path: [0]}))
     checks = validation(parts, since)
-    for other in (us, where("region = 'us'")):
+    for other in (us, where(parts, "region = 'us'")):
         checks.check_no_new_delete_files(other)
-    for same in (eu, where("region = 'eu'"), where("id = 77"), EVERYTHING):
+    for same in (eu, where(parts, "region = 'eu'"), where(parts, "id = 77"), EVERYTHING):
         with pytest.raises(ConflictError, match=r"came first and added the delete file .*region=eu"):
             checks.check_no_new_delete_files(same)
 
@@ -188,7 +189,7 @@ def test_the_window_reaches_back_over_several_snapshots(parts: Table) -> None:
     since = head(parts)
     parts.append(order_rows(5)).append(order_rows(6)).append(order_rows(7))
     with pytest.raises(ConflictError, match=f"snapshot {parts.metadata.snapshots[1].snapshot_id} "):
-        validation(parts, since).check_no_new_data(where("id = 5"))
+        validation(parts, since).check_no_new_data(where(parts, "id = 5"))
 
 
 @pytest.mark.parametrize("known", [True, False])
