@@ -1,5 +1,6 @@
 """The commands: exit code, stdout, stderr."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.cli.main import app
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -90,17 +92,22 @@ def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path)
 
 def test_tables_of_a_database_and_of_glue_are_shown(tmp_path: Path, postgres: str, glue: GlueProxy) -> None:
     for uri, properties in ((postgres, {}), ("glue://", glue.properties)):
-        with bergline.connect(uri, warehouse=tmp_path / "wh", properties=properties) as lake:
+        warehouse = str(tmp_path / "wh")
+        with bergline.connect(uri, warehouse=warehouse, properties=properties) as lake:
             lake.create_namespace("cli")
             orders = lake.create_table("cli.orders", ORDERS).append(order_rows(1))
         options = [text for key, value in properties.items() for text in ("--property", f"{key}={value}")]
-        for more in ([], ["--warehouse", str(tmp_path / "wh")]):
-            done = run("tables", "--json", "--catalog", uri, *options, *more, cwd=tmp_path)
-            assert (done.returncode, done.stderr) == (0, "")
-            assert {"table": "cli.orders", "pointer": orders.metadata_location} in json.loads(done.stdout)
-        for command in ("refs", "snapshots", "history"):
-            done = run(command, "cli.orders", "--catalog", uri, *options, cwd=tmp_path)
-            assert (done.returncode, done.stderr) == (0, "")
+        done = run("tables", "--json", "--catalog", uri, *options, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert {"table": "cli.orders", "pointer": orders.metadata_location} in json.loads(done.stdout)
+        done = run("refs", "cli.orders", "--catalog", uri, "--warehouse", warehouse, *options, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["tables", "refs", "snapshots", "history"])
+def test_every_command_takes_what_opens_a_catalog(command: str) -> None:
+    (callback,) = (c.callback for c in app.registered_commands if c.callback and c.callback.__name__ == command)
+    assert {"catalog", "warehouse", "properties", "as_json"} <= set(inspect.signature(callback).parameters)
 
 
 @pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
