@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.format.manifest import DataFile, FileContent, ManifestContent, ManifestFile
+from bergline.format.manifest import DataFile, FileContent, ManifestContent, ManifestFile, is_deletion_vector
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
 from bergline.format.snapshot import Operation, Snapshot
@@ -28,7 +28,7 @@ class Append(SnapshotProducer):
         fast: bool = False,
         discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, discarded=files if discard_on_failure else ())
+        super().__init__(io, branch, summary or {}, files=files, discard_on_failure=discard_on_failure)
         self.merges = not fast
         self._added = AddedFiles(self, files)
 
@@ -41,14 +41,14 @@ class Append(SnapshotProducer):
 class AddedFiles:
     """New files and their manifests: for each kind and partition spec, written once and the same in all attempts.
 
-    A file that is named twice is one file. With a `sequence_number` they have that one instead of the commit's: their
+    With a `sequence_number` they have that one instead of the commit's: their
     rows were there before.
     """
 
     def __init__(
         self, producer: SnapshotProducer, files: Sequence[DataFile], *, sequence_number: int | None = None
     ) -> None:
-        self.files = tuple({file_key(f): f for f in files}.values())
+        self.files = tuple(files)
         self._producer = producer
         self._sequence_number = sequence_number
         self._written: dict[bool, tuple[ManifestFile, ...]] = {}
@@ -57,7 +57,7 @@ class AddedFiles:
         """The manifests that name the files, those of delete files last."""
         numbered = base.format_version > 1 and self._sequence_number is not None
         if numbered not in self._written:
-            _check_partitions(base, self.files)
+            _check_fit(base, self.files)
             kinds = sorted({(_content(f), f.spec_id) for f in self.files})
             self._written[numbered] = tuple(m for kind in kinds for m in self._write(base, *kind, numbered=numbered))
         return self._written[numbered]
@@ -77,8 +77,14 @@ def _content(file: DataFile) -> ManifestContent:
     return ManifestContent.DATA if file.content is FileContent.DATA else ManifestContent.DELETES
 
 
-def _check_partitions(base: TableMetadata, files: Sequence[DataFile]) -> None:
+def _check_fit(base: TableMetadata, files: Sequence[DataFile]) -> None:
+    seen = set()
     for file in files:
+        if file_key(file) in seen:
+            raise InvalidInputError(f"expected each file once, found {file.file_path} twice")
+        seen.add(file_key(file))
+        if file.file_format != "PARQUET" and not (is_deletion_vector(file) and file.file_format == "PUFFIN"):
+            raise InvalidInputError(f"expected the format PARQUET, found {file.file_format} for {file.file_path}")
         spec = base.specs_by_id.get(file.spec_id)
         if spec is None or len(spec.fields) != len(file.partition):
             known = {s.spec_id: len(s.fields) for s in base.partition_specs}

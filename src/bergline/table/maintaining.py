@@ -29,7 +29,8 @@ class TableMaintaining(TableHandle):
     """Files that were written for this table are added and removed.
 
     They belong to whoever made them, and stay whatever comes, unless `discard_on_failure` hands them over; then they
-    are deleted if the commit certainly failed.
+    are deleted if the commit certainly failed. Given ones are looked at first (one footer each): InvalidInputError if
+    one is not there, has another number of rows or is on the branch already, or one to remove never was.
     """
 
     def row_delta(
@@ -53,11 +54,11 @@ class TableMaintaining(TableHandle):
         "none" for what would break the table), by default what the table says; `row_filter` says which rows the
         operation looked at, by default all; `referenced` names data files that deletes of several files are about.
         """
-        if not (add or deletes or remove):
-            raise InvalidInputError("expected files to add or to remove, found none")
         _check_files(add, _DATA, "data files")
         _check_files(deletes, _DELETES, "delete files")
         _check_files(remove, _DATA | _DELETES, "files")
+        if not (add or deletes or remove):
+            raise InvalidInputError("expected files to add or to remove, found none")
         scope = Scope(bind_filter(to_predicate(row_filter), self.schema))
         about = {*check_list(referenced, "data file"), *_targets(deletes)}
         if isolation == "none":
@@ -89,7 +90,7 @@ class TableMaintaining(TableHandle):
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
-        """Replace files by others with the same rows.
+        """Replace files by others with the same rows: as many, or fewer where deletes apply to the removed ones.
 
         `since` is the snapshot that the rows were read from, by default the branch's head as last loaded; whoever has
         deleted rows of the removed files after it is a conflict. With a `sequence_number`, that of the snapshot read,

@@ -12,6 +12,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.append import AddedFiles
 from bergline.table.filtering import ManifestFilter
+from bergline.table.given_files import check_removed
 from bergline.table.history_window import EVERYTHING, Scope
 from bergline.table.isolation import Isolation
 from bergline.table.produce import Draft, SnapshotProducer
@@ -60,14 +61,16 @@ class Overwrite(SnapshotProducer):
         checks: OverwriteChecks | None = None,
         discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, discarded=files if discard_on_failure else ())
+        super().__init__(io, branch, summary or {}, files=files, discard_on_failure=discard_on_failure)
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)
         self._checks = checks
+        self._are_known = False
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
         if self._checks is not None:
+            self._check_removed(base, parent)
             since, branch, earlier = self._checks.since, self._branch, self._earlier
             self._checks.run(Validation(self._io, base, parent, since=since, branch=branch, earlier=earlier))
         added = self._added.manifests(base)
@@ -80,3 +83,9 @@ class Overwrite(SnapshotProducer):
             replaced=filtered.replaced,
             rewritten=self._checks.rewritten if self._checks else (),
         )
+
+    def _check_removed(self, base: TableMetadata, parent: Snapshot | None) -> None:
+        if self._checks is not None and self._checks.removed and not self._are_known:
+            heads = (parent, base.snapshots_by_id.get(self._checks.since or 0))
+            check_removed(self._io, base, heads, self._checks.removed, self._branch)
+            self._are_known = True

@@ -25,6 +25,7 @@ from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.table.given_files import GivenFiles
 from bergline.table.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 from bergline.table.operation import Change, CommitStamp
 
@@ -53,11 +54,19 @@ class SnapshotProducer:
     """Whether a branch that does not exist is made, at the head of `main`."""
 
     def __init__(
-        self, io: FileIO, branch: str, summary: Mapping[str, str], *, discarded: Sequence[DataFile] = ()
+        self,
+        io: FileIO,
+        branch: str,
+        summary: Mapping[str, str],
+        *,
+        files: Sequence[DataFile] = (),
+        discard_on_failure: bool = False,
     ) -> None:
-        """`discarded` go if the snapshot certainly never comes: files that were written for it alone."""
+        """`files` are to be added: to be discarded if the snapshot certainly never comes, or others' and looked at."""
         check_ref_name(branch)
-        self._discarded = list({f.file_path: None for f in discarded})  # a Puffin file holds several vectors
+        # a Puffin file holds several vectors
+        self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []
+        self._given = GivenFiles(io, () if discard_on_failure else files, branch)
         self._io = io
         self._branch = branch
         self._summary = dict(summary)
@@ -81,6 +90,7 @@ class SnapshotProducer:
         self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
         parent = branch_head(base, self._branch)
+        self._given.check(parent)
         draft = self._merged(base, self.draft(base, parent))
         snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (

@@ -17,8 +17,9 @@ from bergline.table.append import AddedFiles
 from bergline.table.applied_deletes import check_same_deletes
 from bergline.table.filtering import ManifestFilter
 from bergline.table.produce import Draft, SnapshotProducer
-from bergline.table.removal import RemovedFiles
+from bergline.table.removal import RemovedFiles, file_key
 from bergline.table.row_delta import check_deletes_fit
+from bergline.table.same_rows import check_same_rows
 from bergline.table.validate import Validation
 
 
@@ -51,7 +52,7 @@ class RewriteFiles(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, discarded=rewritten.added if discard_on_failure else ())
+        super().__init__(io, branch, summary or {}, files=rewritten.added, discard_on_failure=discard_on_failure)
         _check_rewritten(rewritten)
         self._since = since
         self._rewritten = rewritten
@@ -77,6 +78,9 @@ class RewriteFiles(SnapshotProducer):
         before = load_manifest_list(self._io, parent) if parent else []
         filtered = self._filters[follows].apply(base, before, added=added)
         self._check_same_row_ids(filtered.removed)
+        if parent is not None:
+            read = base.snapshots_by_id.get(self._since or 0, parent)
+            check_same_rows(self._io, base, read, self._added.files, filtered.removed)
         return Draft(
             Operation.REPLACE,
             (*added, *filtered.manifests),
@@ -113,6 +117,8 @@ class RewriteFiles(SnapshotProducer):
 def _check_rewritten(rewritten: Rewritten) -> None:
     """Refuse what cannot be the same rows in other files."""
     added, removed = ({f.content is FileContent.DATA for f in files} for files in (rewritten.added, rewritten.removed))
+    if both := {file_key(f) for f in rewritten.added} & {file_key(f) for f in rewritten.removed}:
+        raise InvalidInputError(f"expected to add a file or to remove it, found both for {min(p for p, _ in both)}")
     if not removed:
         raise InvalidInputError("expected files to replace, found none")
     for is_data in added - removed:

@@ -23,6 +23,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.append import AddedFiles
 from bergline.table.filtering import ManifestFilter
+from bergline.table.given_files import check_removed
 from bergline.table.history_window import EVERYTHING, Scope
 from bergline.table.isolation import Isolation, RowLevelCommand
 from bergline.table.produce import Draft, SnapshotProducer
@@ -83,7 +84,7 @@ class RowDelta(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, discarded=added if discard_on_failure else ())
+        super().__init__(io, branch, summary or {}, files=added, discard_on_failure=discard_on_failure)
         self._since = since
         self._checks = checks or RowDeltaChecks()
         self._added = AddedFiles(self, added)
@@ -92,11 +93,16 @@ class RowDelta(SnapshotProducer):
         self._vectors = {f.referenced_data_file or "": f for f in self._deletes if is_deletion_vector(f)}
         removal = RemovedFiles(tuple(removed), must_exist=self._checks.deleted_files)
         self._filter = ManifestFilter(io, self, [removal])
+        self._are_known = False
         self._check_own()
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
         check_deletes_fit(base, self._deletes)
+        if self._removed and not self._are_known:
+            heads = (parent, base.snapshots_by_id.get(self._since or 0))
+            check_removed(self._io, base, heads, self._removed.values(), self._branch)
+            self._are_known = True
         before = load_manifest_list(self._io, parent) if parent else []
         if parent is not None:
             self._validate(base, parent)

@@ -31,7 +31,9 @@ class TableWriting(TableHandle):
     """Rows as Arrow data, or files that were written for this table.
 
     Files belong to whoever made them: those that are given stay, whatever comes, unless `discard_on_failure` hands
-    them over; then they are deleted if the commit certainly failed.
+    them over; then they are deleted if the commit certainly failed. Given ones are looked at first (one footer each):
+    InvalidInputError if one is not there, has another number of rows or is on the branch already. Those that are
+    handed over are taken as they are.
     """
 
     def check_branch(self, branch: str) -> None:

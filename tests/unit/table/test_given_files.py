@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from losing import LosingTable
 from rivals import rival_lake
 from rows import ORDERS, ids, order_rows
 
@@ -75,3 +77,72 @@ def test_a_store_that_does_not_answer_has_changed_nothing_and_the_call_can_be_ma
 def test_a_row_delta_without_files_is_refused(table: Table) -> None:
     with pytest.raises(InvalidInputError, match="expected files to add or to remove, found none"):
         table.row_delta()
+
+
+@each_call
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"file_path": "file:///nowhere/x.parquet"}, "expected a file, found none at file:///nowhere/x.parquet"),
+        ({"record_count": 7}, "expected 7 rows, found 1 in "),
+        ({"file_format": "parquet"}, "expected the format PARQUET, found parquet"),
+        ({"file_format": "ORC"}, "expected the format PARQUET, found ORC"),
+    ],
+)
+def test_files_that_are_not_as_they_are_said_to_be_are_refused(
+    table: Table, call: Callable[..., Any], wrong: dict[str, Any], message: str
+) -> None:
+    (new,) = table._write(order_rows(1))
+    before = table.metadata_location
+    with pytest.raises(InvalidInputError, match=message):
+        call(table, [msgspec.structs.replace(new, **wrong)])
+    assert table.refresh().metadata_location == before
+
+
+@each_call
+def test_a_file_that_is_named_twice_is_refused(table: Table, call: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidInputError, match=r"expected each file once, found .* twice"):
+        call(table, table._write(order_rows(1)) * 2)
+
+
+@each_call
+@pytest.mark.parametrize("prefix", ["file://", ""])
+def test_a_file_that_is_live_on_the_branch_is_refused(table: Table, call: Callable[..., Any], prefix: str) -> None:
+    (live,) = data_files(table, "id = 2")
+    again = msgspec.structs.replace(live, file_path=prefix + live.file_path.removeprefix("file://"))
+    with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
+        call(table, [again])
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2]
+
+
+def test_a_file_that_another_adds_meanwhile_is_refused(lake: Lake, table: Table) -> None:
+    lake.load_table("db.t").set_properties({"commit.retry.num-retries": "4"})
+    new = table._write(order_rows(3))
+    losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").append_files(new))
+    with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
+        losing.table.append_files(new)
+    assert ids(table.refresh().scan().to_arrow()) == [1, 2, 3]
+
+
+def test_a_file_of_another_branch_may_be_added(table: Table) -> None:
+    new = table._write(order_rows(3))
+    table.append_files(new, branch="staging").append_files(new)
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, files: t.row_delta(remove=files),
+        lambda t, files: t.row_delta(remove=files, isolation="none"),
+        lambda t, files: t.overwrite_files([], removed=files),
+    ],
+)
+def test_files_to_remove_that_were_never_there_are_refused(
+    lake: Lake, table: Table, call: Callable[[Table, list[DataFile]], Any]
+) -> None:
+    other = lake.create_table("db.other", ORDERS).append(order_rows(5))
+    before = table.metadata_location
+    with pytest.raises(InvalidInputError, match=r"expected files of branch `main` to remove, found .*/other/"):
+        call(table, [*data_files(table, "id = 1"), *data_files(other)])
+    assert table.refresh().metadata_location == before

@@ -166,3 +166,55 @@ def test_delete_files_that_others_removed_are_a_conflict_that_names_them(lake: L
     assert rival.current_snapshot is not None
     with pytest.raises(ConflictError, match=f"snapshot {rival.current_snapshot.snapshot_id} .* came first and removed"):
         table.rewrite_files(add=[new], remove=[old], sequence_number=kept)
+
+
+@pytest.mark.parametrize("rows", [(), (1,), (1, 2, 3)])
+def test_other_numbers_of_rows_are_refused(lake: Lake, rows: tuple[int, ...]) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+    with pytest.raises(InvalidInputError, match=f"expected 2 rows, .* found {len(rows)} in"):
+        rewrite(table, table._write(order_rows(*rows)) if rows else [])
+    assert found(table.refresh()) == [1, 2]
+
+
+def test_a_file_cannot_take_its_own_place(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1)).append(order_rows(2))
+    with pytest.raises(InvalidInputError, match="expected to add a file or to remove it, found both"):
+        rewrite(table, data_files(table)[:1])
+    assert found(table.refresh()) == [1, 2]
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize(("rows", "fits"), [(1, False), (2, True), (3, True), (4, False)])
+def test_deletes_by_position_leave_a_range_of_rows(lake: Lake, version: str, rows: int, fits: bool) -> None:
+    table = new_table(lake, version).append(order_rows(1, 2)).append(order_rows(3))
+    wanted = {next(f.file_path for f in data_files(table) if f.record_count == 2): [0]}
+    add_deletes(table, *(deletion_vectors(table, wanted) if version == "3" else (position_deletes(table, wanted),)))
+    new = table.refresh()._write(order_rows(*range(rows)))
+    if fits:
+        rewrite(table, new)
+        assert len(found(table)) == rows
+    else:
+        with pytest.raises(InvalidInputError, match=f"expected (2 to )?3 rows, .* found {rows} in"):
+            rewrite(table, new)
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(0, True), (1, True), (2, True), (3, False)])
+def test_deletes_by_equality_leave_any_lower_number(lake: Lake, rows: int, fits: bool) -> None:
+    table = new_table(lake).append(order_rows(1, 2))
+    add_deletes(table, _equality(table))
+    new = table.refresh()._write(order_rows(*range(rows))) if rows else []
+    if fits:
+        rewrite(table, new)
+        assert len(found(table)) == rows
+    else:
+        with pytest.raises(InvalidInputError, match=r"expected 2 rows, .* found 3 in"):
+            rewrite(table, new)
+
+
+def test_deletes_of_younger_or_other_files_excuse_nothing(lake: Lake) -> None:
+    table = new_table(lake).append(order_rows(1, 2))
+    add_deletes(table, _equality(table))
+    table.refresh().append(order_rows(3, 4))
+    young = [p.file for p in table.scan("id = 3").plan().files]
+    with pytest.raises(InvalidInputError, match=r"expected 2 rows, .* found 1 in"):
+        table.rewrite_files(add=table._write(order_rows(3)), remove=young)
