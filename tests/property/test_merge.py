@@ -4,7 +4,7 @@ A change is the rows that it removed and the rows that it added. A merge does th
 other has not had, to the other's rows; or it is refused, and then nothing has changed.
 """
 
-from collections.abc import Callable
+import datetime as dt
 from itertools import count
 from typing import Any
 
@@ -13,32 +13,61 @@ import pyarrow as pa
 from add_deletes import equality_deletes
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from rivals import overtaken
 from table_checks import check_nothing_is_missing
 
 import bergline
-from bergline import Table
+from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.manifest import partition_key
+from bergline.table.common_ancestor import find_divergence
+from bergline.table.merge import MergeResult
 
 Row = dict[str, Any]
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
 KEYS = [None, 0, 1, 2]
 branches = st.sampled_from(["main", "dev"])
 keys = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4)
-changes = st.one_of(
+places = st.integers(0, 9)
+small_changes = st.one_of(
     st.tuples(st.just("append"), keys),
-    st.tuples(st.just("delete"), st.integers(0, 3)),
+    st.tuples(st.just("delete one"), places),
+    st.tuples(st.just("update one"), places),
+    st.tuples(st.just("compact"), st.sampled_from(KEYS)),
+    st.tuples(st.just("replace partitions"), keys.map(lambda values: values[:1])),
+)
+large_changes = st.one_of(
     st.tuples(st.just("delete key"), st.sampled_from(KEYS)),
     st.tuples(st.just("update"), st.integers(0, 3)),
-    st.tuples(st.just("replace partitions"), keys),
     st.tuples(st.just("replace all"), keys),
     st.tuples(st.just("delete by equality"), st.integers(0, 3)),
-    st.just(("compact",)),
-    st.just(("compact",)),
+    st.tuples(st.just("compact"), st.just("all")),
     st.just(("rewrite manifests",)),
 )
+changes = st.one_of(small_changes, small_changes, large_changes)
 some_changes = st.lists(changes, min_size=1, max_size=3)
-joins = st.tuples(st.sampled_from(["merge", "rebase"]), branches, st.booleans())
+
+
+class Join(msgspec.Struct, frozen=True):
+    """How branches come together."""
+
+    kind: str
+    branch: str
+    squash: bool
+    beside: tuple[str, Any] | None
+    """A change that comes first, while the merge is under way."""
+    expired: bool
+    """Whether history is lost before."""
+
+
+joins = st.builds(
+    Join,
+    kind=st.sampled_from(["merge", "rebase"]),
+    branch=branches,
+    squash=st.booleans(),
+    beside=st.none() | st.tuples(branches, changes),
+    expired=st.booleans(),
+)
 rounds = st.lists(st.tuples(some_changes, some_changes, joins), min_size=1, max_size=3)
 
 
@@ -71,7 +100,8 @@ class Branch(msgspec.Struct):
 class Machine:
     """A table with two branches, and its model."""
 
-    def __init__(self, table: Table, partition_by: list[str]) -> None:
+    def __init__(self, lake: Lake, table: Table, partition_by: list[str]) -> None:
+        self.lake = lake
         self.table = table
         self.partitioned = bool(partition_by)
         self.model = {"main": Branch({}, []), "dev": Branch({}, [])}
@@ -95,12 +125,16 @@ class Machine:
             case ("append", values):
                 new = self._new(values)
                 table.append(self._arrow(new), branch=branch)
-            case ("delete", rest):
-                gone = {n for n in now if n % 4 == rest}
+            case ("delete one", place):
+                gone = set(sorted(now)[place : place + 1])
                 table.delete(in_list(gone), branch=branch)
+            case ("update one", place):
+                gone = set(sorted(now)[place : place + 1])
+                new = self._new([now[n]["k"] for n in gone])
+                table.overwrite(self._arrow(new), in_list(gone), branch=branch)
             case ("delete key", value):
                 gone = {n for n, row in now.items() if row["k"] == value}
-                table.delete("k IS NULL" if value is None else f"k = {value}", branch=branch)
+                table.delete(has_key(value), branch=branch)
             case ("update", rest):
                 gone = {n for n in now if n % 4 == rest}
                 new = self._new([now[n]["k"] for n in sorted(gone)])
@@ -116,30 +150,38 @@ class Machine:
                 if table.metadata.format_version > 1:
                     gone = {n for n in now if n % 4 == rest}
                     delete_by_equality(table, branch, gone)
-            case ("compact",):
-                table.compact(branch=branch)
+            case ("compact", value):
+                table.compact(None if value == "all" else has_key(value), branch=branch)
             case ("rewrite manifests",):
                 table.rewrite_manifests(branch=branch)
         self.model[branch].apply(Patch(frozenset(gone), {row["n"]: row for row in new}))
 
-    def join(self, kind: str, branch: str, *, squash: bool) -> None:
+    def join(self, join: Join) -> None:
         """Merge a branch into the other, or rebase it onto the other."""
+        kind, branch, squash, beside = join.kind, join.branch, join.squash, join.beside
         other = "dev" if branch == "main" else "main"
-        refs, before = self.table.refs, self.table.metadata
-        do: Callable[[], object] = {
-            "merge": lambda: refs.merge(branch, into=other, squash=squash),
-            "rebase": lambda: refs.rebase(branch, onto=other, squash=squash),
-        }[kind]
+        if join.expired:
+            self._expire(branch, other)
+        rival = overtaken(self.lake, *([lambda: self.change(*beside)] if beside else []))
+        refs = rival.load_table("db.t").refs
+
+        def do() -> MergeResult:
+            if kind == "merge":
+                return refs.merge(branch, into=other, squash=squash)
+            return refs.rebase(branch, onto=other, squash=squash)
+
         try:
-            do()
+            result = do()
         except (ConflictError, RefusedError) as error:
             event(f"{kind} refused: {type(error).__name__}")
+            before = self.table.metadata
             assert self.table.refresh().metadata == before
             return
-        event(f"{kind} succeeded")
+        done = "squashed" if squash and result.replayed else "done again" if result.replayed else "moved"
+        event(f"{kind} {done}{', with expired history' if join.expired else ''}")
         self.model[other if kind == "merge" else branch] = self.model[other].take(self.model[branch])
-        known = self.table.metadata_location
-        do()
+        known = self.table.refresh().metadata_location
+        assert do().replayed == {}
         assert self.table.refresh().metadata_location == known, "a second time adds nothing"
 
     def check(self) -> None:
@@ -155,11 +197,24 @@ class Machine:
                 assert len(ids) == len(found)
                 assert None not in ids
 
+    def _expire(self, branch: str, other: str) -> None:
+        """Forget what is between the common ancestor and the head of a branch, if nothing else needs it."""
+        metadata = self.table.metadata
+        heads = {ref.snapshot_id for ref in metadata.refs.values()}
+        divergence = find_divergence(metadata, metadata.refs[branch].snapshot_id, metadata.refs[other].snapshot_id)
+        between = {s.snapshot_id for s in divergence.picked} - heads if divergence else set()
+        if between:
+            self.table.expire(snapshot_ids=between, older_than=dt.datetime(2000, 1, 1, tzinfo=dt.UTC))
+
     def _new(self, values: list[Any]) -> list[Row]:
         return [{"n": next(self._numbers), "k": value} for value in values]
 
     def _arrow(self, rows: list[Row]) -> pa.Table:
         return pa.Table.from_pylist(rows, ARROW)
+
+
+def has_key(value: int | None) -> str:
+    return "k IS NULL" if value is None else f"k = {value}"
 
 
 def in_list(numbers: set[int]) -> str:
@@ -178,7 +233,7 @@ def delete_by_equality(table: Table, branch: str, numbers: set[int]) -> None:
 @settings(max_examples=60)
 @given(
     rounds=rounds,
-    partition_by=st.sampled_from([[], ["k"]]),
+    partition_by=st.sampled_from([[], ["k"], ["k"]]),
     version=st.sampled_from(["1", "2", "3"]),
     mode=st.sampled_from(["copy-on-write", "merge-on-read"]),
     granularity=st.sampled_from(["file", "partition"]),
@@ -195,13 +250,13 @@ def test_merged_branches_have_the_rows_that_the_same_changes_make(
             "commit.manifest.min-count-to-merge": "3",
         }
         table = lake.create_table("db.t", ARROW, partition_by=partition_by, properties=properties)
-        machine = Machine(table, partition_by)
+        machine = Machine(lake, table, partition_by)
         machine.start()
-        for on_main, on_dev, (kind, branch, squash) in rounds:
+        for on_main, on_dev, join in rounds:
             for change in on_main:
                 machine.change("main", change)
             for change in on_dev:
                 machine.change("dev", change)
-            machine.join(kind, branch, squash=squash)
+            machine.join(join)
             machine.check()
         check_nothing_is_missing(table, merged=True)

@@ -22,8 +22,6 @@ class Divergence(msgspec.Struct, frozen=True):
     picked: tuple[Snapshot, ...]
     """The line that is to be done again on top of the other."""
     others: tuple[Snapshot, ...]
-    complete: bool = True
-    """Whether every picked snapshot is known."""
 
     @property
     def ancestor_id(self) -> int | None:
@@ -71,7 +69,7 @@ def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence 
 def divergence_at(base: TableMetadata, picked: int, other: int, ancestor: Snapshot) -> Divergence:
     """The same, with an ancestor that is known although the picked line no longer leads to it."""
     ours, theirs = list(base.ancestors(other)), list(base.ancestors(picked))
-    return Divergence(ancestor, _since(theirs), _since(ours, ancestor), complete=False)
+    return Divergence(ancestor, _since(theirs), _since(ours, ancestor))
 
 
 def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> frozenset[int]:

@@ -103,7 +103,7 @@ def _type(schema: Schema, field_id: int) -> str:
 def _known(base: TableMetadata, before: Snapshot, after: Snapshot) -> Divergence:
     """The lines as far as they go, where nobody knows any more where they parted."""
     ours, theirs = (tuple(base.ancestors(s.snapshot_id))[::-1] for s in (before, after))
-    return Divergence(None, theirs, ours, complete=False)
+    return Divergence(None, theirs, ours)
 
 
 def _schema(base: TableMetadata, snapshot: Snapshot) -> Schema:

@@ -11,16 +11,23 @@ from bergline.table.snapshot_change import ChangedFile, SnapshotChange, load_dif
 
 
 def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -> Divergence | None:
-    """Two lines of history, of which the picked one has holes: they parted after the last that left traces in both.
+    """Two lines of history, of which the picked one has holes: where they parted, if that is certain.
 
-    If they parted later still, at snapshots of which nothing is left in the picked one, what these did counts as done
-    by the other line alone: then more is refused, never less.
+    The picked one comes from the last snapshot of the other that has left traces in it, or from a later one that has
+    left none: from none that is newer than what the picked line did by itself.
     """
     line = {s.snapshot_id: s for s in base.ancestors(onto)}
     manifests = load_manifest_list(io, base.snapshot(picked))
-    traces = {m.added_snapshot_id for m in manifests} | {e.snapshot_id for e in live_entries(io, manifests, base)}
-    ancestor = next((s for snapshot_id, s in line.items() if snapshot_id in traces), None)
-    return None if ancestor is None else divergence_at(base, picked, onto, ancestor)
+    traces = {(m.added_snapshot_id, m.sequence_number or 0) for m in manifests}
+    traces |= {(e.snapshot_id or 0, e.file_sequence_number or 0) for e in live_entries(io, manifests, base)}
+    ancestor = next((line[i] for i in line if any(i == traced for traced, _ in traces)), None)
+    if ancestor is None:
+        return None
+    oldest_known = list(base.ancestors(picked))[-1]
+    own = [number for i, number in traces if i not in line and number > ancestor.sequence_number]
+    first_own = min([oldest_known.sequence_number, *own])
+    divergence = divergence_at(base, picked, onto, ancestor)
+    return divergence if all(s.sequence_number > first_own for s in divergence.others) else None
 
 
 def load_squashed(io: FileIO, base: TableMetadata, divergence: Divergence, refusal: str) -> SnapshotChange | None:

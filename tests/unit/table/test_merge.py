@@ -356,6 +356,21 @@ def test_expired_history_is_refused_unless_squashed(parts: Table) -> None:
     assert rows(parts) == [1, 3, 4, 5, 6, 8, 9, 10]
 
 
+def test_a_squash_is_refused_where_it_is_not_certain_where_the_branches_parted(lake: Lake) -> None:
+    table = lake.create_table("db.compacted", ORDERS).append(order_rows(1)).append(order_rows(2, 3))
+    table.refs.create_branch("staging")
+    files = [p.file for p in table.scan("id > 1", ref="staging").plan().files]
+    table.rewrite_files(add=table._write(order_rows(2, 3)), remove=files, branch="staging")
+    table.append(order_rows(4), branch="staging").rewrite_manifests(branch="staging")
+    table.append(order_rows(5))
+    middle = line(table, "staging")[1:3]
+    assert [s.operation for s in middle] == ["append", "replace"]
+    expire(table, *(s.snapshot_id for s in middle))
+    # nothing on `staging` tells whether it ever had the file of 2 and 3 that is still on `main`
+    caught = unchanged(table, lambda: table.refs.merge("staging", into="main", squash=True))
+    assert isinstance(caught.value, RefusedError)
+
+
 def test_a_squashed_branch_is_one_snapshot(parts: Table) -> None:
     parts.append(order_rows(7), branch="staging").append(order_rows(8), branch="staging").append(order_rows(9))
     before = len(line(parts))
