@@ -10,9 +10,9 @@ import pyarrow as pa
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.opening import CatalogWish, open_catalog
-from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
+from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
-from bergline.format.arguments import check_list, check_text, check_texts, shown
+from bergline.format.arguments import check_list, check_no_nul, check_text, check_texts, shown
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.table.commit import Timing
@@ -51,12 +51,15 @@ def connect(
             of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
     """
     uri = check_text(DEFAULT_CATALOG if uri is None else uri, "a catalog like `sqlite:///path/catalog.db`")
+    check_no_nul(uri, "the catalog's address")
     if not check_text(name, "text for the catalog's name"):
         raise InvalidInputError("expected a name for the catalog, found empty text")
     if warehouse is not None and not isinstance(warehouse, str | os.PathLike):
         raise InvalidInputError(f"expected a directory as the warehouse, found {shown(warehouse)}")
-    if not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout < float("inf"):
-        raise InvalidInputError(f"expected seconds of 0 or more for busy_timeout, found {shown(busy_timeout)}")
+    if not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout <= LONGEST_BUSY_TIMEOUT_S:
+        raise InvalidInputError(
+            f"expected seconds from 0 to {LONGEST_BUSY_TIMEOUT_S} for busy_timeout, found {shown(busy_timeout)}"
+        )
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidInputError(f"expected a mapping of storage properties, found {type(properties).__name__}")
     wish = CatalogWish(

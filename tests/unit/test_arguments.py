@@ -88,7 +88,7 @@ CONNECT: list[dict[str, Any]] = [
     {"uri": "memory:", "properties": 5},
     {"uri": "memory:", "properties": {5: "x"}},
     {"uri": "memory:", "name": 5},
-    *({"uri": "memory:", "busy_timeout": v} for v in ("x", -1, float("nan"))),
+    *({"uri": "memory:", "busy_timeout": v} for v in ("x", -1, float("nan"), 1e300, 10**400)),
 ]
 
 

@@ -329,3 +329,28 @@ def test_existing_table_is_told_before_its_location(lake: Lake, orders: Table) -
         lake.create_table("db.orders", ORDERS, location=orders.location)
     again = lake.create_table("db.orders", ORDERS, location=orders.location, if_not_exists=True)
     assert again.metadata == orders.metadata
+
+
+@pytest.mark.parametrize(
+    ("uri", "warehouse", "message"),
+    [
+        ("sqlite:///a\0b", None, "expected no null character in the catalog's address"),
+        ("sqlite:///:memory:", None, "expected the path of a database file, found `sqlite:///:memory:`"),
+        ("version-hint:s3://", None, "expected a location like `s3://bucket/key`"),
+        ("file:///etc/hostname", None, "expected a directory for a version-hint catalog, found another file"),
+        ("memory:", "s3:x", "expected a warehouse like `s3://bucket/path`, found `s3:x`"),
+    ],
+)
+def test_places_that_cannot_be_are_refused(uri: str, warehouse: str | None, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        bergline.connect(uri, warehouse=warehouse)
+
+
+def test_namespace_with_a_location_that_depends_on_the_process_is_refused(lake: Lake) -> None:
+    for refused in (
+        lambda: lake.create_namespace("near", {"location": "here"}),
+        lambda: lake.update_namespace("db", {"location": "here"}),
+    ):
+        with pytest.raises(InvalidInputError, match=r"expected an absolute location for namespace `.*`, found 'here'"):
+            refused()
+    assert not lake.namespace_exists("near")

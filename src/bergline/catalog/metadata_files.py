@@ -51,6 +51,10 @@ class MetadataFiles(Generic[Metadata]):
         self._remember(location, metadata, len(text))
         return location
 
+    def is_written(self, location: str) -> bool:
+        """Whether the file is there, and has not been deleted since it was written."""
+        return self._io.exists(location)
+
     def discard(self, location: str) -> None:
         """Delete a file that certainly never became current."""
         with self._lock:

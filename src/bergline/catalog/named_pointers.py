@@ -1,9 +1,10 @@
 """Names of tables or of views: looked up, taken, changed and given back, whatever becomes of the answers."""
 
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer_store import NOTHING_CHANGED, Pointers, PointerStore
 from bergline.errors import (
     AlreadyExistsError,
@@ -48,8 +49,18 @@ class NamedPointers:
             self.check_free(name)
             raise _taken(self._kind, name)  # it is free again by now
 
-    def create(self, name: TableName, location: str, *, is_ours: Callable[[str], bool]) -> bool:
-        """Take the name; `is_ours` tells whether a pointer that is there now came from this one."""
+    def create(
+        self,
+        name: TableName,
+        location: str,
+        *,
+        is_ours: Callable[[str], bool],
+        is_written: Callable[[str], bool],
+    ) -> bool:
+        """Take the name; `is_ours` tells whether a pointer that is there now came from this one.
+
+        A file that is no longer written went with a purge of what was created: it is not created again.
+        """
         try:
             return self.pointers.create(name, location) or self._was_created(name, location, is_ours)
         except (*NOTHING_CHANGED, CommitUnknownError):
@@ -57,8 +68,11 @@ class NamedPointers:
         except Exception as error:
             for wait in self._waits():
                 try:
-                    if self.pointers.read(name) is None and self.pointers.create(name, location):
-                        return True
+                    if self.pointers.read(name) is None:
+                        if not is_written(location):
+                            break
+                        if self.pointers.create(name, location):
+                            return True
                     pointer = self.pointers.read(name)
                     return pointer == location or (pointer is not None and is_ours(pointer))
                 except (BerglineError, OSError):
@@ -157,16 +171,16 @@ def create_with_file(
     name: TableName,
     location: str,
     is_ours: Callable[[str], bool],
-    discard: Callable[[str], None],
+    files: MetadataFiles[Any],
 ) -> None:
     """Take a name for a file just written, which is deleted if it is certain that nothing points to it."""
     try:
-        created = names.create(name, location, is_ours=is_ours)
+        created = names.create(name, location, is_ours=is_ours, is_written=files.is_written)
     except NOTHING_CHANGED:
-        discard(location)
+        files.discard(location)
         raise
     if not created:
-        discard(location)
+        files.discard(location)
     names.check_created(name, created=created)
 
 

@@ -19,7 +19,15 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.arguments import check_text
 from bergline.io.conditional import open_objects
 from bergline.io.directories import directories_for
-from bergline.io.locations import absolute_location, is_absolute, join, normalized
+from bergline.io.locations import (
+    absolute_location,
+    directory_location,
+    is_absolute,
+    join,
+    local_path,
+    normalized,
+    scheme_of,
+)
 from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
 from bergline.io.schemes import SchemeFileIO
@@ -51,6 +59,7 @@ class CatalogKind(msgspec.Struct, frozen=True):
 
 def open_catalog(wish: CatalogWish) -> Catalog:
     """The catalog that the URI names; InvalidInputError says what good ones look like."""
+    _check_warehouse(wish.warehouse)
     scheme = wish.uri.partition(":")[0].lower() if ":" in wish.uri else ""
     for kind in KINDS:
         if scheme in kind.schemes:
@@ -62,6 +71,11 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
     path = wish.uri.removeprefix(_SQLITE)
     if path in {"", wish.uri}:
         raise _bad_uri(wish.uri)
+    if path == ":memory:":
+        raise InvalidInputError(
+            f"expected the path of a database file, found `{wish.uri}`",
+            hints=["for a catalog in memory connect to `memory:`"],
+        )
     path = os.path.abspath(path)
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
     io = _storage(wish)
@@ -106,6 +120,7 @@ def _open_version_hint(wish: CatalogWish) -> Catalog:
     told = check_text(wish.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
     single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: told}).boolean(SINGLE_WRITER_PROPERTY) or False
     io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
+    _check_directory(place)
     return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
 
 
@@ -125,6 +140,21 @@ KINDS = (
     CatalogKind(frozenset({"glue"}), "glue://us-east-1", _open_glue),
     CatalogKind(frozenset({"http", "https"}), "https://host/path", _open_rest),
 )
+
+
+def _check_warehouse(warehouse: str | None) -> None:
+    """Refuse what looks like a location and would be read as a path."""
+    scheme, colon, _ = (warehouse or "").partition(":")
+    if warehouse and colon and scheme.lower() in {*OBJECT_STORE_SCHEMES, "file"} and not is_absolute(warehouse):
+        raise InvalidInputError(f"expected a warehouse like `{scheme}://bucket/path`, found `{warehouse}`")
+
+
+def _check_directory(place: str) -> None:
+    """Refuse a place that no directory can be at."""
+    if scheme_of(place) != "file":
+        directory_location(place)
+    elif os.path.lexists(local_path(place)) and not os.path.isdir(local_path(place)):
+        raise InvalidInputError(f"expected a directory for a version-hint catalog, found another file at `{place}`")
 
 
 def _storage(wish: CatalogWish) -> SchemeFileIO:

@@ -10,9 +10,10 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.named_pointers import Kind, NamedPointers, check_namespace
 from bergline.catalog.pointer_store import PointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.arguments import shown
 from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
-from bergline.io.locations import absolute_location, join, scheme_of
+from bergline.io.locations import absolute_location, is_absolute, join, scheme_of
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
 _MAX_DIRECTORY_BYTES = 255  # of most file systems
@@ -58,6 +59,7 @@ class PointerNamespaces:
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Add a namespace."""
         _check_properties(properties)
+        _check_home(namespace, properties)
         if not self.store.create_namespace(namespace, properties):
             name = ".".join(namespace)
             raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
@@ -82,6 +84,7 @@ class PointerNamespaces:
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
         """Set and remove properties."""
         _check_properties((*changes, *removals))
+        _check_home(namespace, changes)
         if both := sorted(set(changes) & set(removals)):
             raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
         if not self.store.update_namespace(namespace, changes, removals):
@@ -128,6 +131,7 @@ class PointerNamespaces:
         """The directory of a namespace."""
         properties = self.store.namespace_properties(namespace)
         if properties and properties.get("location"):
+            _check_home(namespace, properties)
             return absolute_location(properties["location"])
         if self._warehouse is None:
             check_namespace(self.store, namespace)
@@ -155,6 +159,15 @@ class PointerNamespaces:
 def _check_properties(names: Collection[str]) -> None:
     if _HIDDEN_PROPERTY in names:
         raise InvalidInputError(f"expected another name for a property of a namespace, found `{_HIDDEN_PROPERTY}`")
+
+
+def _check_home(namespace: Namespace, properties: Mapping[str, str]) -> None:
+    """Refuse a location for new tables that means another place in another process."""
+    home = properties.get("location")
+    if home and not is_absolute(home):
+        raise InvalidInputError(
+            f"expected an absolute location for namespace `{'.'.join(namespace)}`, found {shown(home)}"
+        )
 
 
 def _number(properties: Mapping[str, str], key: str, default: int) -> int:

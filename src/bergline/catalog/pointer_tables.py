@@ -40,7 +40,7 @@ class PointerTables(PointerNamespaces):
         names = self._named("table", metadata.properties)
         names.check_free(name)
         location = self._table_files.write(metadata, None)
-        create_with_file(names, name, location, self._is_same(metadata), self._table_files.discard)
+        create_with_file(names, name, location, self._is_same(metadata), self._table_files)
         return LoadedTable(name, metadata, location)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
@@ -48,7 +48,10 @@ class PointerTables(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         metadata = self._table_files.load(metadata_location)
         names = self._named("table", metadata.properties)
-        names.check_created(name, created=names.create(name, metadata_location, is_ours=lambda _: False))
+        created = names.create(
+            name, metadata_location, is_ours=lambda _: False, is_written=self._table_files.is_written
+        )
+        names.check_created(name, created=created)
         return LoadedTable(name, metadata, metadata_location)
 
     def unregister_table(self, name: TableName) -> str:

@@ -44,7 +44,7 @@ class PointerViews(PointerNamespaces):
             name,
             location,
             lambda pointer: self._view_files.load(pointer).view_uuid == metadata.view_uuid,
-            self._view_files.discard,
+            self._view_files,
         )
         return LoadedView(name, metadata, location)
 

@@ -18,6 +18,7 @@ from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
 DEFAULT_BUSY_TIMEOUT_S = 30.0
+LONGEST_BUSY_TIMEOUT_S = 1_000_000
 _LOOK_AGAIN_S = 0.02
 _FROM_PARENT: list[Any] = []
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

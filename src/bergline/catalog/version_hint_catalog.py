@@ -120,6 +120,10 @@ class _VersionedFiles(MetadataFiles[TableMetadata]):
         text = render_metadata(metadata)
         return self._store.stage_file(directory, previous_location, lambda location: pack(text, location))
 
+    def is_written(self, location: str) -> bool:
+        """Always: the swap itself writes it."""
+        return True
+
     def discard(self, location: str) -> None:
         """Forget the bytes: the file of this name is another writer's."""
         self._store.unstage(location)

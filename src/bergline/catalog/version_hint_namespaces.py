@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.object_format import NamespaceObject, new_stamp, parse_namespace, render
 from bergline.catalog.version_files import VersionFiles
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.io.directories import Directories
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
@@ -60,7 +60,9 @@ class DirectoryNamespaces:
     def create(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """True if and only if it did not exist and now does."""
         directory = self.directory(*namespace)
+        self._check_no_table(namespace)
         while not self.exists(namespace):
+            self._check_no_table(namespace)
             found = self._find(namespace)
             stands_alone = self._directories.make(directory)
             if found is None and stands_alone and not properties:
@@ -107,6 +109,16 @@ class DirectoryNamespaces:
         """The names of the tables right in a namespace, sorted."""
         found = self._find(namespace)
         return [name for name in (found.directories if found else ()) if self._is_table(namespace, name)]
+
+    def _check_no_table(self, namespace: Namespace) -> None:
+        """Refuse the directory of a table, also of one that was dropped, and all below it."""
+        for depth in range(1, len(namespace) + 1):
+            directory = self.directory(*namespace[:depth])
+            if self._versions.is_taken(join(directory, METADATA)):
+                name = ".".join(namespace)
+                raise RefusedError(
+                    f"cannot create namespace `{name}`: a table, or what is left of one, is at {directory}"
+                )
 
     def _is_table(self, namespace: Namespace, name: str) -> bool:
         return self._versions.newest(join(self.directory(*namespace, name), METADATA)) is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from bergline.io.locations import absolute_location
 from bergline.table.commit import Timing
 from bergline.table.definition import TableDefinition
@@ -25,6 +25,7 @@ def staged_table(
     """
     base = _existing(catalog, name)
     if base is None:
+        _check_no_view(catalog, name)
         metadata = definition.new_table(new_location(catalog, name, definition.location), timing.clock_ms())
         with staged_creation(catalog, name, metadata, timing) as chain:
             yield Table(catalog, LoadedTable(name, metadata, ""), timing=timing, chain=chain)
@@ -45,3 +46,15 @@ def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:
         if error.kind != "table":
             raise
         return None
+
+
+def _check_no_view(catalog: Catalog, name: TableName) -> None:
+    """Refuse a view's name before anything is written; at the end the catalog would."""
+    try:
+        catalog.load_view(name)
+    except UnsupportedError:  # no views here
+        return
+    except NotFoundError as error:
+        if error.kind != "file":
+            return
+    raise AlreadyExistsError(f"view `{name}` exists already", kind="view", name=str(name))

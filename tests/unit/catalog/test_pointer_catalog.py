@@ -18,6 +18,7 @@ from bergline.errors import (
     InvalidInputError,
     NotFoundError,
     RefusedError,
+    StorageError,
     UnavailableError,
     UnsupportedError,
 )
@@ -252,6 +253,22 @@ def test_lost_answer_of_a_create_is_settled(tmp_path: Path, fault: Fault) -> Non
     )
     table = _table(lake)
     assert store.read(table.name) == table.metadata_location
+
+
+def test_table_that_was_purged_before_its_creator_heard_of_it_is_not_created_again(tmp_path: Path) -> None:
+    store = MemoryPointerStore()
+    other = Lake(PointerCatalog(store, SchemeFileIO(), f"file://{tmp_path}"), "lake")
+    faulty = FaultyStore(store)
+
+    def create_and_lose(table: TableName, pointer: str) -> bool:
+        assert store.create(table, pointer)
+        other.purge_table(table)
+        raise StorageError("the answer was lost")
+
+    faulty.create = create_and_lose  # type: ignore[method-assign]
+    with pytest.raises(CommitUnknownError, match=r"whether table `db\.orders` was created"):
+        _create_blind(faulty, tmp_path)
+    assert other.list_tables("db") == []
 
 
 def test_create_on_an_unreachable_store_is_unknown(tmp_path: Path) -> None:

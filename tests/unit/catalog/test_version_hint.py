@@ -420,3 +420,14 @@ def test_tables_are_found_in_a_copied_directory_and_through_other_spellings(tmp_
     ):
         with bergline.connect(uri) as opened:
             assert opened.list_tables("db") == ["db.orders"]
+
+
+def test_directory_of_a_table_is_no_namespace(lake: Lake) -> None:
+    lake.create_table("db.t", SCHEMA)
+    lake.create_table("db.gone", SCHEMA)
+    lake.drop_table("db.gone")
+    for name in ("db.t", "db.gone", "db.t.metadata", "db.t.below"):
+        for properties in ({}, {"a": "b"}):
+            with pytest.raises(RefusedError, match="a table, or what is left of one, is at"):
+                lake.create_namespace(name, properties, if_not_exists=True)
+    assert lake.list_namespaces() == ["db"]

@@ -220,3 +220,10 @@ def test_partitioned_table_of_version_1_is_replaced_by_one_of_version_2(lake: La
         table.append(names("a"))
     assert old.refresh().scan().to_arrow() == names("a")
     assert ids(old.scan(snapshot_id=old.metadata.snapshots[0].snapshot_id).to_arrow()) == [1]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_name_of_a_view_is_refused_before_anything_is_written(lake: Lake, replace: bool) -> None:
+    lake.create_view("db.new", "SELECT 1", NAMES)
+    with pytest.raises(AlreadyExistsError, match=r"view `db\.new` exists already"):
+        lake.stage_table("db.new", ORDERS, replace=replace).__enter__()
