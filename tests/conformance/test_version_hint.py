@@ -1,6 +1,7 @@
 """Java's Hadoop catalog and bergline on the same directories, one after the other; PyIceberg reads them."""
 
 import gzip
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -85,17 +86,32 @@ def test_compressed_tables_of_java_go_on_compressed(java: Sql, lake: Lake, wareh
     assert ids(lake.load_table("db.t").scan().to_arrow()) == [1, 1, 2]
 
 
-def test_table_dropped_by_one_is_gone_for_the_other(java: Sql, lake: Lake) -> None:
+def test_table_dropped_by_java_is_gone(java: Sql, lake: Lake) -> None:
     lake.create_namespace("db")
     lake.create_table("db.orders", ORDERS).append(order_rows(0))
-    lake.drop_table("db.orders")
-    assert java("SHOW TABLES IN db") == []
-    java("CREATE TABLE db.orders (id BIGINT) USING iceberg")
-    java("INSERT INTO db.orders VALUES (5)")
-    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [5]
     java("DROP TABLE db.orders")
     assert lake.list_tables("db") == []
     with pytest.raises(NotFoundError, match="no table"):
         lake.load_table("db.orders")
     lake.create_table("db.orders", ORDERS).append(order_rows(7))
     assert java("SELECT id FROM db.orders") == [(7,)]
+
+
+def test_java_refuses_what_bergline_dropped_and_reads_what_it_made_again(
+    java: Sql, lake: Lake, warehouse: Path
+) -> None:
+    lake.create_namespace("db")
+    lake.create_table("db.orders", ORDERS).append(order_rows(0))
+    lake.drop_table("db.orders")
+    assert java("SHOW TABLES IN db") == [("db", "orders", False)]
+    for statement in ("SELECT * FROM db.orders", "CREATE TABLE db.orders (id BIGINT) USING iceberg"):
+        with pytest.raises(Exception, match="this table was dropped by bergline"):
+            java(statement)
+    assert lake.list_tables("db") == []
+    lake.create_table("db.orders", ORDERS).append(order_rows(7))
+    assert java("SELECT id FROM db.orders") == [(7,)]
+    lake.drop_table("db.orders")
+    shutil.rmtree(warehouse / "db/orders")
+    java("CREATE TABLE db.orders (id BIGINT) USING iceberg")
+    java("INSERT INTO db.orders VALUES (5)")
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [5]

@@ -75,6 +75,8 @@ class Catalog(Protocol):
 
     io: FileIO
     atomic_tables: bool
+    metadata_files_stay: bool
+    """Whether metadata files must stay when their table is gone, because their names say who came first."""
 
     def load_table(self, name: TableName) -> LoadedTable:
         """The table now."""

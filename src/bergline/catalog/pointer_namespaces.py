@@ -38,6 +38,7 @@ class PointerNamespaces:
         self._store = store
         self._closed = False
         self.atomic_tables = store.atomic_tables
+        self.metadata_files_stay = False
         self.io = io
         self._warehouse = warehouse
         self._clock_ms = clock_ms

@@ -26,6 +26,7 @@ class VersionHintCatalog(PointerCatalog):
 
     def __init__(self, store: VersionHintStore, io: FileIO, warehouse: str) -> None:
         super().__init__(store, io, warehouse)
+        self.metadata_files_stay = True
         self._versions = store
         self._table_files = _VersionedFiles(io, store)
 
@@ -52,11 +53,6 @@ class VersionHintCatalog(PointerCatalog):
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         """Make the metadata in a file the first version; its files must be in the table's directory already."""
         return self.create_table(name, self._table_files.load(metadata_location))
-
-    def unregister_table(self, name: TableName) -> str:
-        """Drop the table, and say where its last metadata was put."""
-        version = super().unregister_table(name).rpartition("/")[2].split(".")[0]
-        return join(self.default_location(name), "metadata", f"dropped-{version}.json")
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         """Create the next version; what Java dropped and created again under the same number is another table."""

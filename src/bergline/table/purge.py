@@ -40,6 +40,9 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
             catalog.drop_table(name, table.metadata_location)
         except ConflictError:  # a commit came first: its files are to go as well
             continue
+        if catalog.metadata_files_stay:
+            staying = {normalized(location) for location in _metadata_files(table)}
+            files = [location for location in files if normalized(location) not in staying]
         failed = catalog.io.delete(files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
@@ -61,10 +64,13 @@ def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
         *cleanup.manifests,
         *cleanup.manifest_lists,
         *cleanup.statistics,
-        *(entry.metadata_file for entry in metadata.metadata_log),
-        table.metadata_location,
+        *_metadata_files(table),
     )
     return list({normalized(location): location for location in reached}.values())
+
+
+def _metadata_files(table: LoadedTable) -> list[str]:
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
 
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:

@@ -148,14 +148,15 @@ def test_dropped_table_leaves_its_files_and_frees_its_name(lake: Lake, metadata:
     lake.drop_table("db.orders")
     assert lake.list_tables("db") == []
     assert lake.list_namespaces() == ["db"]
-    assert versions(metadata) == []
+    assert versions(metadata) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
     assert len(before) == 3
     assert before <= {*metadata.parent.rglob("*")}
     with pytest.raises(NotFoundError):
         lake.load_table("db.orders")
-    assert json.loads((metadata / "dropped-v2.json").read_text())["table-uuid"] == orders.metadata.table_uuid
+    assert json.loads((metadata / "v2.metadata.json").read_text())["table-uuid"] == orders.metadata.table_uuid
+    assert "dropped" in json.loads((metadata / "v3.metadata.json").read_text())["format-version"]
     again = lake.create_table("db.orders", SCHEMA)
-    assert versions(metadata) == ["v4.metadata.json"]
+    assert versions(metadata) == [f"v{number}.metadata.json" for number in (1, 2, 3, 4)]
     assert ids(again.scan().to_arrow()) == []
 
 
@@ -203,49 +204,6 @@ class Interrupted(LocalFileIO):
         super().create(location, data)
 
 
-@pytest.mark.parametrize("made_again", [False, True])
-def test_version_that_comes_after_the_drop_does_not_count(tmp_path: Path, made_again: bool) -> None:
-    """The writer looked, the table was dropped and cleared away, and only then the writer creates its file."""
-    io = Interrupted()
-    slow, other = open_store(tmp_path, io), open_store(tmp_path)
-    slow.create(ORDERS, first := slow.stage(ORDERS, None, b"1"))
-
-    def drop() -> None:
-        assert other.drop(ORDERS)
-        if made_again:
-            assert other.create(ORDERS, other.stage(ORDERS, None, b"new"))
-
-    io.before_create, io.meanwhile = ["v2.metadata.json"], drop
-    assert not slow.swap(ORDERS, first, slow.stage(ORDERS, first, b"2"))
-    assert not (tmp_path / "db/orders/metadata/v2.metadata.json").exists()
-    assert slow.read(ORDERS) == (f"file://{tmp_path}/db/orders/metadata/v3.metadata.json" if made_again else None)
-
-
-def test_table_whose_first_version_comes_after_a_drop_is_not_created(tmp_path: Path) -> None:
-    """Below the numbers of what was dropped it could meet a version that a dead writer left."""
-    io = Interrupted()
-    slow, other = open_store(tmp_path, io), open_store(tmp_path)
-
-    def create_and_drop() -> None:
-        assert other.create(ORDERS, other.stage(ORDERS, None, b'{"table-uuid": "other"}'))
-        assert other.drop(ORDERS)
-
-    io.before_create, io.meanwhile = ["v1.metadata.json"], create_and_drop
-    assert not slow.create(ORDERS, slow.stage(ORDERS, None, b"slow"))
-    assert slow.read(ORDERS) is None
-    assert slow.create(ORDERS, slow.stage(ORDERS, None, b"slow"))
-
-
-def test_second_drop_that_comes_after_the_first_was_cleared_away_finds_nothing(tmp_path: Path) -> None:
-    io = Interrupted()
-    slow, other = open_store(tmp_path, io), open_store(tmp_path)
-    slow.create(ORDERS, slow.stage(ORDERS, None, b"1"))
-    io.before_create, io.meanwhile = ["v2.metadata.json"], lambda: other.drop(ORDERS)
-    assert not slow.drop(ORDERS)
-    assert slow.read(ORDERS) is None
-    assert not (tmp_path / "db/orders/metadata/v2.metadata.json").exists()
-
-
 def test_one_of_many_drops_wins(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.create(ORDERS, store.stage(ORDERS, None, b"1"))
@@ -285,38 +243,6 @@ def test_version_that_comes_after_its_number_was_cleared_away_is_in_doubt(tmp_pa
     with pytest.raises(StorageError, match="cannot find out whether"):
         slow.swap(ORDERS, first, slow.stage(ORDERS, first, b"late"))
     assert slow.read(ORDERS) == f"file://{tmp_path}/db/orders/metadata/v5.metadata.json"
-
-
-@pytest.mark.parametrize("step", range(8))
-def test_drop_that_dies_at_any_step_after_the_first_is_done(tmp_path: Path, step: int) -> None:
-    class Dying(LocalFileIO):
-        steps = step
-
-        def _count(self) -> None:
-            Dying.steps -= 1
-            if Dying.steps < 0:
-                raise KeyboardInterrupt
-
-        def create(self, location: str, data: bytes) -> None:
-            self._count()
-            super().create(location, data)
-
-        def delete(self, locations: list[str]) -> list[str]:
-            self._count()
-            return super().delete(locations)
-
-    store = open_store(tmp_path)
-    store.create(ORDERS, first := store.stage(ORDERS, None, b"1"))
-    store.swap(ORDERS, first, second := store.stage(ORDERS, first, b"2"))
-    with pytest.raises(KeyboardInterrupt):
-        open_store(tmp_path, Dying()).drop(ORDERS)
-    assert store.read(ORDERS) == (second if step == 0 else None)
-    assert store.list_names(("db",)) == ([ORDERS] if step == 0 else [])
-    if step == 0:
-        return
-    assert not store.swap(ORDERS, second, store.stage(ORDERS, second, b"3"))
-    assert store.create(ORDERS, new := store.stage(ORDERS, None, b"new"))
-    assert (store.read(ORDERS), new.rpartition("/")[2]) == (new, "v4.metadata.json")
 
 
 def test_full_or_read_only_disk_changes_nothing_and_says_so(tmp_path: Path) -> None:
@@ -406,6 +332,7 @@ def test_purged_table_leaves_no_data(lake: Lake, metadata: Path) -> None:
     lake.create_table("db.orders", SCHEMA).append(order_rows(0))
     lake.purge_table("db.orders")
     assert [path for path in metadata.parent.rglob("*") if path.suffix in {".avro", ".parquet"}] == []
+    assert versions(metadata) == [f"v{number}.metadata.json" for number in (1, 2, 3)]
     assert lake.list_tables("db") == []
 
 
