@@ -14,7 +14,7 @@ from add_deletes import add_deletes, deletion_vectors, equality_deletes, positio
 from every_partition import SOURCES
 from every_type import every_type_rows, every_type_schema
 from metadata_rows import official_tables, our_tables
-from peers import OfficialRuntime
+from peers import OfficialError, OfficialRuntime
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
@@ -181,6 +181,28 @@ def test_all_tables_refuse_a_version_on_both_sides(official: Official, lake: Lak
             official(f"SELECT * FROM db.t.{name} VERSION AS OF 'v1'")
         with pytest.raises(Exception, match=f"expected no version for `{name}`"):
             lake.load_table("db.t").inspect(name, ref="v1")
+
+
+def test_differences_are_still_there(official: Official, lake: Lake) -> None:
+    """What docs/differences.md says of the official runtime."""
+    official("CREATE TABLE db.t (id BIGINT) USING iceberg")
+    official("ALTER TABLE db.t ADD PARTITION FIELD bucket(4, id)")
+    official("INSERT INTO db.t VALUES (1)")
+    official("INSERT INTO db.t VALUES (3)")
+    official("CALL system.expire_snapshots(table => 'db.t', older_than => now(), retain_last => 1)")
+    assert sorted(official("SELECT spec_id FROM db.t.partitions")) == [(0,), (1,)]
+    assert lake.load_table("db.t").inspect("partitions").column("spec_id").to_pylist() == [1, 1]
+    assert official("SELECT * FROM db.t.files VERSION AS OF 123") == []
+    official("ALTER TABLE db.t DROP PARTITION FIELD id_bucket_4")
+    official("ALTER TABLE db.t ADD PARTITION FIELD bucket(8, id) AS id_bucket_4")
+    with pytest.raises(OfficialError, match=r"multiple fields for name partition\.id_bucket_4"):
+        official("SELECT * FROM db.t.files")
+    (file, *_) = lake.load_table("db.t").inspect("files").to_pylist()
+    assert list(file["partition"]) == ["id_bucket_4_1000", "id_bucket_4"]
+    uuids = pa.table({"u": pa.array([uuid.UUID(int=7).bytes], pa.uuid())})
+    lake.create_table("db.u", uuids.schema).append(uuids)
+    with pytest.raises(OfficialError, match=r"Cannot cast java\.util\.UUID"):
+        official("SELECT * FROM db.u.files")
 
 
 def _file(table: Table, partition: tuple[Any, ...], number: int, content: FileContent = FileContent.DATA) -> DataFile:

@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 
 from bergline.errors import FormatError
-from bergline.format.manifest import ManifestContent, ManifestFile
+from bergline.format.manifest import FieldSummary, ManifestContent, ManifestFile
 from bergline.format.manifest_avro import partition_types
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionField
 from bergline.format.partition_text import render_partition_value
-from bergline.format.types import IcebergType
+from bergline.format.types import DOUBLE, FLOAT, IcebergType
 from bergline.format.values import decode_value
 from bergline.scan.manifests import load_manifest_list, spec_of, with_counts
 from bergline.table.metadata_view import MetadataView
@@ -27,10 +27,13 @@ def manifests_table(view: MetadataView) -> pa.Table:
 
 
 def all_manifests_table(view: MetadataView) -> pa.Table:
-    """The manifests of every snapshot, once for each snapshot that has them."""
+    """The manifests of every snapshot, once for each snapshot that has them.
+
+    Here `contains_nan` is never null: floats of which an old list does not say it may have NaN.
+    """
     extra = [pa.field("reference_snapshot_id", pa.int64(), nullable=False), pa.field("key_metadata", pa.binary())]
     rows = [
-        _row(manifest, view.metadata)
+        _row(manifest, view.metadata, nan_known=True)
         | {"reference_snapshot_id": snapshot.snapshot_id, "key_metadata": manifest.key_metadata}
         for snapshot in view.metadata.snapshots
         for manifest in load_manifest_list(view.io, snapshot)
@@ -66,7 +69,7 @@ def _schema(*, required: bool) -> pa.Schema:
     )
 
 
-def _row(manifest: ManifestFile, metadata: TableMetadata) -> dict[str, Any]:
+def _row(manifest: ManifestFile, metadata: TableMetadata, *, nan_known: bool = False) -> dict[str, Any]:
     of_data = manifest.content is ManifestContent.DATA
     counts = {count: getattr(manifest, f"{count}_files_count") for count in _COUNTS}
     return {
@@ -77,11 +80,11 @@ def _row(manifest: ManifestFile, metadata: TableMetadata) -> dict[str, Any]:
         "added_snapshot_id": manifest.added_snapshot_id,
         **{f"{count}_data_files_count": number if of_data else 0 for count, number in counts.items()},
         **{f"{count}_delete_files_count": 0 if of_data else number for count, number in counts.items()},
-        "partition_summaries": _summaries(manifest, metadata),
+        "partition_summaries": _summaries(manifest, metadata, nan_known=nan_known),
     }
 
 
-def _summaries(manifest: ManifestFile, metadata: TableMetadata) -> list[dict[str, Any]] | None:
+def _summaries(manifest: ManifestFile, metadata: TableMetadata, *, nan_known: bool) -> list[dict[str, Any]] | None:
     if manifest.partitions is None:
         return None
     spec = spec_of(manifest, metadata)
@@ -94,12 +97,16 @@ def _summaries(manifest: ManifestFile, metadata: TableMetadata) -> list[dict[str
     return [
         {
             "contains_null": summary.contains_null,
-            "contains_nan": summary.contains_nan,
+            "contains_nan": _may_contain_nan(summary, types[field.field_id]) if nan_known else summary.contains_nan,
             "lower_bound": _text(field, types[field.field_id], summary.lower_bound),
             "upper_bound": _text(field, types[field.field_id], summary.upper_bound),
         }
         for field, summary in zip(spec.fields, manifest.partitions, strict=True)
     ]
+
+
+def _may_contain_nan(summary: FieldSummary, type_: IcebergType) -> bool:
+    return type_ in (FLOAT, DOUBLE) if summary.contains_nan is None else summary.contains_nan
 
 
 def _text(field: PartitionField, type_: IcebergType, bound: bytes | None) -> str:

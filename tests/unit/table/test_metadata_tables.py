@@ -4,6 +4,7 @@ import datetime as dt
 import struct
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
@@ -12,8 +13,11 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.manifest import DataFile
-from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.format.manifest import DataFile, FieldSummary
+from bergline.format.manifest_avro import render_manifest_list
+from bergline.scan.manifests import load_manifest_list
+from bergline.table.metadata_tables import METADATA_TABLES, metadata_table
+from bergline.table.metadata_view import MetadataView
 
 FILE_COLUMNS = (
     "content file_path file_format spec_id partition record_count file_size_in_bytes column_sizes value_counts "
@@ -237,6 +241,20 @@ def test_manifests_show_the_range_of_their_partitions(parts: Table) -> None:
     assert references == [s.snapshot_id for s in (parts.metadata.snapshots[0], *parts.metadata.snapshots[1:] * 2)]
 
 
+def test_manifests_of_old_lists_are_counted(lake: Lake) -> None:
+    """What v1 lists may leave out: counts, whether there are NaN, and the ranges altogether."""
+    schema = pa.schema([("x", pa.float64()), ("id", pa.int64())])
+    table = lake.create_table("db.t", schema, partition_by=["x", "id"], properties={"format-version": "1"})
+    table.append(pa.table({"x": [1.5, None], "id": [1, 2]}))
+    known, summary = _rewritten_list(table, (FieldSummary(True), FieldSummary(False)))
+    assert [known[f"{c}_data_files_count"] for c in ("added", "existing", "deleted")] == [2, 0, 0]
+    assert [s["contains_nan"] for s in known["partition_summaries"]] == [None, None]
+    assert [s["contains_nan"] for s in summary["partition_summaries"]] == [True, False]
+    assert summary["added_data_files_count"] is None
+    known, summary = _rewritten_list(table.append(pa.table({"x": [2.5], "id": [1]})), None)
+    assert (known["partition_summaries"], summary["partition_summaries"]) == ([], None)
+
+
 def test_position_deletes_of_files_and_of_vectors(lake: Lake) -> None:
     table = lake.create_table("db.t", ORDERS, partition_by=["region"]).append(order_rows(1, 2, 3))
     (first,) = paths(table.inspect("files"))
@@ -303,3 +321,18 @@ def _file(table: Table, name: str, partition: tuple[Any, ...], **fields: Any) ->
     known = {"record_count": 1, "file_size_in_bytes": 100, "split_offsets": (4,)} | fields
     path = f"{table.location}/data/{name}.parquet"
     return DataFile(file_path=path, file_format="PARQUET", partition=partition, **known)
+
+
+def _rewritten_list(table: Table, partitions: tuple[FieldSummary, ...] | None) -> list[dict[str, Any]]:
+    """The first rows of `manifests` and `all_manifests`, after the head has got a list as old writers wrote them."""
+    head = table.current_snapshot
+    assert head is not None
+    left_out = dict.fromkeys(f"{c}_{of}_count" for c in ("added", "existing", "deleted") for of in ("files", "rows"))
+    (manifest, *_) = load_manifest_list(table.io, head)
+    old = msgspec.structs.replace(manifest, partitions=partitions, **left_out)
+    location = f"{table.location}/metadata/old-{head.snapshot_id}.avro"
+    table.io.create(location, render_manifest_list([old], head.snapshot_id, None, 0, format_version=1))
+    snapshot = msgspec.structs.replace(head, manifest_list=location)
+    metadata = msgspec.structs.replace(table.metadata, snapshots=(snapshot,))
+    view = MetadataView(table.io, metadata, table.metadata_location, snapshot)
+    return [metadata_table(view, name).to_pylist()[0] for name in ("manifests", "all_manifests")]
