@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from bergline.errors import InvalidInputError
+from bergline.errors import ConflictError, InvalidInputError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import TableMetadata
@@ -63,14 +63,23 @@ class Delete:
         self._files = tuple(files)
         self._summary = dict(summary or {})
         self._planned: Operation | None = None
-        self._is_planned = False
+        self._first_base: TableMetadata | None = None
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """What was planned, on this base; ConflictError if the filter does not fit it any more."""
-        if not self._is_planned:
+        if self._first_base is None:
             self._planned = self._plan(base)
-            self._is_planned = True
-        return self._planned.attempt(base, stamp) if self._planned else Change()
+            self._first_base = base
+        if self._planned is None:
+            self._check_still_nothing(self._first_base, base, stamp)
+            return Change()
+        if isinstance(self._planned, RowDelta) and base.format_version != self._first_base.format_version:
+            raise ConflictError(
+                f"another commit upgraded the table to format version {base.format_version} meanwhile, "
+                "which has delete files of another kind",
+                hints=["look at the table as it is now and plan the operation again"],
+            )
+        return self._planned.attempt(base, stamp)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""
@@ -110,18 +119,37 @@ class Delete:
         Validation(self._io, base, parent, since=since, branch=self._rows.branch)
         return None if since is None else base.snapshot(since)
 
+    def _check_still_nothing(self, first: TableMetadata, base: TableMetadata, stamp: CommitStamp) -> None:
+        """In a transaction others may have added matching rows since none was found."""
+        if base is first or self._rows.isolation is not Isolation.SERIALIZABLE:
+            return
+        start, parent = self._start(first), branch_head(base, self._rows.branch)
+        since = start.snapshot_id if start else None
+        Validation(
+            self._io, base, parent, since=since, branch=self._rows.branch, earlier=stamp.earlier
+        ).check_no_new_data(Scope(self._rows.row_filter))
+
+    def _updated(self, matches: Matches) -> tuple[DataFile, ...]:
+        """The files whose rows have new versions: who deleted some of them meanwhile would not see them gone."""
+        if not self._files or self._rows.isolation is None:
+            return ()
+        return tuple(p.file for p in (*matches.wholly, *matches.partly))
+
     def _overwrite(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> Overwrite:
         rows = self._rows
         stays = rewrite_without(self._io, base, plan, matches.partly) if matches.partly else ()
         rewritten = tuple(p.file for p in matches.partly)
         removed = (*(p.file for p in matches.wholly), *rewritten)
+        checks = OverwriteChecks(
+            plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten, self._updated(matches)
+        )
         return Overwrite(
             self._io,
             (*self._files, *stays),
             [RemovedFiles(removed, must_exist=True)],
             branch=rows.branch,
             summary=self._summary,
-            checks=OverwriteChecks(plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten),
+            checks=checks,
             discard_on_failure=True,
         )
 
@@ -138,6 +166,7 @@ class Delete:
                 referenced=deletes.referenced,
                 deleted_files=True,
                 new_data=rows.isolation is Isolation.SERIALIZABLE,
+                updated=self._updated(matches),
             ),
             branch=rows.branch,
             summary=self._summary,

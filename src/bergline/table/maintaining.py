@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_list, check_positive, check_texts, check_whole, shown
@@ -99,6 +99,11 @@ class TableMaintaining(TableHandle):
         _check_files(add, _DATA | _DELETES, "files")
         _check_files(remove, _DATA | _DELETES, "files")
         number = None if sequence_number is None else check_whole(sequence_number, "a sequence number")
+        if number is not None and self._chain is not None:
+            raise UnsupportedError(
+                "expected no sequence number in a transaction, in which snapshots may get other numbers, "
+                f"found {number}"
+            )
         rewritten = Rewritten(tuple(add), tuple(remove), sequence_number=number)
         operation = RewriteFiles(
             self.io,

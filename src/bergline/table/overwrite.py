@@ -32,12 +32,14 @@ class OverwriteChecks(msgspec.Struct, frozen=True):
     """The data files that it removes by name; None if it removes whatever is in the scope."""
     rewritten: tuple[DataFile, ...] = ()
     """Those of which it adds the rows that stay: deletes of others would be lost with the old file."""
+    updated: tuple[DataFile, ...] = ()
+    """Those with new versions of their rows among the added ones: nobody may have deleted rows of them."""
 
     def run(self, validation: Validation) -> None:
         """ConflictError names the snapshot that came first."""
         if self.removed is not None:
             validation.check_data_files_exist([f.file_path for f in self.removed], also_deleted=True)
-        validation.check_no_new_deletes_for(self.rewritten)
+        validation.check_no_new_deletes_for((*self.rewritten, *self.updated))
         if self.isolation is Isolation.SERIALIZABLE:
             validation.check_no_new_data(self.scope)
         if self.isolation is not None and self.removed is None:

@@ -74,6 +74,7 @@ class RewriteFiles(SnapshotProducer):
         follows = parent is not None and self._since is not None and base.is_ancestor(self._since, parent.snapshot_id)
         if parent is not None:
             self._validate(base, parent, follows=follows)
+        _check_number(self._rewritten.sequence_number, base.snapshots_by_id.get(self._since or 0))
         added = self._added.manifests(base)
         before = load_manifest_list(self._io, parent) if parent else []
         filtered = self._filters[follows].apply(base, before, added=added)
@@ -112,6 +113,15 @@ class RewriteFiles(SnapshotProducer):
                     f"cannot commit to `{self._branch}`: the rows of {planned.file.file_path} got ids meanwhile",
                     hints=["read them again"],
                 )
+
+
+def _check_number(number: int | None, start: Snapshot | None) -> None:
+    """Refuse a number that the rows cannot have had: newer deletes would not apply to them, or older ones would."""
+    if number is None:
+        return
+    if number < 0 or (start is not None and number > start.sequence_number):
+        up_to = "" if start is None else f" to {start.sequence_number}, that of the snapshot read"
+        raise InvalidInputError(f"expected a sequence number from 0{up_to}, found {number}")
 
 
 def _check_rewritten(rewritten: Rewritten) -> None:

@@ -42,10 +42,14 @@ class RowDeltaChecks(msgspec.Struct, frozen=True):
     """Data files that must still be there, because rows of them are deleted or updated."""
     deleted_files: bool = False
     """Whether nobody may have deleted those either, and the removed files must still be there."""
+    removed_data: bool = False
+    """Whether the removed data files must still be there."""
     new_data: bool = False
     """Whether nobody may have added rows of the scope."""
     new_deletes: bool = False
     """Whether nobody may have deleted rows of the scope."""
+    updated: tuple[DataFile, ...] = ()
+    """Data files with new versions of their rows among the added ones: nobody may have deleted rows of them."""
 
 
 def row_delta_checks(
@@ -60,6 +64,7 @@ def row_delta_checks(
         scope=scope,
         referenced=frozenset(referenced),
         deleted_files=updates,
+        removed_data=True,
         new_data=isolation is Isolation.SERIALIZABLE,
         new_deletes=updates,
     )
@@ -91,8 +96,9 @@ class RowDelta(SnapshotProducer):
         self._deletes = [f for f in self._added.files if f.content is not FileContent.DATA]
         self._removed = {file_key(f): f for f in removed}
         self._vectors = {f.referenced_data_file or "": f for f in self._deletes if is_deletion_vector(f)}
-        removal = RemovedFiles(tuple(removed), must_exist=self._checks.deleted_files)
-        self._filter = ManifestFilter(io, self, [removal])
+        exact = tuple(f for f in removed if self._must_exist(f))
+        rest = tuple(f for f in removed if not self._must_exist(f))
+        self._filter = ManifestFilter(io, self, [RemovedFiles(exact, must_exist=True), RemovedFiles(rest)])
         self._are_known = False
         self._check_own()
 
@@ -128,19 +134,24 @@ class RowDelta(SnapshotProducer):
     def _validate(self, base: TableMetadata, parent: Snapshot) -> None:
         checks = self._checks
         wanted = checks.referenced or checks.deleted_files or checks.new_data or checks.new_deletes
+        wanted = wanted or any(map(self._must_exist, self._removed.values()))
         if not wanted and not self._vectors:
             return
         validation = Validation(self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier)
         validation.check_data_files_exist(checks.referenced, checks.scope, also_deleted=checks.deleted_files)
-        if checks.deleted_files:
-            validation.check_files_exist(self._removed.values())
+        validation.check_files_exist([f for f in self._removed.values() if self._must_exist(f)])
         if checks.new_data:
             validation.check_no_new_data(checks.scope)
         if checks.new_deletes:
             data = [f for f in self._removed.values() if f.content is FileContent.DATA]
             validation.check_no_new_deletes_for(data, checks.scope)
             validation.check_no_new_delete_files(checks.scope)
+        validation.check_no_new_deletes_for(checks.updated, checks.scope)
         validation.check_no_new_vectors(self._vectors.keys(), checks.scope)
+
+    def _must_exist(self, removed: DataFile) -> bool:
+        of_data = self._checks.removed_data and removed.content is FileContent.DATA
+        return self._checks.deleted_files or of_data
 
     def _check_own(self) -> None:
         """Refuse files that contradict each other."""

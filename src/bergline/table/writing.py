@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_texts, shown
-from bergline.format.manifest import DataFile
+from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.parquet.fit import ArrowRows
 from bergline.parquet.write import DataFileWriter
@@ -224,6 +224,12 @@ def _given_level(isolation: str | Isolation | None) -> Isolation | None:
 def _check_files(files: Sequence[DataFile]) -> None:
     if not isinstance(files, Sequence) or not all(isinstance(f, DataFile) for f in files):
         raise InvalidInputError(f"expected a list of data files, found {shown(files)}")
+    for file in files:
+        if file.content is not FileContent.DATA:
+            raise InvalidInputError(
+                f"expected a data file, found the delete file {file.file_path}",
+                hints=["`row_delta` takes delete files"],
+            )
 
 
 def _checked_summary(summary: Mapping[str, str] | None) -> dict[str, str]:

@@ -385,6 +385,55 @@ def test_filter_on_a_column_that_was_dropped_or_has_another_type_by_now_is_a_con
     assert pairs(lake) == []
 
 
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize(("version", "mode"), [("2", MODES[0]), ("2", MODES[1]), ("3", MODES[1])])
+@pytest.mark.parametrize("row_filter", ["id = 1", "id > 0"])
+@pytest.mark.parametrize("first", [lambda t: t.overwrite(order_rows(50), "id = 1"), lambda t: t.delete("id = 1")])
+def test_rows_that_are_overwritten_must_not_have_been_changed_by_others(
+    lake: Lake, isolation: str, version: str, mode: str, row_filter: str, first: Any
+) -> None:
+    create(lake, version, properties={"write.delete.mode": mode}).append(order_rows(1, 2))
+    mine = lake.load_table("db.t")
+    first(lake.load_table("db.t"))
+    with pytest.raises(ConflictError, match="came first and"):
+        mine.overwrite(order_rows(51), row_filter, isolation=isolation)
+
+
+def test_two_deletes_of_one_row_do_no_harm(lake: Lake) -> None:
+    create(lake, properties={"write.delete.mode": "merge-on-read"}).append(order_rows(1, 2))
+    overtaken(lake, lambda: lake.load_table("db.t").delete("id = 1")).load_table("db.t").delete("id = 1")
+    assert ids(lake.load_table("db.t").scan().to_arrow()) == [2]
+
+
+@pytest.mark.parametrize(("isolation", "left"), [("serializable", [1, 4, 7]), ("snapshot", [1, 4, 5, 7])])
+def test_delete_that_found_nothing_in_a_transaction_looks_again(lake: Lake, isolation: str, left: list[int]) -> None:
+    table = create(lake).append(order_rows(1))
+
+    def transact(other: int) -> None:
+        with table.refresh().transaction() as transaction:
+            transaction.delete("id = 5", isolation=isolation).append(order_rows(7))
+            lake.load_table("db.t").append(order_rows(other))
+
+    transact(4)
+    table.refresh().delete("id = 7")
+    if isolation == "serializable":
+        with pytest.raises(ConflictError, match="came first and added"):
+            transact(5)
+        table.refresh().overwrite(order_rows(7), "id = 5")
+    else:
+        transact(5)
+    assert ids(table.refresh().scan().to_arrow()) == left
+
+
+def test_upgrade_during_a_delete_that_writes_delete_files_is_a_conflict(lake: Lake) -> None:
+    create(lake, properties={"write.delete.mode": "merge-on-read"}).append(order_rows(1, 2))
+    rival = overtaken(lake, lambda: lake.load_table("db.t").upgrade_format(3))
+    with pytest.raises(ConflictError, match="upgraded the table to format version 3 meanwhile"):
+        rival.load_table("db.t").delete("id = 1")
+    rival.load_table("db.t").delete("id = 1")
+    assert ids(lake.load_table("db.t").scan().to_arrow()) == [2]
+
+
 def test_overwrite_in_a_transaction_sees_what_came_before_in_it(lake: Lake) -> None:
     table = create(lake).append(order_rows(1, 2))
     loser, _ = rival_lake(lake, before_swap=once(lambda: table.append(order_rows(50))))

@@ -5,10 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from add_deletes import equality_deletes
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import RefusedError
+from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.manifest import EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.append import Append
@@ -163,3 +164,12 @@ def test_append_tried_before_an_upgrade_from_v1_is_numbered_after_it(lake: Lake,
     assert ids(table.scan().to_arrow()) == [1]
     (planned,) = table.scan().plan().files
     assert (planned.sequence_number, planned.file.first_row_id) == (1, 0 if upgraded == "3" else None)
+
+
+@pytest.mark.parametrize("call", ["append_files", "overwrite_files", "replace_partitions"])
+def test_delete_files_are_no_data_files(orders: Table, call: str) -> None:
+    orders.append(order_rows(1, 2))
+    delete = equality_deletes(orders, pa.table({"id": [1]}), [1])
+    with pytest.raises(InvalidInputError, match="expected a data file, found the delete file"):
+        getattr(orders, call)([delete])
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]

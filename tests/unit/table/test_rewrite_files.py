@@ -9,7 +9,7 @@ from losing import LosingTable
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import ConflictError, InvalidInputError
+from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.manifest import DataFile, EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
 
@@ -218,3 +218,12 @@ def test_deletes_of_younger_or_other_files_excuse_nothing(lake: Lake) -> None:
     young = [p.file for p in table.scan("id = 3").plan().files]
     with pytest.raises(InvalidInputError, match=r"expected 2 rows, .* found 1 in"):
         table.rewrite_files(add=table._write(order_rows(3)), remove=young)
+
+
+@pytest.mark.parametrize("number", [-5, 2, 1000])
+def test_rewritten_rows_keep_a_number_that_they_can_have_had(lake: Lake, number: int) -> None:
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2))
+    with pytest.raises(InvalidInputError, match=f"found {number}"):
+        table.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=number)
+    with table.transaction() as transaction, pytest.raises(UnsupportedError, match="in a transaction"):
+        transaction.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=1)

@@ -364,3 +364,16 @@ def test_deletes_by_equality_without_checks_do_not_mind_that_their_start_has_exp
         table.row_delta(deletes=deletes)
     table.row_delta(deletes=[equality_deletes(table, pa.table({"id": [1, 4]}), [1])], isolation="none")
     assert found(table) == [2, 3, 5]
+
+
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable", "none"])
+def test_removed_data_file_that_others_replaced_is_a_conflict(lake: Lake, isolation: str) -> None:
+    table = new_table(lake, "2").append(order_rows(1, 2)).append(order_rows(3))
+    (gone,) = [p.file for p in table.scan("id = 1").plan().files]
+    lake.load_table("db.t").compact()
+    if isolation == "none":
+        table.row_delta(remove=[gone], isolation=isolation)
+    else:
+        with pytest.raises(ConflictError, match=r"replace on `main`, .*came first and removed"):
+            table.row_delta(remove=[gone], isolation=isolation)
+    assert found(lake.load_table("db.t")) == [1, 2, 3]
