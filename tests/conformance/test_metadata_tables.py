@@ -206,9 +206,11 @@ def test_differences_are_still_there(official: Official, lake: Lake) -> None:
 
 
 def _file(table: Table, partition: tuple[Any, ...], number: int, content: FileContent = FileContent.DATA) -> DataFile:
+    path = f"{table.location}/data/{content}-{number}.orc"
+    table.io.create(path, b"ORC")  # of which nobody counts the rows
     return DataFile(
-        file_path=f"{table.location}/data/{content}-{number}.parquet",
-        file_format="PARQUET",
+        file_path=path,
+        file_format="ORC",
         partition=partition,
         record_count=number,
         file_size_in_bytes=1000 + number,
