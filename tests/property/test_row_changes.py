@@ -58,6 +58,10 @@ changes = st.one_of(
     st.tuples(st.just("compact"), bound_predicates(SCHEMA)),
     st.tuples(st.just("compact beside"), row_changes),
     st.just(("rewrite manifests",)),
+    *(
+        st.tuples(st.just("delete a key by both"), st.just(name), st.sampled_from(VALUES[name][1:]), some_rows)
+        for name in ("k", "s")
+    ),
 )
 
 
@@ -122,6 +126,12 @@ def apply(lake: Lake, model: Model, branch: str, change: Any, partition_by: list
             if table.metadata.format_version > 1:
                 delete_values(table, branch, name, values)
                 rows[:] = [row for row in rows if row[name] not in values]
+        case ("delete a key by both", name, value, new):
+            keyed = [row | {name: value} for row in new]
+            apply(lake, model, branch, ("append", new + keyed), partition_by)
+            apply(lake, model, branch, ("delete by equality", name, [value]), partition_by)
+            apply(lake, model, branch, ("append", keyed), partition_by)
+            apply(lake, model, branch, ("delete", Comparison(name, "=", value)), partition_by)
         case ("append", new):
             new = model.new(new)
             table.append(pa.Table.from_pylist(new, ARROW), branch=branch)
