@@ -206,18 +206,18 @@ def test_differences_are_still_there(official: Official, lake: Lake) -> None:
 
 
 def _file(table: Table, partition: tuple[Any, ...], number: int, content: FileContent = FileContent.DATA) -> DataFile:
-    path = f"{table.location}/data/{content}-{number}.orc"
-    table.io.create(path, b"ORC")  # of which nobody counts the rows
+    path = f"{table.location}/data/{content}-{number}.parquet"
+    table.io.create(path, b"encrypted")  # nobody can count the rows
     return DataFile(
         file_path=path,
-        file_format="ORC",
+        file_format="PARQUET",
         partition=partition,
         record_count=number,
         file_size_in_bytes=1000 + number,
         content=content,
         split_offsets=(4, 2000) if number % 2 else (4, 100),
         column_sizes={} if number % 2 else {1: 5},
-        key_metadata=b"\x00\xff" if number % 3 else None,
+        key_metadata=b"\x00\xff",
     )
 
 

@@ -313,15 +313,15 @@ def test_versions_that_do_not_exist_are_refused(name: str, version: dict[str, An
 
 def test_a_bound_that_is_no_value_names_its_file(orders: Table) -> None:
     orders.append_files([_file(orders, "a", (), lower_bounds={1: b"abc"})])
-    with pytest.raises(FormatError, match=r"`lower_bounds` of column 1 for .*/a.orc"):
+    with pytest.raises(FormatError, match=r"`lower_bounds` of column 1 for .*/a.parquet"):
         orders.inspect("files")
 
 
 def _file(table: Table, name: str, partition: tuple[Any, ...], **fields: Any) -> DataFile:
     known = {"record_count": 1, "file_size_in_bytes": 100, "split_offsets": (4,)} | fields
-    path = f"{table.location}/data/{name}.orc"
-    table.io.create(path, b"ORC")  # of which nobody counts the rows
-    return DataFile(file_path=path, file_format="ORC", partition=partition, **known)
+    path = f"{table.location}/data/{name}.parquet"
+    table.io.create(path, b"encrypted")  # nobody can count the rows
+    return DataFile(file_path=path, file_format="PARQUET", partition=partition, key_metadata=b"key", **known)
 
 
 def _rewritten_list(table: Table, partitions: tuple[FieldSummary, ...] | None) -> list[dict[str, Any]]:
