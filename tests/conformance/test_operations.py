@@ -139,9 +139,8 @@ def test_deletes_go_with_the_data_as_in_java(
     pair = Pair(lake, official, official_runtime, ours)
     gone = data_files(ours, "id = 2")
     pair.both("delete", lambda t: t.overwrite_files([], removed=gone), removed=gone)
-    us = {"type": "eq", "term": "region", "value": "us"}
-    pair.both("delete", lambda t: t.delete("region = 'us'"), row_filter=us)
-    new = ours._write(order_rows(11))
+    # by filter Java drops delete files that rows left in the table may need: that is not followed
+    new = ours._write(pa.concat_tables([order_rows(11), order_rows(12, region="us")]))
     pair.both("replace partitions", lambda t: t.replace_partitions(new), added=new)
     assert summary(ours)["total-delete-files"] == "0"
 
