@@ -1,7 +1,8 @@
 """Small appends beside PyIceberg in one run: to a table of few snapshots, and to one of many.
 
-Both append to the same state: a table that bergline wrote, registered once in a catalog of each. Prints both times
-(best of the rounds), and what many snapshots cost bergline next to few.
+Both append to the same state: a table that bergline wrote, registered once in a catalog of each; once more with as many
+manifests as snapshots, as PyIceberg itself would leave it. Prints both times (best of the rounds), and what many
+snapshots cost bergline next to few.
 """
 
 import tempfile
@@ -20,36 +21,46 @@ FEW, MANY = 10, 2000
 ROUNDS = 15
 
 
-def written_table(lake: Lake, snapshots: int) -> str:
+UNMERGED = {"commit.manifest-merge.enabled": "false"}
+
+
+def written_table(lake: Lake, name: str, snapshots: int, properties: dict[str, str]) -> str:
     """The metadata file of a table with so many appends behind it."""
-    table = lake.create_table(f"db.with_{snapshots}", SCHEMA)
+    table = lake.create_table(f"db.{name}", SCHEMA, properties=properties)
     for _ in range(snapshots):
         table.append(ROWS)
     return table.metadata_location
 
 
-def bench_appends(directory: str, metadata_location: str, snapshots: int) -> float:
+def bench_appends(directory: str, metadata_location: str, name: str, case: str) -> float:
     """One line for both, each in a catalog of its own; returns bergline's time."""
-    name = f"db.copy_of_{snapshots}"
-    with bergline.connect(f"sqlite:///{directory}/ours_{snapshots}.db") as lake:
+    with bergline.connect(f"sqlite:///{directory}/ours_{name}.db") as lake:
         lake.create_namespace("db")
-        table = lake.register_table(name, metadata_location)
+        table = lake.register_table(f"db.{name}", metadata_location)
         ours = best(ROUNDS, lambda: table.append(ROWS))
-    uri = f"sqlite:///{directory}/theirs_{snapshots}.db"
+    uri = f"sqlite:///{directory}/theirs_{name}.db"
     catalog = SqlCatalog("lake", uri=uri, warehouse=Path(directory, "theirs").as_uri())
     catalog.create_namespace("db")
-    peer = catalog.register_table(name, metadata_location)
+    peer = catalog.register_table(f"db.{name}", metadata_location)
     rows = ROWS.cast(peer.schema().as_arrow())
     theirs = best(ROUNDS, lambda: peer.append(rows))
-    report(f"append 3 rows to a table of {snapshots:,} snapshots", ours, theirs)
+    report(case, ours, theirs)
     return ours
 
 
 def main() -> None:
+    cases = [
+        ("few", FEW, {}, f"append 3 rows to a table of {FEW} snapshots"),
+        ("many", MANY, {}, f"append 3 rows to a table of {MANY:,} snapshots"),
+        ("unmerged", MANY, UNMERGED, f"append 3 rows at {MANY:,} snapshots and as many manifests"),
+    ]
     with tempfile.TemporaryDirectory() as directory, bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
         lake.create_namespace("db")
-        times = [bench_appends(directory, written_table(lake, n), n) for n in (FEW, MANY)]
-        print(f"bergline at {MANY:,} snapshots takes {times[1] / times[0]:.2f} times what it takes at {FEW}")
+        times = {}
+        for name, snapshots, properties, case in cases:
+            location = written_table(lake, name, snapshots, properties)
+            times[name] = bench_appends(directory, location, name, case)
+        print(f"bergline at {MANY:,} snapshots takes {times['many'] / times['few']:.2f} times what it takes at {FEW}")
 
 
 if __name__ == "__main__":

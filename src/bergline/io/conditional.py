@@ -89,7 +89,7 @@ class ConditionalObjects:
     def _put(self, name: str, data: bytes, condition: Tag | Literal["create"]) -> StoredObject | None:
         check_process()
         location = self.location(name)
-        match put_object(self._store, self._prefix + name, location, data, condition):
+        match put_object(self._store, self._prefix + name, location, data, condition, unique=True):
             case Refusal.REFUSED:
                 return None
             case Refusal.OVERTAKEN:

@@ -34,13 +34,14 @@ class Refusal(Enum):
 
 
 def put_object(
-    store: OpenStore, key: str, location: str, data: bytes, condition: Tag | Literal["create"]
+    store: OpenStore, key: str, location: str, data: bytes, condition: Tag | Literal["create"], *, unique: bool
 ) -> Tag | Refusal:
     """Write the object if it has the tag of the condition, or if there is none; its new tag if it was written.
 
-    An object that stands against ours may be our own, of an earlier try or of a request that was delivered twice on the
-    way: it is taken for ours if it has exactly our bytes. We try again ourselves instead of leaving it to obstore, to
-    know whether an earlier try may have arrived and was overwritten since.
+    An object that stands against ours may be our own, of an earlier try whose answer was lost: it is taken for ours if
+    it has exactly our bytes. Where no other writer ever writes these bytes (`unique`) that also settles a request that
+    was delivered twice on the way. We try again ourselves instead of leaving it to obstore, to know whether an earlier
+    try may have arrived and was overwritten since.
     StorageError leaves it in doubt whether anything was written; other errors say that nothing was.
     """
     in_doubt = False
@@ -52,6 +53,8 @@ def put_object(
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
             if failure in _REFUSED:
+                if not unique and not in_doubt:
+                    return Refusal.REFUSED
                 return _settled(store, key, location, data, in_doubt=in_doubt)
             in_doubt = in_doubt or failure is Failure.TRANSIENT
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
@@ -63,12 +66,11 @@ def put_object(
 def create_object(store: OpenStore, key: str, location: str, data: bytes) -> None:
     """Create the object if and only if there is none; AlreadyExistsError if there is.
 
-    An object with our bytes counts as ours. That is safe for every caller: if another writer
+    After a lost answer an object with our bytes counts as ours. That is safe for every caller: if another writer
     created the same bytes at the same name meanwhile, the caller finds what it wanted to write, and metadata, manifests
-    and data files carry UUIDs, so no two writers share a name. It is no way to elect one of several writers of the same
-    bytes.
+    and data files carry UUIDs, so no two writers share a name.
     """
-    if isinstance(put_object(store, key, location, data, "create"), Refusal):
+    if isinstance(put_object(store, key, location, data, "create", unique=False), Refusal):
         raise exists_error(location)
 
 
