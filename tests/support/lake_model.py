@@ -254,6 +254,8 @@ class Maintain(msgspec.Struct, frozen=True):
 
     def on(self, world: World, lineage: Lineage) -> World:
         ref = world[self.table].refs.get(self.branch)
+        if self.kind != "expire" and ref is None and self.branch != "main":
+            _not_found(self.branch)
         if self.kind != "expire" and ref and not ref.is_branch:
             raise RefusedError(self.branch)
         return world
@@ -301,11 +303,7 @@ def error_due(act: Act, world: World, lineage: Lineage) -> type[BerglineError] |
 
 def worlds_after(act: Act, world: World, lineage: Lineage) -> list[World]:
     """What an act may make of a world."""
-    after = act.on(world, lineage)
-    if isinstance(act, Maintain) and act.kind != "expire" and act.branch not in world[act.table].refs:
-        main = world[act.table].refs.get("main")  # a branch that does not exist starts there, if there is work to do
-        return [after, *([_with_ref(world, act.table, act.branch, main)] if main else [])]
-    return [after]
+    return [act.on(world, lineage)]
 
 
 def same_to_readers(one: World, other: World) -> bool:
