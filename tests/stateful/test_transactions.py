@@ -121,7 +121,7 @@ class World:
             assert any(step.kind == "delete" for step in plan.steps)
             return
         except CommitUnknownError:
-            assert plan.fault is Fault.STORE_GOES_AWAY
+            assert plan.fault in {Fault.STORE_GOES_AWAY, Fault.STORE_WENT_AWAY}
             self._tidy = False
             if self._found() == self.model:
                 return
