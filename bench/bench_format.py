@@ -27,7 +27,7 @@ from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.commits.produce import Draft, SnapshotProducer
 from made_up import SCHEMA, best, made_up_file, report, table_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))

@@ -11,8 +11,8 @@ from bergline import Lake, Table
 from bergline.format.manifest import DataFile, ManifestFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Operation, Snapshot
-from bergline.table.append import AddedFiles
-from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.changes.append import AddedFiles
+from bergline.table.commits.produce import Draft, SnapshotProducer
 
 COLUMNS = 10
 SCHEMA = pa.schema([(f"c{n}", pa.int64()) for n in range(COLUMNS)] + [("region", pa.string())])

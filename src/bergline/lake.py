@@ -15,7 +15,7 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import check_list, check_no_nul, check_text, check_texts, shown
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
-from bergline.table.commit import Timing
+from bergline.table.commits.commit import Timing
 from bergline.table.definition import define_table
 from bergline.table.lake_transaction import LakeTransaction
 from bergline.table.new_location import new_location

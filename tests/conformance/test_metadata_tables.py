@@ -22,7 +22,7 @@ from bergline.format.manifest import DataFile, FileContent
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField
 from bergline.parquet.arrow_schema import FIELD_ID
-from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

@@ -18,12 +18,12 @@ from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.schema import Schema
 from bergline.format.types import STRING, NestedField
-from bergline.table.compaction import CompactionWish, compacted
-from bergline.table.delete_rows import write_deletes_by_position
-from bergline.table.history_window import Scope
-from bergline.table.isolation import Isolation, RowLevelCommand
-from bergline.table.rewrite_files import RewriteFiles, Rewritten
-from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
+from bergline.table.changes.compaction import CompactionWish, compacted
+from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import Isolation, RowLevelCommand
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

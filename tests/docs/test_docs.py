@@ -14,7 +14,7 @@ from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.sql.procedures import PROCEDURES
-from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()

@@ -20,8 +20,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.manifest import partition_key
-from bergline.table.common_ancestor import find_divergence
-from bergline.table.merge import MergeResult
+from bergline.table.references.common_ancestor import find_divergence
+from bergline.table.references.merge import MergeResult
 
 Row = dict[str, Any]
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])

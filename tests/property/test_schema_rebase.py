@@ -26,8 +26,8 @@ from bergline.format.schema_changes import (
 from bergline.format.schema_evolution import apply_schema_change, check_evolved, evolving
 from bergline.format.type_text import parse_type_text
 from bergline.format.types import INT, LONG, NestedField, StructType, child_fields
-from bergline.table.layout_change import change_schema
-from bergline.table.schema_rebase import rebase_schema
+from bergline.table.evolution.layout_change import change_schema
+from bergline.table.evolution.schema_rebase import rebase_schema
 
 COLUMNS = parse_type_text(
     "struct<a: int, b: int, c: struct<a: int, b: int>, d: list<struct<a: int, b: decimal(9, 2)>>>"

@@ -11,7 +11,7 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, UnsupportedError
-from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,7 @@ from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.refs import SnapshotRefType
 from bergline.sql.parse_refs import parse_ref_statement
 from bergline.sql.statements import CreateRef, DropRef, ReplaceRef
-from bergline.table.ref_changes import Retention
+from bergline.table.references.ref_changes import Retention
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 ORDERS = ("db", "orders")

@@ -16,7 +16,7 @@ from bergline.parquet.delete_write import write_equality_deletes, write_position
 from bergline.parquet.fit import ArrowRows
 from bergline.parquet.write_spec import delete_write_spec
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.produce import Draft, SnapshotProducer
+from bergline.table.commits.produce import Draft, SnapshotProducer
 
 
 class _AddDeletes(SnapshotProducer):

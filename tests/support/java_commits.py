@@ -9,8 +9,8 @@ from peers import OfficialRuntime
 from bergline import Table
 from bergline.format.manifest import DataFile, FileContent
 from bergline.scan.manifests import live_entries, load_manifest_list
-from bergline.table.rewrite_files import Rewritten
-from bergline.table.row_delta import RowDeltaChecks
+from bergline.table.changes.rewrite_files import Rewritten
+from bergline.table.changes.row_delta import RowDeltaChecks
 
 _CODE = (
     JAVA

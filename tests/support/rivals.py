@@ -8,7 +8,7 @@ from rows import order_rows
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.table.commit import Timing
+from bergline.table.commits.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from bergline.table.merge import MergeResult
+from bergline.table.references.merge import MergeResult
 from bergline.table.table import Table
 
 

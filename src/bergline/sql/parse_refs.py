@@ -4,7 +4,7 @@ from bergline.format.refs import SnapshotRefType
 from bergline.sql.cursor import Cursor
 from bergline.sql.statements import CreateRef, DropRef, Name, ReplaceRef
 from bergline.sql.tokens import TokenKind
-from bergline.table.ref_changes import Retention
+from bergline.table.references.ref_changes import Retention
 
 _UNIT_MS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 _KINDS = {"BRANCH": SnapshotRefType.BRANCH, "TAG": SnapshotRefType.TAG}

@@ -14,7 +14,7 @@ from bergline.lake import Lake
 from bergline.sql.parse_call import parse_moment
 from bergline.sql.statements import AsOf, Name
 from bergline.sql.tokens import TokenKind, tokenize
-from bergline.table.metadata_tables import METADATA_TABLES
+from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.table import Table
 
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)

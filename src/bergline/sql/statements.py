@@ -8,7 +8,7 @@ import msgspec
 from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.refs import SnapshotRefType
 from bergline.format.schema import Schema
-from bergline.table.ref_changes import Retention
+from bergline.table.references.ref_changes import Retention
 
 Name = tuple[str, ...]
 

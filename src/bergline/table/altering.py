@@ -18,13 +18,13 @@ from bergline.format.updates import (
     UpgradeFormatVersion,
 )
 from bergline.io.locations import absolute_location
+from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.commits.seen import conflict, conflict_if_refused, is_settled
+from bergline.table.evolution.layout_change import change_order
+from bergline.table.evolution.schema_update import SchemaUpdate
+from bergline.table.evolution.spec_update import SpecUpdate
 from bergline.table.handle import TableHandle
 from bergline.table.known_properties import check_properties
-from bergline.table.layout_change import change_order
-from bergline.table.operation import Change, MetadataOperation
-from bergline.table.schema_update import SchemaUpdate
-from bergline.table.seen import conflict, conflict_if_refused, is_settled
-from bergline.table.spec_update import SpecUpdate
 
 
 class TableAltering(TableHandle):

@@ -17,8 +17,8 @@ from bergline.format.replacement import replacement_updates
 from bergline.format.requirements import AssertLastAssignedFieldId, AssertLastAssignedPartitionId
 from bergline.format.schema import Schema
 from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.table.commits.operation import Change
 from bergline.table.known_properties import check_properties
-from bergline.table.operation import Change
 
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 

@@ -10,9 +10,9 @@ from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
-from bergline.table.chain import Chain
-from bergline.table.commit import TableWork, Timing, commit
-from bergline.table.operation import Operation
+from bergline.table.commits.chain import Chain
+from bergline.table.commits.commit import TableWork, Timing, commit
+from bergline.table.commits.operation import Operation
 
 
 class TableHandle:

@@ -16,9 +16,9 @@ from bergline.format.schema import Schema
 from bergline.io.locations import is_absolute
 from bergline.parquet.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
 from bergline.parquet.write_spec import check_codec, compression_level
-from bergline.table.delete import DELETE_MODE, check_delete_mode
-from bergline.table.delete_rows import GRANULARITY, check_granularity
-from bergline.table.isolation import property_isolation
+from bergline.table.changes.delete import DELETE_MODE, check_delete_mode
+from bergline.table.changes.delete_rows import GRANULARITY, check_granularity
+from bergline.table.commits.isolation import property_isolation
 
 Check = Callable[[str, str], object]
 _BOOLEANS = ("true", "false")

@@ -10,14 +10,14 @@ from bergline.format.arguments import check_list, check_positive, check_texts, c
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
-from bergline.table.compaction import CompactionResult, CompactionWish, compacted
+from bergline.table.changes.compaction import CompactionResult, CompactionWish, compacted
+from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.changes.rewrite_manifests import RewriteManifests
+from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import Isolation, RowLevelCommand, isolation_level
+from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.handle import TableHandle
-from bergline.table.history_window import Scope
-from bergline.table.isolation import Isolation, RowLevelCommand, isolation_level
-from bergline.table.produce import branch_head, check_branch_exists
-from bergline.table.rewrite_files import RewriteFiles, Rewritten
-from bergline.table.rewrite_manifests import RewriteManifests
-from bergline.table.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.scan import to_predicate
 
 _COMPACTIONS = 10

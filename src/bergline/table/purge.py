@@ -14,7 +14,7 @@ from bergline.errors import (
 )
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.table.reachable import plan_cleanup
+from bergline.table.expiry.reachable import plan_cleanup
 
 _TRIES = 100
 

@@ -14,7 +14,7 @@ from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.read import read_batches, read_plan
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.columns import select_columns
+from bergline.table.changes.columns import select_columns
 from bergline.table.version import ReadVersion
 
 

@@ -7,10 +7,10 @@ from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from bergline.io.locations import absolute_location
-from bergline.table.commit import Timing
+from bergline.table.commits.commit import Timing
+from bergline.table.commits.operation import MetadataOperation
 from bergline.table.definition import TableDefinition
 from bergline.table.new_location import new_location
-from bergline.table.operation import MetadataOperation
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction, staged_creation
 

@@ -12,15 +12,15 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole, shown
 from bergline.format.refs import MAIN
 from bergline.table.altering import TableAltering
-from bergline.table.chain import Chain
-from bergline.table.changes import RowChanges, row_changes
-from bergline.table.commit import Timing, load_same_table
-from bergline.table.expire import Expire, ExpiryResult
+from bergline.table.commits.chain import Chain
+from bergline.table.commits.commit import Timing, load_same_table
+from bergline.table.expiry.expire import Expire, ExpiryResult
+from bergline.table.expiry.retention import ExpiryWish
+from bergline.table.inspection.metadata_tables import metadata_table
+from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintaining import TableMaintaining
-from bergline.table.metadata_tables import metadata_table
-from bergline.table.metadata_view import MetadataView
-from bergline.table.refs import Refs
-from bergline.table.retention import ExpiryWish
+from bergline.table.references.changed_rows import RowChanges, row_changes
+from bergline.table.references.refs import Refs
 from bergline.table.scan import TableScan
 from bergline.table.transaction import Transaction
 from bergline.table.version import ReadVersion, resolve_version

@@ -14,8 +14,8 @@ from bergline.format.updates import AddSchema, RemoveProperties, SetProperties
 from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
 from bergline.format.view_updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
 from bergline.parquet.arrow_schema import schema_from_arrow
-from bergline.table.commit import Patience, Timing
-from bergline.table.retry import retry_limits
+from bergline.table.commits.commit import Patience, Timing
+from bergline.table.commits.retry import retry_limits
 
 _LAST_ADDED = -1
 DEFAULT_DIALECT = "spark"

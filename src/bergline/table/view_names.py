@@ -13,7 +13,7 @@ from bergline.format.schema import Schema
 from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetProperties
 from bergline.format.view_apply import apply_view_updates
 from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
-from bergline.table.commit import Timing
+from bergline.table.commits.commit import Timing
 from bergline.table.new_location import new_location
 from bergline.table.view import View, new_version, view_schema
 

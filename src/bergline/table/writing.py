@@ -13,15 +13,15 @@ from bergline.format.refs import MAIN, check_ref_name
 from bergline.parquet.fit import ArrowRows
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import write_spec
-from bergline.table.append import Append
-from bergline.table.delete import Delete, RowsToDelete
+from bergline.table.changes.append import Append
+from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.removal import Everything, Removal, RemovedFiles
+from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.commits.history_window import EVERYTHING
+from bergline.table.commits.isolation import Isolation, isolation_level, parse_isolation
+from bergline.table.commits.produce import check_writable
 from bergline.table.handle import TableHandle
-from bergline.table.history_window import EVERYTHING
-from bergline.table.isolation import Isolation, isolation_level, parse_isolation
-from bergline.table.overwrite import Overwrite, OverwriteChecks
-from bergline.table.produce import check_writable
-from bergline.table.removal import Everything, Removal, RemovedFiles
-from bergline.table.replace_partitions import head_id, replace_partitions
 from bergline.table.scan import to_predicate
 
 _NO_ISOLATION: Final = "none"

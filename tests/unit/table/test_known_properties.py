@@ -11,8 +11,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, FormatError, InvalidInputError, UnsupportedError
 from bergline.format.updates import SetProperties
+from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.known_properties import KNOWN_PROPERTIES, check_properties
-from bergline.table.operation import Change, MetadataOperation
 
 WRONG = [
     ("commit.manifest.target-size-bytes", "0"),

@@ -1,0 +1,1 @@
+"""Operations that change rows and files, each `(base) -> Change`."""

@@ -1,0 +1,121 @@
+"""Compaction: small files, and files with deletes, rewritten to files of the target size, partition by partition.
+
+Files stay in the partition spec that they were written with, rows keep their row ids, and new files have the sequence
+number of the snapshot that was read: whoever deletes by equality meanwhile deletes their rows too.
+"""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.format.manifest import DataFile, partition_key
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Snapshot
+from bergline.io.fileio import FileIO
+from bergline.parquet.delete_files import DeleteFiles
+from bergline.parquet.read import read_file
+from bergline.parquet.write import DataFileWriter
+from bergline.parquet.write_spec import WriteSpec, write_spec
+from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.scan.planner import plan_scan
+from bergline.table.changes.dangling import dangling_deletes
+from bergline.table.changes.rewrite_files import Rewritten
+from bergline.table.changes.rewriting_rows import with_lineage
+
+_SMALL: Final = 0.75
+_FIRST_WITH_NUMBERS: Final = 2
+Group = tuple[PlannedFile, ...]
+
+
+class CompactionResult(msgspec.Struct, frozen=True):
+    """What was rewritten; all zero if there was nothing to gain."""
+
+    rewritten_data_files: int = 0
+    added_data_files: int = 0
+    rewritten_bytes: int = 0
+    removed_delete_files: int = 0
+
+
+class CompactionWish(msgspec.Struct, frozen=True):
+    """Which files, to be made how large, and how many there must be in a partition."""
+
+    row_filter: Predicate = ALWAYS_TRUE
+    target_size: int | None = None
+    """None for what the table says."""
+    min_files: int = 2
+
+
+def compacted(
+    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, wish: CompactionWish, *, pinned: bool
+) -> Rewritten | None:
+    """The files of a snapshot that are worth it, written again; None if there are none. An error leaves no file.
+
+    They keep the snapshot's sequence number if they are `pinned`. In a transaction, where it may get another number on
+    another base, they are not, and delete files stay, which may then be about rows of others.
+    """
+    plan = plan_scan(
+        io,
+        metadata,
+        snapshot.snapshot_id,
+        table_schema=metadata.schema,
+        columns=metadata.schema,
+        row_filter=wish.row_filter,
+    )
+    spec = msgspec.structs.replace(write_spec(metadata), schema=with_lineage(metadata))
+    size = max(wish.target_size or spec.target_file_size, 1)
+    groups = plan_compaction(plan.files, target_size=size, min_files=wish.min_files)
+    if not groups:
+        return None
+    spec = msgspec.structs.replace(spec, target_file_size=size)
+    added = _write_groups(io, metadata, plan, groups, spec)
+    try:
+        read = tuple(planned for group in groups for planned in group)
+        removed = tuple(planned.file for planned in read)
+        dangling = dangling_deletes(io, metadata, snapshot, removed, snapshot.sequence_number) if pinned else ()
+    except BaseException:
+        io.delete([f.file_path for f in added])
+        raise
+    numbered = pinned and metadata.format_version >= _FIRST_WITH_NUMBERS
+    return Rewritten(tuple(added), removed, dangling, snapshot.sequence_number if numbered else None, read)
+
+
+def plan_compaction(files: Sequence[PlannedFile], *, target_size: int, min_files: int) -> list[Group]:
+    """The files of each partition that are worth rewriting: those with deletes, and small ones that become fewer."""
+    candidates: dict[Any, list[PlannedFile]] = defaultdict(list)
+    for planned in files:
+        if planned.deletes or planned.file.file_size_in_bytes < _SMALL * target_size:
+            candidates[partition_key(planned.file)].append(planned)
+    return [tuple(group) for group in candidates.values() if _is_worth_it(group, target_size, min_files)]
+
+
+def _write_groups(
+    io: FileIO, metadata: TableMetadata, plan: ScanPlan, groups: Sequence[Group], spec: WriteSpec
+) -> list[DataFile]:
+    """The rows of the groups that are not deleted, in new files."""
+    everything = msgspec.structs.replace(plan, schema=spec.schema, filter=ALWAYS_TRUE)
+    deletes, prefix = DeleteFiles(io), f"00000-0-{uuid.uuid4()}"
+    added: list[DataFile] = []
+    try:
+        for number, group in enumerate(groups):
+            of_group = msgspec.structs.replace(spec, spec=metadata.specs_by_id[group[0].file.spec_id])
+            partition = group[0].file.partition
+            with DataFileWriter(io, of_group, f"{prefix}-{number:05d}", partition=partition) as writer:
+                for planned in group:
+                    for batch in read_file(io, planned, everything, deletes):
+                        writer.write(batch)
+                added += writer.finish()
+    except BaseException:
+        io.delete([f.file_path for f in added])
+        raise
+    return added
+
+
+def _is_worth_it(group: Sequence[PlannedFile], target_size: int, min_files: int) -> bool:
+    if any(planned.deletes for planned in group):
+        return True
+    total = sum(planned.file.file_size_in_bytes for planned in group)
+    return len(group) >= min_files and -(-total // target_size) < len(group)

@@ -1,0 +1,188 @@
+"""Delete the rows of a branch that match a filter, and add files in their place, in one snapshot.
+
+Files of which all rows match go by their metadata alone; others that hold matching rows are written again without them,
+or get delete files (`write.delete.mode`); all others stay as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.format.manifest import DataFile
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.snapshot import Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.plan import ScanPlan
+from bergline.scan.planner import plan_scan
+from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.removal import RemovedFiles
+from bergline.table.changes.rewriting_rows import Matches, find_matches, rewrite_without
+from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import Isolation
+from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.produce import branch_head
+from bergline.table.commits.validate import Validation
+
+DELETE_MODE: Final = "write.delete.mode"
+_COPY_ON_WRITE, _MERGE_ON_READ = DELETE_MODES = ("copy-on-write", "merge-on-read")
+_FIRST_WITH_DELETES = 2
+
+
+class RowsToDelete(msgspec.Struct, frozen=True):
+    """Which rows of a branch go, and what others may do meanwhile."""
+
+    row_filter: BoundFilter
+    branch: str = MAIN
+    isolation: Isolation | None = Isolation.SERIALIZABLE
+    """None allows all that loses no rows."""
+    since: int | Literal["head"] | None = "head"
+    """The snapshot that the caller looked at, None for an empty branch; by default the head at the first attempt."""
+
+
+class Delete:
+    """Planned on the first base, and the same ever after; nothing to do where no row matches and none is added."""
+
+    conflicts_in_meaning = True
+
+    def __init__(
+        self,
+        io: FileIO,
+        rows: RowsToDelete,
+        files: Sequence[DataFile] = (),
+        *,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        self._io = io
+        self._rows = rows
+        self._files = tuple(files)
+        self._summary = dict(summary or {})
+        self._planned: Operation | None = None
+        self._first_base: TableMetadata | None = None
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """What was planned, on this base; ConflictError if the filter does not fit it any more."""
+        if self._first_base is None:
+            self._planned = self._plan(base)
+            self._first_base = base
+        if self._planned is None:
+            self._check_still_nothing(self._first_base, base, stamp)
+            return Change()
+        if isinstance(self._planned, RowDelta) and base.format_version != self._first_base.format_version:
+            raise ConflictError(
+                f"another commit upgraded the table to format version {base.format_version} meanwhile, "
+                "which has delete files of another kind",
+                hints=["look at the table as it is now and plan the operation again"],
+            )
+        return self._planned.attempt(base, stamp)
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        if self._planned is not None:
+            self._planned.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Remove everything that was written."""
+        if self._planned is not None:
+            self._planned.abandoned()
+        else:
+            self._io.delete([f.file_path for f in self._files])
+
+    def _plan(self, base: TableMetadata) -> Operation | None:
+        start = self._start(base)
+        schema = base.schema
+        plan = plan_scan(
+            self._io,
+            base,
+            start.snapshot_id if start else None,
+            table_schema=schema,
+            columns=schema,
+            row_filter=self._rows.row_filter.on(schema),
+        )
+        matches = find_matches(self._io, base, plan)
+        if not (matches.wholly or matches.partly or self._files):
+            return None
+        if matches.partly and delete_mode(base) == _MERGE_ON_READ:
+            return self._row_delta(base, plan, matches)
+        return self._overwrite(base, plan, matches)
+
+    def _start(self, base: TableMetadata) -> Snapshot | None:
+        """The snapshot to plan on; ConflictError if it is not in the branch's history any more."""
+        parent, since = branch_head(base, self._rows.branch), self._rows.since
+        if since == "head":
+            return parent
+        Validation(self._io, base, parent, since=since, branch=self._rows.branch)
+        return None if since is None else base.snapshot(since)
+
+    def _check_still_nothing(self, first: TableMetadata, base: TableMetadata, stamp: CommitStamp) -> None:
+        """In a transaction others may have added matching rows since none was found."""
+        if base is first or self._rows.isolation is not Isolation.SERIALIZABLE:
+            return
+        start, parent = self._start(first), branch_head(base, self._rows.branch)
+        since = start.snapshot_id if start else None
+        Validation(
+            self._io, base, parent, since=since, branch=self._rows.branch, earlier=stamp.earlier
+        ).check_no_new_data(Scope(self._rows.row_filter))
+
+    def _updated(self, matches: Matches) -> tuple[DataFile, ...]:
+        """The files whose rows have new versions: who deleted some of them meanwhile would not see them gone."""
+        if not self._files or self._rows.isolation is None:
+            return ()
+        return tuple(p.file for p in (*matches.wholly, *matches.partly))
+
+    def _overwrite(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> Overwrite:
+        rows = self._rows
+        stays = rewrite_without(self._io, base, plan, matches.partly) if matches.partly else ()
+        rewritten = tuple(p.file for p in matches.partly)
+        removed = (*(p.file for p in matches.wholly), *rewritten)
+        checks = OverwriteChecks(
+            plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten, self._updated(matches)
+        )
+        return Overwrite(
+            self._io,
+            (*self._files, *stays),
+            [RemovedFiles(removed, must_exist=True)],
+            branch=rows.branch,
+            summary=self._summary,
+            checks=checks,
+            discard_on_failure=True,
+        )
+
+    def _row_delta(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> RowDelta:
+        rows = self._rows
+        deletes = write_deletes_by_position(self._io, base, msgspec.structs.replace(plan, files=matches.partly))
+        return RowDelta(
+            self._io,
+            (*self._files, *deletes.deletes),
+            (*(p.file for p in matches.wholly), *deletes.replaced),
+            since=plan.snapshot_id,
+            checks=RowDeltaChecks(
+                scope=Scope(rows.row_filter),
+                referenced=deletes.referenced,
+                deleted_files=True,
+                new_data=rows.isolation is Isolation.SERIALIZABLE,
+                updated=self._updated(matches),
+            ),
+            branch=rows.branch,
+            summary=self._summary,
+            discard_on_failure=True,
+        )
+
+
+def delete_mode(base: TableMetadata) -> str:
+    """How rows are deleted from files that hold others too; format version 1 has no delete files."""
+    if base.format_version < _FIRST_WITH_DELETES:
+        return _COPY_ON_WRITE
+    return check_delete_mode(DELETE_MODE, base.properties.get(DELETE_MODE, _COPY_ON_WRITE))
+
+
+def check_delete_mode(key: str, value: str) -> str:
+    """The mode of this name, in any case."""
+    if value.lower() not in DELETE_MODES:
+        raise InvalidInputError(f"expected {' or '.join(DELETE_MODES)} for property `{key}`, found `{value}`")
+    return value.lower()

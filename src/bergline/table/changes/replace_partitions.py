@@ -1,0 +1,50 @@
+"""Replace partitions: whatever is in the partitions of the new files goes, in one snapshot."""
+
+from collections.abc import Mapping, Sequence
+
+from bergline.format.manifest import DataFile, partition_key
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN, check_ref_name
+from bergline.io.fileio import FileIO
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.removal import Everything, Removal, RemovedPartitions
+from bergline.table.commits.history_window import EVERYTHING, Scope
+from bergline.table.commits.isolation import Isolation
+
+
+def replace_partitions(
+    io: FileIO,
+    metadata: TableMetadata,
+    files: Sequence[DataFile],
+    *,
+    branch: str,
+    summary: Mapping[str, str],
+    isolation: Isolation | None = None,
+    discard_on_failure: bool = False,
+) -> Overwrite:
+    """An overwrite of the partitions that the files are in; files of other partition specs stay.
+
+    Without partitions it replaces all rows. With an isolation level, nobody may have changed the partitions since the
+    branch's head in `metadata`.
+    """
+    check_ref_name(branch)
+    partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
+    specs = [metadata.specs_by_id.get(spec_id) for spec_id, _ in partitions.values()]
+    whole = any(spec is not None and spec.is_unpartitioned for spec in specs)
+    removal: Removal = Everything() if whole else RemovedPartitions(tuple(partitions.values()))
+    scope = EVERYTHING if whole else Scope(partitions=frozenset(partitions))
+    return Overwrite(
+        io,
+        files,
+        [removal],
+        branch=branch,
+        summary={**summary, "replace-partitions": "true"},
+        checks=OverwriteChecks(head_id(metadata, branch), isolation, scope) if isolation else None,
+        discard_on_failure=discard_on_failure,
+    )
+
+
+def head_id(metadata: TableMetadata, branch: str) -> int | None:
+    """The snapshot that a write to a branch would build on, as far as is known here."""
+    head = metadata.head(branch) or metadata.head(MAIN)
+    return None if head is None else head.snapshot_id

@@ -1,0 +1,143 @@
+"""Rewrite files: the same rows in other files, in one snapshot."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.format.deletes import only_data_file
+from bergline.format.manifest import DataFile, FileContent
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
+from bergline.scan.plan import PlannedFile
+from bergline.table.changes.append import AddedFiles
+from bergline.table.changes.applied_deletes import check_same_deletes
+from bergline.table.changes.filtering import ManifestFilter
+from bergline.table.changes.removal import RemovedFiles, file_key
+from bergline.table.changes.row_delta import check_deletes_fit
+from bergline.table.changes.same_rows import check_same_rows
+from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.validate import Validation
+
+
+class Rewritten(msgspec.Struct, frozen=True):
+    """Files that take the place of others, with the same rows."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+    """They must still be there, and nobody may have deleted rows of them since."""
+    dangling: tuple[DataFile, ...] = ()
+    """Delete files that are about nothing any more; others may have removed them too."""
+    sequence_number: int | None = None
+    """The number that the added files keep, so that later deletes by equality still apply to their rows."""
+    read: tuple[PlannedFile, ...] = ()
+    """The removed data files as they were read, with their deletes; if it is known, history need not tell."""
+
+
+class RewriteFiles(SnapshotProducer):
+    """The added files, and the parent's without the removed ones; `since` is the snapshot that they were read from."""
+
+    starts_branch = False
+
+    def __init__(
+        self,
+        io: FileIO,
+        rewritten: Rewritten,
+        *,
+        since: int | None,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        discard_on_failure: bool = False,
+    ) -> None:
+        super().__init__(io, branch, summary or {}, files=rewritten.added, discard_on_failure=discard_on_failure)
+        _check_rewritten(rewritten)
+        self._since = since
+        self._rewritten = rewritten
+        self._added = AddedFiles(self, rewritten.added, sequence_number=rewritten.sequence_number)
+        gone = {f.file_path for f in rewritten.removed if f.content is FileContent.DATA}
+        of_these = [d for d in rewritten.dangling if d.content is FileContent.POSITION_DELETES]
+        removed = RemovedFiles(rewritten.removed, must_exist=True)
+        # on another line of history other files may need the deletes that are about nothing on this one
+        self._filters = {
+            True: ManifestFilter(io, self, [removed, RemovedFiles(rewritten.dangling)]),
+            False: ManifestFilter(
+                io, self, [removed, RemovedFiles(tuple(d for d in of_these if only_data_file(d) in gone))]
+            ),
+        }
+
+    def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
+        """New manifests, then the parent's without the removed files."""
+        check_deletes_fit(base, [f for f in self._added.files if f.content is not FileContent.DATA])
+        follows = parent is not None and self._since is not None and base.is_ancestor(self._since, parent.snapshot_id)
+        if parent is not None:
+            self._validate(base, parent, follows=follows)
+        _check_number(self._rewritten.sequence_number, base.snapshots_by_id.get(self._since or 0))
+        added = self._added.manifests(base)
+        before = load_manifest_list(self._io, parent) if parent else []
+        filtered = self._filters[follows].apply(base, before, added=added)
+        self._check_same_row_ids(filtered.removed)
+        if parent is not None:
+            read = base.snapshots_by_id.get(self._since or 0, parent)
+            check_same_rows(self._io, base, read, self._added.files, filtered.removed)
+        return Draft(
+            Operation.REPLACE,
+            (*added, *filtered.manifests),
+            added=self._added.files,
+            removed=filtered.removed,
+            replaced=filtered.replaced,
+            rewritten=self._rewritten.removed,
+        )
+
+    def _validate(self, base: TableMetadata, parent: Snapshot, *, follows: bool) -> None:
+        rewritten, number = self._rewritten, self._rewritten.sequence_number
+        if follows or not rewritten.read:
+            validation = Validation(
+                self._io, base, parent, since=self._since, branch=self._branch, earlier=self._earlier
+            )
+            validation.check_files_exist(rewritten.removed)
+            if not rewritten.read:
+                data = [f for f in rewritten.removed if f.content is FileContent.DATA]
+                validation.check_no_new_deletes_for(data, by_position_only=number is not None)
+        if rewritten.read:
+            check_same_deletes(self._io, base, parent, rewritten.read, sequence_number=number, branch=self._branch)
+
+    def _check_same_row_ids(self, removed: Sequence[DataFile]) -> None:
+        """Rows that were read before they had ids would not keep the ids that they have got since."""
+        ids = {f.file_path: f.first_row_id for f in removed if f.content is FileContent.DATA}
+        for planned in self._rewritten.read:
+            if ids[planned.file.file_path] != planned.file.first_row_id:
+                raise ConflictError(
+                    f"cannot commit to `{self._branch}`: the rows of {planned.file.file_path} got ids meanwhile",
+                    hints=["read them again"],
+                )
+
+
+def _check_number(number: int | None, start: Snapshot | None) -> None:
+    """Refuse a number that the rows cannot have had: newer deletes would not apply to them, or older ones would."""
+    if number is None:
+        return
+    if number < 0 or (start is not None and number > start.sequence_number):
+        up_to = "" if start is None else f" to {start.sequence_number}, that of the snapshot read"
+        raise InvalidInputError(f"expected a sequence number from 0{up_to}, found {number}")
+
+
+def _check_rewritten(rewritten: Rewritten) -> None:
+    """Refuse what cannot be the same rows in other files."""
+    added, removed = ({f.content is FileContent.DATA for f in files} for files in (rewritten.added, rewritten.removed))
+    if both := {file_key(f) for f in rewritten.added} & {file_key(f) for f in rewritten.removed}:
+        raise InvalidInputError(f"expected to add a file or to remove it, found both for {min(p for p, _ in both)}")
+    if not removed:
+        raise InvalidInputError("expected files to replace, found none")
+    for is_data in added - removed:
+        kind = "data" if is_data else "delete"
+        raise InvalidInputError(f"expected {kind} files only in the place of others, found none that are replaced")
+    if rewritten.sequence_number is None:
+        for file in rewritten.added:
+            if file.content is FileContent.EQUALITY_DELETES:
+                raise InvalidInputError(
+                    "expected the sequence number of the equality deletes that are rewritten, found none: "
+                    f"{file.file_path} would delete rows that came after them"
+                )

@@ -1,0 +1,130 @@
+"""Rewrite manifests: the same entries in other manifests, those of one partition side by side."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.arguments import shown
+from bergline.format.inheritance import existing_entry
+from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
+
+_Kind = tuple[ManifestContent, int]
+
+
+class _Group(msgspec.Struct, frozen=True):
+    """Manifests of one kind and spec, and those that hold the same live entries now."""
+
+    sources: tuple[ManifestFile, ...]
+    written: tuple[ManifestFile, ...]
+    entries: int
+
+
+class RewriteManifests(SnapshotProducer):
+    """Every entry keeps its numbers, its row ids and the snapshot that added it.
+
+    What others add meanwhile is kept as it is; only where they replaced a manifest is its kind worked out again.
+    """
+
+    merges = False
+    starts_branch = False
+
+    def __init__(
+        self,
+        io: FileIO,
+        *,
+        paths: Collection[str] | None = None,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        """`paths` are those of the manifests to rewrite, by default all."""
+        super().__init__(io, branch, summary or {})
+        self._paths = None if paths is None else frozenset(paths)
+        self._are_checked = False
+        self._groups: dict[tuple[_Kind, int], _Group] = {}
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """No change where every kind of files has one manifest at most."""
+        check_branch_exists(base, self._branch)
+        parent = branch_head(base, self._branch)
+        self._check_paths(parent)
+        if self.snapshot_id not in base.snapshots_by_id and (parent is None or not self._work(base, parent)):
+            return Change()
+        return super().attempt(base, stamp)
+
+    def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
+        """The new manifests in front of those that are kept."""
+        manifests = load_manifest_list(self._io, parent) if parent else []
+        groups = [self._group(base, kind, sources) for kind, sources in self._work(base, parent).items()]
+        replaced = {m.manifest_path for group in groups for m in group.sources}
+        created = [m for group in groups for m in group.written]
+        return Draft(
+            Operation.REPLACE,
+            (*created, *(m for m in manifests if m.manifest_path not in replaced)),
+            replaced=len(replaced),
+            summary={"entries-processed": str(sum(group.entries for group in groups))},
+        )
+
+    def _check_paths(self, parent: Snapshot | None) -> None:
+        """Refuse names that are no manifests of the branch; one that others replace meanwhile is left out."""
+        if self._paths is None or self._are_checked:
+            return
+        there = {m.manifest_path for m in load_manifest_list(self._io, parent)} if parent else set()
+        if strange := sorted(self._paths - there):
+            more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+            raise InvalidInputError(
+                f"expected the paths of manifests of branch `{self._branch}`, found {shown(strange[0])}{more}"
+            )
+        self._are_checked = True
+
+    def _work(self, base: TableMetadata, parent: Snapshot | None) -> dict[_Kind, list[ManifestFile]]:
+        """The manifests to rewrite; one alone has nothing to be joined with, unless it has dead entries only."""
+        by_kind: dict[_Kind, list[ManifestFile]] = defaultdict(list)
+        for manifest in load_manifest_list(self._io, parent) if parent else []:
+            if self._paths is None or manifest.manifest_path in self._paths:
+                by_kind[manifest.content, manifest.partition_spec_id].append(manifest)
+        found = {}
+        for kind, manifests in by_kind.items():
+            known = self._groups.get((kind, base.format_version))
+            if known is not None and set(known.sources) <= set(manifests):
+                found[kind] = list(known.sources)
+            elif len(manifests) > 1 or not manifests[0].has_live_files:
+                found[kind] = manifests
+        return found
+
+    def _group(self, base: TableMetadata, kind: _Kind, sources: Sequence[ManifestFile]) -> _Group:
+        key = kind, base.format_version
+        known = self._groups.get(key)
+        if known is None or known.sources != tuple(sources):
+            known = self._groups[key] = self._rewrite(base, kind, sources)
+        return known
+
+    def _rewrite(self, base: TableMetadata, kind: _Kind, sources: Sequence[ManifestFile]) -> _Group:
+        content, spec_id = kind
+        live = [e for m in sources if m.has_live_files for e in load_entries(self._io, m, base) if e.is_live]
+        entries = sorted(map(existing_entry, live), key=_by_partition)
+        written = self.write_manifests(base, spec_id, entries, content) if entries else ()
+        if sum(m.existing_files_count or 0 for m in written) != len(entries):
+            raise FormatError(f"expected {len(entries)} live files in the new manifests, found others")
+        return _Group(tuple(sources), written, len(entries))
+
+
+def _by_partition(entry: ManifestEntry) -> tuple[Any, ...]:
+    """Nulls first and NaN last; values of one field are of one type."""
+    return tuple(_order(value) for value in entry.data_file.partition)
+
+
+def _order(value: Any) -> tuple[int, Any]:
+    if value is None:
+        return 0, 0
+    return (2, 0) if isinstance(value, float) and math.isnan(value) else (1, value)

@@ -1,0 +1,1 @@
+"""The one commit loop: attempts, checks, retries, and how an operation becomes a snapshot."""

@@ -1,0 +1,119 @@
+"""Several operations on one table as one: each is worked out on the result of those before it."""
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.winner import describe_change
+from bergline.errors import ConflictError, InvalidInputError
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import TableMetadata
+from bergline.format.updates import AddSnapshot
+from bergline.io.fileio import FileIO
+from bergline.table.commits.joined import join_changes
+from bergline.table.commits.layout_check import layout_misfit
+from bergline.table.commits.lineage_check import lineage_misfit
+from bergline.table.commits.operation import Change, CommitStamp, Operation, cleaning_up
+
+
+class Chain:
+    """The operations of a transaction, and the table as it will be with them.
+
+    The files of an operation are written when it is added. If the base has moved on by the end, every operation is
+    worked out again on the new one, with the snapshot ids and the manifests that it has already.
+    """
+
+    def __init__(self, name: TableName, base: TableMetadata, io: FileIO) -> None:
+        self.name = name
+        self._io = io
+        self._first = self._base = base
+        self._metadata = self._staged = base
+        self._operations: list[Operation] = []
+        self._changes: list[Change] = []
+        self._runs = 1
+        self._parents: dict[int, int | None] = {}
+        self._ended = False
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table with all operations so far; InvalidInputError after the end."""
+        self._check_open()
+        return self._metadata
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was asked for."""
+        return not self._operations
+
+    @property
+    def conflicts_in_meaning(self) -> bool:
+        """Whether one of them can become wrong."""
+        return any(o.conflicts_in_meaning for o in self._operations)
+
+    def add(self, operation: Operation, now_ms: int) -> None:
+        """Work an operation out on the result so far; one that fails leaves the chain and no files."""
+        self._check_open()
+        try:
+            change, after = self._step(operation, self._metadata, now_ms)
+        except BaseException:  # nothing of a chain is committed before its end: all of it may go
+            with cleaning_up(self.name):
+                operation.abandoned()
+            raise
+        self._operations.append(operation)
+        self._changes.append(change)
+        self._metadata = self._staged = after
+        self._parents |= {
+            u.snapshot.snapshot_id: u.snapshot.parent_snapshot_id for u in change.updates if isinstance(u, AddSnapshot)
+        }
+
+    def end(self) -> None:
+        """Take no more operations."""
+        self._ended = True
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """All changes as one; worked out again only if the base is another."""
+        if base is not self._base and base != self._base:
+            if not self._parents.keys().isdisjoint(base.snapshots_by_id):
+                return Change()  # an earlier attempt landed after all
+            self._work_out_again(base, stamp.now_ms)
+        return join_changes(self._changes)
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Every operation removes what only its losing attempts wrote."""
+        for operation in self._operations:
+            with cleaning_up(self.name):
+                operation.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Every operation removes everything that it wrote."""
+        for operation in self._operations:
+            with cleaning_up(self.name):
+                operation.abandoned()
+
+    def _work_out_again(self, base: TableMetadata, now_ms: int) -> None:
+        self._runs += 1
+        metadata = base
+        changes = []
+        for operation in self._operations:
+            change, metadata = self._step(operation, metadata, now_ms)
+            changes.append(change)
+        self._check_files_fit(base, metadata, changes)
+        self._base, self._metadata, self._changes = base, metadata, changes
+
+    def _step(self, operation: Operation, base: TableMetadata, now_ms: int) -> tuple[Change, TableMetadata]:
+        change = operation.attempt(base, CommitStamp(self._runs, now_ms, self._parents))
+        if not change.updates:
+            return change, base
+        return change, apply_updates(base, change.updates, base_location=None, now_ms=now_ms)
+
+    def _check_files_fit(self, base: TableMetadata, now: TableMetadata, changes: list[Change]) -> None:
+        """Files were written with the ids of columns, specs and rows that the chain had made: they must still be so."""
+        misfit = layout_misfit(self._first, self._staged, now, self._changes)
+        misfit = misfit or lineage_misfit(self._io, self._staged, now, changes)
+        if misfit is not None:
+            raise ConflictError(
+                f"table `{self.name}` moved on: {describe_change(self._first, base)}; "
+                f"files were written in this transaction, and {misfit}",
+                hints=["run the transaction again"],
+            )
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise InvalidInputError(f"expected an open transaction, found one that has ended, on table `{self.name}`")

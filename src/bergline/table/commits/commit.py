@@ -1,0 +1,225 @@
+"""The commit loop: read the pointers, work out the changes, swap; on conflict look again and go again.
+
+One table is the case of one. An attempt ends in a value, Committed, Conflicted or Unknown; only `commit` raises.
+"""
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+import msgspec
+
+from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.identifiers import TableName
+from bergline.errors import (
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import Requirement
+from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
+from bergline.table.commits.retry import RetryLimits, retry_limits
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Where time and chance come from, so that tests can decide them."""
+
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    sleep: Callable[[float], None] = time.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class TableWork(msgspec.Struct, frozen=True):
+    """What is to be done to one table; the uuid, or else the pointer, says which table of that name is meant."""
+
+    name: TableName
+    table_uuid: str | None
+    metadata_location: str
+    operation: Operation
+
+
+def check_table_count(catalog: Catalog, count: int) -> None:
+    """UnsupportedError where the catalog cannot move this many pointers in one step."""
+    if count > 1 and not catalog.atomic_tables:
+        raise UnsupportedError(
+            f"expected changes to one table, found {count}: this catalog moves one pointer at a time"
+        )
+
+
+def load_same_table(catalog: Catalog, name: TableName, table_uuid: str | None, metadata_location: str) -> LoadedTable:
+    """The table now; ConflictError if another one has its name.
+
+    One without uuid is the same if it still has the metadata file that was loaded, or came from it.
+    """
+    base = catalog.load_table(name)
+    if table_uuid is None:
+        _check_came_from(base, metadata_location)
+    if table_uuid is not None and base.metadata.table_uuid != table_uuid:
+        raise ConflictError(
+            f"expected table `{name}` with uuid {table_uuid}, found {base.metadata.table_uuid}: "
+            "it was dropped and re-created",
+            hints=["load the table again"],
+        )
+    return base
+
+
+def _check_came_from(now: LoadedTable, metadata_location: str) -> None:
+    if metadata_location not in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}:
+        raise ConflictError(
+            f"expected table `{now.name}` at {metadata_location} or after it, found {now.metadata_location}, "
+            "which does not name it: the table has no uuid, and may have been dropped and re-created",
+            hints=["load the table again"],
+        )
+
+
+def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None) -> tuple[LoadedTable, ...]:
+    """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
+
+    Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
+    was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone.
+    """
+    with _abandoning(work):
+        check_table_count(catalog, len(work))
+        tables = _Attempts(catalog, work, timing or Timing()).until_settled()
+    for one, table in zip(work, tables, strict=True):
+        with cleaning_up(one.name):
+            one.operation.committed(table.metadata)
+    return tables
+
+
+def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: Timing | None = None) -> LoadedTable:
+    """Create a table with metadata to which the operation has contributed already.
+
+    Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
+    gone except where the outcome is unknown.
+    """
+    patience = Patience(timing or Timing())
+    with _abandoning((work,)):
+        while True:
+            try:
+                created = catalog.create_table(work.name, metadata)
+                break
+            except UnavailableError as error:
+                patience.wait_for_store(error, retry_limits([metadata], conflicts_in_meaning=False))
+    with cleaning_up(work.name):
+        work.operation.committed(created.metadata)
+    return created
+
+
+@contextlib.contextmanager
+def _abandoning(work: Sequence[TableWork]) -> Iterator[None]:
+    """An error that is sure of its outcome means that nothing was committed: what was written may go."""
+    try:
+        yield
+    except CommitUnknownError:
+        raise
+    except BerglineError:
+        for one in work:
+            with cleaning_up(one.name):
+                one.operation.abandoned()
+        raise
+
+
+class Patience:
+    """How long one commit goes on."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._started_ms = timing.clock_ms()
+        self._conflicts = 0
+        self._unanswered = 0
+
+    def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int) -> None:
+        """Another commit came first: wait before the next attempt, or give up.
+
+        `different` is how many of the attempts depended on something else than those before them.
+        """
+        self._conflicts += 1
+        self._unanswered = 0
+        elapsed_ms = self._timing.clock_ms() - self._started_ms
+        counted = self._conflicts if limits.every_attempt_counts else different
+        if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
+            raise ConflictError(
+                f"{reason}; gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
+            ) from reason
+        self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
+
+    def wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:
+        """The store did not answer and nothing was changed: ask again, or give up."""
+        self._unanswered += 1
+        elapsed_ms = self._timing.clock_ms() - self._started_ms
+        if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
+            raise error
+        self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
+
+
+class _Attempts:
+    """The attempts at one commit, and what they have cost so far."""
+
+    def __init__(self, catalog: Catalog, work: Sequence[TableWork], timing: Timing) -> None:
+        self._catalog = catalog
+        self._work = work
+        self._timing = timing
+        self._patience = Patience(timing)
+        self._count = 0
+        self._bases: tuple[LoadedTable, ...] = ()
+        self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
+
+    def until_settled(self) -> tuple[LoadedTable, ...]:
+        while True:
+            self._count += 1
+            try:
+                self._bases = bases = tuple(
+                    load_same_table(self._catalog, one.name, one.table_uuid, one.metadata_location)
+                    for one in self._work
+                )
+                outcome = self._attempt(bases)
+            except UnavailableError as error:
+                self._patience.wait_for_store(error, self._limits())
+                continue
+            match outcome:
+                case Committed(tables):
+                    moved = {t.name: t for t in tables}
+                    return tuple(moved.get(b.name, b) for b in bases)
+                case Unknown(table, metadata_location, cause):
+                    raise CommitUnknownError(
+                        f"cannot find out whether the commit to `{table}` happened: {cause}",
+                        table=str(table),
+                        metadata_location=metadata_location,
+                        hints=[f"it happened if {metadata_location} is the table's pointer or in its metadata log"],
+                    )
+                case Conflicted(reason):
+                    self._patience.wait_after(reason, self._limits(), different=len(self._depended_on))
+                case _:
+                    assert_never(outcome)
+
+    def _attempt(self, bases: tuple[LoadedTable, ...]) -> Outcome:
+        """Work out every change, then commit those that there are; a table with nothing to do is left out."""
+        stamp = CommitStamp(self._count, self._timing.clock_ms())
+        changes: list[TableChange] = []
+        for one, base in zip(self._work, bases, strict=True):
+            try:
+                change = one.operation.attempt(base.metadata, stamp)
+            except NotFoundError as error:
+                return self._conflict_if_moved(base, error)
+            if change.updates:
+                changes.append(TableChange(base, change.requirements, change.updates))
+        self._depended_on.add(tuple(c.requirements for c in changes))
+        return self._catalog.commit(tuple(changes)) if changes else Committed(())
+
+    def _conflict_if_moved(self, base: LoadedTable, error: NotFoundError) -> Outcome:
+        """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
+        if error.kind != "file" or self._catalog.load_table(base.name).metadata_location == base.metadata_location:
+            raise error
+        return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
+
+    def _limits(self) -> RetryLimits:
+        """What the tables say, looked at only where it is needed: other writers may have set anything."""
+        meaning = any(one.operation.conflicts_in_meaning for one in self._work)
+        return retry_limits([b.metadata for b in self._bases], conflicts_in_meaning=meaning)

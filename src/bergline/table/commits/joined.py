@@ -1,0 +1,59 @@
+"""Changes that follow each other on one table as one change: all updates, and what must hold of the base for them."""
+
+from collections.abc import Hashable, Iterable
+
+from bergline.format.requirements import (
+    AssertCurrentSchemaId,
+    AssertDefaultSortOrderId,
+    AssertDefaultSpecId,
+    AssertLastAssignedFieldId,
+    AssertLastAssignedPartitionId,
+    AssertRefSnapshotId,
+    Requirement,
+)
+from bergline.format.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    RemoveSnapshotRef,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetSnapshotRef,
+    Update,
+)
+from bergline.table.commits.operation import Change
+
+_ASSERTED_BY: dict[type[Update], type[Requirement]] = {
+    AddSchema: AssertLastAssignedFieldId,
+    SetCurrentSchema: AssertCurrentSchemaId,
+    AddPartitionSpec: AssertLastAssignedPartitionId,
+    SetDefaultSpec: AssertDefaultSpecId,
+    SetDefaultSortOrder: AssertDefaultSortOrderId,
+}
+
+
+def join_changes(changes: Iterable[Change]) -> Change:
+    """One change; a later requirement stays only if it speaks of the base, not of what earlier changes made of it."""
+    updates: list[Update] = []
+    requirements: dict[Hashable, Requirement] = {}
+    changed: set[Hashable] = set()
+    for change in changes:
+        for requirement in change.requirements:
+            thing = _spoken_of(requirement)
+            if thing not in changed:
+                requirements.setdefault(thing, requirement)
+        updates += change.updates
+        changed |= {_changed_by(update) for update in change.updates}
+    return Change(tuple(updates), tuple(requirements.values())) if updates else Change()
+
+
+def _spoken_of(requirement: Requirement) -> Hashable:
+    """What a requirement is about: a ref, or the one thing of its kind."""
+    return (AssertRefSnapshotId, requirement.ref) if isinstance(requirement, AssertRefSnapshotId) else type(requirement)
+
+
+def _changed_by(update: Update) -> Hashable:
+    """What an update changes, in the words of `_spoken_of`; None for what no requirement is about."""
+    if isinstance(update, SetSnapshotRef | RemoveSnapshotRef):
+        return AssertRefSnapshotId, update.ref_name
+    return _ASSERTED_BY.get(type(update))

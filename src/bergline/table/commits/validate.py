@@ -1,0 +1,158 @@
+"""Conflict checks: whether what others committed since an operation looked at a branch makes the operation wrong.
+
+Every check raises ConflictError with the snapshot that came first; the commit loop does not try such an operation
+again, for it would have to be planned again. Which operations ask for which checks, and at which isolation level, is
+theirs to say.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from bergline.catalog.winner import describe_snapshot
+from bergline.errors import ConflictError
+from bergline.format.manifest import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    is_deletion_vector,
+)
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.table.changes.hit_files import HitFiles
+from bergline.table.changes.removal import file_key
+from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, Scope
+
+_ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
+_ADDS_DELETES: Final = frozenset({Operation.OVERWRITE, Operation.DELETE})
+_REMOVES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
+_REWRITES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE})
+_ADDS_VECTORS: Final = frozenset({Operation.OVERWRITE, Operation.DELETE, Operation.REPLACE})
+
+_ADDED = pl.col("status") == int(EntryStatus.ADDED)
+_DELETED = pl.col("status") == int(EntryStatus.DELETED)
+
+
+class Validation:
+    """The checks of one attempt, on the base and the branch's head that it is made on.
+
+    `since` is the snapshot that the operation looked at; None for a branch that had none. Snapshots of the same
+    transaction are `earlier`.
+    """
+
+    def __init__(
+        self,
+        io: FileIO,
+        base: TableMetadata,
+        parent: Snapshot | None,
+        *,
+        since: int | None,
+        branch: str,
+        earlier: Mapping[int, int | None] | None = None,
+    ) -> None:
+        self._window = HistoryWindow(io, base, parent, since=since, branch=branch, earlier=earlier or {})
+        self._base = base
+
+    def check_no_new_data(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody added a data file that may hold rows of the scope."""
+        for file, snapshot in self._data(_ADDS_DATA, scope, _ADDED):
+            raise self._conflict(snapshot, f"added {self._shown(file)}, which may hold rows that this one looked for")
+
+    def check_no_removed_data(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody removed a data file that may hold rows of the scope."""
+        for file, snapshot in self._data(_REMOVES_DATA, scope, _DELETED):
+            raise self._conflict(snapshot, f"removed {self._shown(file)}, which may hold rows that this one looked for")
+
+    def check_data_files_exist(
+        self, paths: Collection[str], scope: Scope = EVERYTHING, *, also_deleted: bool = False
+    ) -> None:
+        """Nobody replaced these data files; with `also_deleted`, nobody deleted them with all their rows either."""
+        operations = _REMOVES_DATA if also_deleted else _REWRITES_DATA
+        entries = _DELETED & pl.col("file_path").is_in(list(paths))
+        for file, snapshot in self._data(operations, scope, entries) if paths else ():
+            raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
+
+    def check_files_exist(self, files: Iterable[DataFile]) -> None:
+        """Nobody removed one of these data or delete files."""
+        keys = {file_key(f) for f in files}
+        entries = _DELETED & pl.col("file_path").is_in([path for path, _ in keys])
+        for content in ManifestContent:
+            for file, snapshot in self._entries(content, _REMOVES_DATA, EVERYTHING, entries) if keys else ():
+                if file_key(file) in keys:
+                    raise self._conflict(snapshot, f"removed {self._shown(file)}, which this one builds on")
+
+    def check_no_new_delete_files(self, scope: Scope = EVERYTHING) -> None:
+        """Nobody added a delete file that may be about rows of the scope."""
+        for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
+            raise self._conflict(
+                snapshot,
+                f"added the delete file {self._shown(delete)}, which may be about rows that this one looked for",
+            )
+
+    def check_no_new_deletes_for(
+        self, files: Collection[DataFile], scope: Scope = EVERYTHING, *, by_position_only: bool = False
+    ) -> None:
+        """Nobody deleted rows of these data files.
+
+        Deletes by equality do no harm where the rewritten rows keep their sequence number: `by_position_only`.
+        """
+        if not files:
+            return
+        hit_files = HitFiles(files, self._base)
+        for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
+            if by_position_only and delete.content is FileContent.EQUALITY_DELETES:
+                continue
+            hit = hit_files.by(delete)
+            if hit:
+                raise self._conflict(
+                    snapshot, f"deleted rows of {self._shown(hit[0])}, which this one replaces, by {delete.file_path}"
+                )
+
+    def check_no_new_vectors(self, paths: Collection[str], scope: Scope = EVERYTHING) -> None:
+        """Nobody added a deletion vector for one of these data files: there may be one at a time."""
+        for delete, snapshot in self._deletes(_ADDS_VECTORS, scope) if paths else ():
+            if is_deletion_vector(delete) and delete.referenced_data_file in paths:
+                raise self._conflict(
+                    snapshot,
+                    f"added a deletion vector for {delete.referenced_data_file}, for which this one has another",
+                )
+
+    def _data(
+        self, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+    ) -> Iterator[tuple[DataFile, Snapshot]]:
+        return self._entries(ManifestContent.DATA, operations, scope, entries)
+
+    def _deletes(self, operations: Collection[Operation], scope: Scope) -> Iterator[tuple[DataFile, Snapshot]]:
+        # what was carried on in a manifest that they wrote anew has an older number
+        newer = pl.col("sequence_number") > self._window.starting_number
+        return self._entries(ManifestContent.DELETES, operations, scope, ~_DELETED & newer)
+
+    def _entries(
+        self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+    ) -> Iterator[tuple[DataFile, Snapshot]]:
+        for written in self._window.files(content, operations, scope, entries):
+            yield written.file, written.snapshot
+
+    def _shown(self, file: DataFile) -> str:
+        return shown_file(file, self._base)
+
+    def _conflict(self, snapshot: Snapshot, did: str) -> ConflictError:
+        return conflict(self._window.branch, snapshot, did)
+
+
+def shown_file(file: DataFile, base: TableMetadata) -> str:
+    """A file with its partition, in words."""
+    spec = base.specs_by_id[file.spec_id]
+    partition: Any = spec.partition_path(base.schema_for(spec), file.partition)
+    return f"{file.file_path} in partition `{partition}`" if partition else file.file_path
+
+
+def conflict(branch: str, winner: Snapshot, did: str) -> ConflictError:
+    """The error that says who came first, and what they did that an operation cannot stand."""
+    return ConflictError(
+        f"cannot commit to `{branch}`: {describe_snapshot(winner, [branch])} came first and {did}",
+        hints=["look at the table as it is now and plan the operation again"],
+    )

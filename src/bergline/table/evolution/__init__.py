@@ -1,0 +1,1 @@
+"""Changes of schema, partition spec and sort order."""

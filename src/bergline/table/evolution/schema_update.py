@@ -1,0 +1,148 @@
+"""Changes of a table's schema: collected in a `with` block, committed together when it ends.
+
+They are kept as wishes: each attempt works them out on the table as it is then, so that columns that others add
+meanwhile stay. What others made of the columns that are changed here is a conflict.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import pyarrow as pa
+
+from bergline.errors import InvalidInputError
+from bergline.format.arguments import check_list, check_text
+from bergline.format.evolution import Place
+from bergline.format.metadata import TableMetadata
+from bergline.format.schema import Schema
+from bergline.format.schema_changes import (
+    AddColumn,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetDefault,
+    SetDoc,
+    SetIdentifierFields,
+    SetRequired,
+    SetType,
+    UnionByName,
+)
+from bergline.format.schema_evolution import apply_schema_change, check_evolved, evolving
+from bergline.table.commits.change_block import ChangeBlock
+from bergline.table.commits.operation import Change, Operation
+from bergline.table.evolution.column_arguments import ColumnType, column_schema, column_type, plain_default
+from bergline.table.evolution.layout_change import change_schema
+from bergline.table.evolution.schema_rebase import rebase_schema
+
+_COLUMN = "the name of a column"
+
+
+class SchemaUpdate(ChangeBlock[SchemaChange]):
+    """One commit of changes; each is checked as it is made, and sees the ones before it.
+
+    Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`.
+    """
+
+    def __init__(
+        self, seen: TableMetadata, commit: Callable[[Operation], object], *, allow_incompatible: bool = False
+    ) -> None:
+        super().__init__(seen, commit)
+        self._allow_incompatible = allow_incompatible
+        self._work = evolving(seen)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema as the changes so far make it."""
+        return self._work.schema
+
+    def add_column(
+        self,
+        path: str,
+        type_: ColumnType,
+        *,
+        doc: str | None = None,
+        required: bool = False,
+        default: Any = None,
+        first: bool = False,
+        after: str | None = None,
+        before: str | None = None,
+    ) -> Self:
+        """A new column, last of its struct unless a place is given.
+
+        `default` is the value of rows that are there already, and of new rows that give none; it needs format version
+        3. A required column needs one.
+        """
+        check_text(path, _COLUMN)
+        place = _place(path, first=first, after=after, before=before)
+        iceberg = column_type(type_, path)
+        plain = plain_default(iceberg, default, path)
+        return self._change(AddColumn(path, iceberg, doc, required, plain, place, self._allow_incompatible))
+
+    def drop_column(self, path: str) -> Self:
+        """No such column any more; its values stay in files, and no later column ever shows them."""
+        return self._change(DropColumn(check_text(path, _COLUMN)))
+
+    def rename_column(self, path: str, name: str) -> Self:
+        """Another name for a column; its values stay."""
+        return self._change(RenameColumn(check_text(path, _COLUMN), check_text(name, _COLUMN)))
+
+    def move_column(
+        self, path: str, *, first: bool = False, after: str | None = None, before: str | None = None
+    ) -> Self:
+        """Another place for a column in its struct."""
+        place = _place(check_text(path, _COLUMN), first=first, after=after, before=before)
+        if place is None:
+            raise InvalidInputError(f"expected first, after or before for column `{path}`, found none of them")
+        return self._change(MoveColumn(path, place))
+
+    def set_type(self, path: str, type_: ColumnType) -> Self:
+        """A wider type: int to long, float to double, more digits of a decimal; in v3 date to timestamp too."""
+        return self._change(SetType(check_text(path, _COLUMN), column_type(type_, path)))
+
+    def make_optional(self, path: str) -> Self:
+        """Let a column be null."""
+        return self._change(SetRequired(check_text(path, _COLUMN), required=False))
+
+    def require_column(self, path: str) -> Self:
+        """Let a column never be null; refused unless incompatible changes are allowed."""
+        return self._change(SetRequired(check_text(path, _COLUMN), True, self._allow_incompatible))
+
+    def set_doc(self, path: str, doc: str | None) -> Self:
+        """Other words about a column; None for none."""
+        return self._change(SetDoc(check_text(path, _COLUMN), doc))
+
+    def set_default(self, path: str, default: Any) -> Self:
+        """Another value for new rows that give none; rows that are there keep theirs."""
+        type_ = self.schema.find(check_text(path, _COLUMN)).type
+        return self._change(SetDefault(path, plain_default(type_, default, path)))
+
+    def set_identifier_fields(self, paths: Iterable[str]) -> Self:
+        """The columns that identify rows, all of them; none for an empty list."""
+        return self._change(SetIdentifierFields(check_list(paths, "column")))
+
+    def union_by_name(self, schema: pa.Schema | Schema) -> Self:
+        """Every column of another schema: missing ones are added, narrower ones widened, nothing is dropped."""
+        return self._change(UnionByName(column_schema(schema)))
+
+    def _change(self, change: SchemaChange) -> Self:
+        after = apply_schema_change(self._work, change)
+        self._wish(change)
+        self._work = after
+        return self
+
+    def _check_all(self) -> None:
+        check_evolved(self._work)
+
+    def _on(self, base: TableMetadata) -> Change:
+        return change_schema(base, rebase_schema(self._seen, base, self._wishes))
+
+
+def _place(path: str, *, first: bool, after: str | None, before: str | None) -> Place | None:
+    given = sum((bool(first), after is not None, before is not None))
+    if given > 1:
+        raise InvalidInputError(f"expected first, after or before for column `{path}`, found {given} of them")
+    if first:
+        return ("first",)
+    if after is not None:
+        return "after", check_text(after, _COLUMN)
+    return None if before is None else ("before", check_text(before, _COLUMN))

@@ -1,0 +1,92 @@
+"""Changes of a table's partition spec: collected in a `with` block, committed together when it ends."""
+
+from collections.abc import Callable, Sequence
+from typing import Self, assert_never
+
+from bergline.format.arguments import check_text
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition import PartitionField, PartitionSpec
+from bergline.format.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
+from bergline.format.terms import parse_term
+from bergline.table.commits.change_block import ChangeBlock
+from bergline.table.commits.operation import Change, Operation
+from bergline.table.commits.seen import check_same_column, conflict, conflict_if_refused, is_settled
+from bergline.table.evolution.layout_change import change_spec
+
+_FIELD = "the name of a partition field"
+
+
+class SpecUpdate(ChangeBlock[SpecChange]):
+    """One commit of changes; files that are there keep the partitions that they were written in."""
+
+    def __init__(self, seen: TableMetadata, commit: Callable[[Operation], object]) -> None:
+        super().__init__(seen, commit)
+        self.spec = seen.spec
+        """The spec as the changes so far make it."""
+
+    def add_field(self, term: str, *, name: str | None = None) -> Self:
+        """Partition by a term such as `day(ts)`, `bucket(16, id)`, `truncate(4, name)` or `region` too."""
+        check_text(term, "text for a partition term")
+        return self._change(AddField(term, name if name is None else check_text(name, _FIELD)))
+
+    def remove_field(self, name_or_term: str) -> Self:
+        """Partition no longer by the field of a name, or by a term."""
+        return self._change(RemoveField(check_text(name_or_term, _FIELD)))
+
+    def rename_field(self, name: str, new_name: str) -> Self:
+        """Give a partition field another name."""
+        return self._change(RenameField(check_text(name, _FIELD), check_text(new_name, _FIELD)))
+
+    def _change(self, change: SpecChange) -> Self:
+        after = _evolved(self._seen, [*self._wishes, change])
+        self._wish(change)
+        self.spec = after
+        return self
+
+    def _check_all(self) -> None:
+        """Each change was checked with those before it."""
+
+    def _on(self, base: TableMetadata) -> Change:
+        with conflict_if_refused(self._seen, base):
+            for wish in self._wishes:
+                _check_same_field(wish, self._seen, base)
+            return change_spec(base, _evolved(base, self._wishes))
+
+
+def _evolved(base: TableMetadata, changes: Sequence[SpecChange]) -> PartitionSpec:
+    evolved, _ = evolve_spec(
+        base.spec,
+        changes,
+        schema=base.schema,
+        format_version=base.format_version,
+        known=base.partition_specs,
+        last_partition_id=base.last_partition_id,
+    )
+    return evolved
+
+
+def _check_same_field(change: SpecChange, seen: TableMetadata, base: TableMetadata) -> None:
+    """Refuse fields that others took away or made from something else, and terms whose column is another one now."""
+    match change:
+        case AddField(term):
+            _check_same_source(term, seen, base)
+        case RemoveField(name) | RenameField(name):
+            field, now = _named(seen.spec, name), _named(base.spec, name)
+            if field is None:
+                _check_same_source(name, seen, base)
+            elif now is None:
+                raise conflict(f"partition field `{name}` was removed or renamed", seen, base)
+            elif now.transform != field.transform or (
+                now.source_id != field.source_id and is_settled(field.source_id, seen, base)
+            ):
+                raise conflict(f"partition field `{name}` is another one now", seen, base)
+        case _:
+            assert_never(change)
+
+
+def _check_same_source(term: str, seen: TableMetadata, base: TableMetadata) -> None:
+    check_same_column(parse_term(term)[1], seen.schema, base.schema, seen, base)
+
+
+def _named(spec: PartitionSpec, name: str) -> PartitionField | None:
+    return next((f for f in spec.fields if f.name == name), None)

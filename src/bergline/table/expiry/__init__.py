@@ -1,0 +1,1 @@
+"""Which snapshots and files may go, and letting them go."""

@@ -1,0 +1,1 @@
+"""Metadata tables: what a table knows about itself, as Arrow."""

@@ -1,0 +1,1 @@
+"""Branches and tags: made, moved, merged, compared."""

@@ -1,0 +1,130 @@
+"""Merge and rebase: the snapshots of one line of history done again on top of another, in one commit."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.requirements import AssertRefSnapshotId, same_table
+from bergline.format.snapshot import Operation
+from bergline.format.updates import set_ref
+from bergline.io.fileio import FileIO
+from bergline.table.commits.joined import join_changes
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.references.common_ancestor import Divergence
+from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.other_side import OtherSide
+from bergline.table.references.replay import Place, Replay
+from bergline.table.references.snapshot_change import SnapshotChange, load_change
+from bergline.table.references.squash import load_squashed
+
+
+class MergeResult(msgspec.Struct, frozen=True):
+    """Where the ref was and is, and the new snapshots by those that they repeat: none where it only moved."""
+
+    previous: int | None
+    head: int | None
+    replayed: dict[int, int] = {}
+
+
+class Merge:
+    """Worked out anew on every base; a snapshot that is done again has the same id and manifests in all attempts."""
+
+    def __init__(self, io: FileIO, wish: MergeWish) -> None:
+        self._io = io
+        self._wish = wish
+        self._replays: dict[tuple[int, int | None], Replay] = {}
+        self._used: list[Replay] = []
+        self.conflicts_in_meaning = False
+        self.result = MergeResult(None, None)
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """All snapshots on this base, or a ref that merely moves."""
+        if any(r.snapshot_id in base.snapshots_by_id for r in self._replays.values()):
+            self._used = list(self._replays.values())
+            return Change()  # an earlier attempt landed after all
+        plan = plan_merge(self._io, base, self._wish)
+        ref = base.refs.get(self._wish.moved)
+        previous = ref.snapshot_id if ref else None
+        changes, self._used, now = [], [], base
+        if plan.start is not None:
+            changes.append(self._move(base, ref, plan.start))
+            now = _after(base, changes[0], stamp)
+        if plan.divergence is not None:
+            changes += self._replay(base, now, plan.divergence, stamp)
+        replayed = {r.change.source.snapshot_id: r.snapshot_id for r in self._used}
+        head = self._used[-1].snapshot_id if self._used else plan.start or previous
+        self.result = MergeResult(previous, head, replayed)
+        self.conflicts_in_meaning = any(r.change.operation is not Operation.APPEND for r in self._used)
+        return join_changes(changes)
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        for replay in self._replays.values():
+            if replay in self._used:
+                replay.committed(metadata)
+            else:
+                replay.abandoned()
+
+    def abandoned(self) -> None:
+        """Remove everything that was written; the data files were there before."""
+        for replay in self._replays.values():
+            replay.abandoned()
+
+    def _move(self, base: TableMetadata, ref: SnapshotRef | None, snapshot_id: int) -> Change:
+        moved = SnapshotRef(snapshot_id, SnapshotRefType.BRANCH)
+        if ref is not None:
+            moved = msgspec.structs.replace(ref, snapshot_id=snapshot_id)
+        held = AssertRefSnapshotId(self._wish.moved, ref.snapshot_id if ref else None)
+        return Change((set_ref(self._wish.moved, moved),), (*same_table(base), held))
+
+    def _replay(
+        self, base: TableMetadata, now: TableMetadata, divergence: Divergence, stamp: CommitStamp
+    ) -> Iterator[Change]:
+        """One change after the other, each on the result of those before it."""
+        head = base.snapshot(base.ref(self._wish.onto).snapshot_id)
+        place = Place(
+            OtherSide(self._io, base, head, since=divergence.ancestor_id, branch=self._wish.onto),
+            divergence.ancestor_number,
+            numbers=divergence.numbers_there(),
+        )
+        for known, replay in self._to_replay(base, divergence):
+            place = msgspec.structs.replace(place, seen=divergence.seen_before(known))
+            change = replay.attempt_at(now, stamp, place)
+            now = _after(now, change, stamp)
+            yield change
+            self._used.append(replay)
+            place = place.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
+
+    def _to_replay(self, base: TableMetadata, divergence: Divergence) -> Iterator[tuple[int, Replay]]:
+        """What is to be done, each with the number of picked snapshots that it builds on."""
+        if self._wish.squash:
+            squashed = load_squashed(self._io, base, divergence, self._wish.refusal)
+            if squashed is not None:
+                since = "" if divergence.ancestor_id is None else str(divergence.ancestor_id)
+                yield divergence.leading_present(), self._known(squashed, divergence.ancestor_id or 0, since)
+            return
+        present = divergence.present()
+        for place, snapshot in enumerate(divergence.picked):
+            key = snapshot.snapshot_id, None
+            if snapshot.snapshot_id in present:
+                continue
+            change = self._replays[key].change if key in self._replays else load_change(self._io, base, snapshot)
+            if not change.is_nothing:
+                yield place, self._known(change)
+
+    def _known(self, change: SnapshotChange, start: int | None = None, squashed_since: str | None = None) -> Replay:
+        """The replay of a change, made once: attempts share what it writes."""
+        key = change.source.snapshot_id, start
+        if key not in self._replays:
+            wish = self._wish
+            self._replays[key] = Replay(
+                self._io, change, branch=wish.moved, refusal=wish.refusal, squashed_since=squashed_since
+            )
+        return self._replays[key]
+
+
+def _after(base: TableMetadata, change: Change, stamp: CommitStamp) -> TableMetadata:
+    return apply_updates(base, change.updates, base_location=None, now_ms=stamp.now_ms)

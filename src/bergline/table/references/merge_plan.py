@@ -1,0 +1,84 @@
+"""What a merge or rebase comes down to on one base: refs that merely move, or two lines of history to be joined."""
+
+from typing import Literal
+
+import msgspec
+
+from bergline.errors import InvalidInputError, RefusedError
+from bergline.format.arguments import check_text
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.io.fileio import FileIO
+from bergline.table.commits.produce import check_writable
+from bergline.table.references.common_ancestor import Divergence, find_divergence
+from bergline.table.references.squash import squash_divergence
+
+
+class MergeWish(msgspec.Struct, frozen=True):
+    """Whose snapshots go on top of which ref, and which of the two moves."""
+
+    picked: str
+    onto: str
+    moves: Literal["picked", "onto"]
+    squash: bool = False
+    """Whether the difference of the two ends is enough, as one snapshot."""
+
+    def __post_init__(self) -> None:
+        for name in (self.picked, self.onto):
+            check_text(name, "the name of a branch or tag")
+        if self.picked == self.onto:
+            raise InvalidInputError(f"expected two branches, found `{self.onto}` twice")
+
+    @property
+    def moved(self) -> str:
+        """The ref that moves."""
+        return self.picked if self.moves == "picked" else self.onto
+
+    @property
+    def refusal(self) -> str:
+        """How an error about it begins."""
+        if self.moves == "onto":
+            return f"cannot merge `{self.picked}` into `{self.onto}`"
+        return f"cannot rebase `{self.picked}` onto `{self.onto}`"
+
+
+class MergePlan(msgspec.Struct, frozen=True):
+    """Where the moved ref goes first, if it does, and what is to be done again on top of that."""
+
+    start: int | None = None
+    divergence: Divergence | None = None
+
+
+def plan_merge(io: FileIO, base: TableMetadata, wish: MergeWish) -> MergePlan:
+    """The plan on this base; RefusedError where expired snapshots are needed to tell."""
+    picked = base.ref(wish.picked).snapshot_id
+    if wish.onto == wish.moved == MAIN and MAIN not in base.refs:
+        return MergePlan(picked)
+    onto = base.ref(wish.onto).snapshot_id
+    check_writable(base.refs[wish.moved], wish.moved)
+    if base.is_ancestor(picked, of=onto):
+        return MergePlan(onto if wish.moves == "picked" and picked != onto else None)
+    if base.is_ancestor(onto, of=picked):
+        return MergePlan(picked if wish.moves == "onto" else None)
+    divergence = find_divergence(base, picked, onto)
+    if divergence is None and wish.squash:
+        divergence = squash_divergence(io, base, picked, onto)
+    if divergence is None:
+        raise _unknown(base, wish)
+    return MergePlan(onto if wish.moves == "picked" else None, divergence)
+
+
+def _unknown(base: TableMetadata, wish: MergeWish) -> RefusedError:
+    """Nobody knows any more where the lines parted: the oldest known parents say which snapshots are missing."""
+    oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (wish.picked, wish.onto)}
+    missing = [f"{s.parent_snapshot_id} of `{name}`" for name, s in oldest.items() if s.parent_snapshot_id is not None]
+    hints = (
+        ["append the rows that `changes` gives, or keep snapshots longer than branches live"]
+        if wish.squash
+        else ["`squash=True` takes the difference of the two ends, if the snapshot where they parted is still there"]
+    )
+    return RefusedError(
+        f"{wish.refusal}: the snapshot where they parted cannot be found, for snapshots have expired: "
+        f"{' and '.join(missing)}",
+        hints=hints,
+    )

@@ -1,0 +1,129 @@
+"""Changes to branches and tags, each worked out anew on every base: `(base, wish) -> updates + requirements`."""
+
+import msgspec
+
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.arguments import check_text
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
+from bergline.format.requirements import AssertRefSnapshotId
+from bergline.format.updates import RemoveSnapshotRef, set_ref
+from bergline.table.commits.operation import Change
+
+_NAME = "the name of a branch or tag"
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """How long a ref and its history are kept; None leaves a setting as it is."""
+
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        # zero is "not set" nowhere: refuse it here too, where None means "leave as it is"
+        SnapshotRef(
+            0, SnapshotRefType.BRANCH, self.min_snapshots_to_keep, self.max_snapshot_age_ms, self.max_ref_age_ms
+        )
+
+    def given(self) -> dict[str, int]:
+        """The settings that it names."""
+        return {k: v for k, v in msgspec.structs.asdict(self).items() if v is not None}
+
+
+def create_ref(
+    base: TableMetadata,
+    name: str,
+    kind: SnapshotRefType,
+    snapshot_id: int | None,
+    retention: Retention,
+    *,
+    if_not_exists: bool = False,
+    or_replace: bool = False,
+) -> Change:
+    """A new branch or tag at a snapshot, by default the head of `main`; an existing one only as the flags say."""
+    check_ref_name(name)
+    old = base.refs.get(name)
+    if old is not None and if_not_exists:
+        return Change()
+    if old is not None and not or_replace:
+        raise AlreadyExistsError(f"{old.snapshot_ref_type} `{name}` exists already", kind="ref", name=name)
+    if old is not None:
+        return replace_ref(base, name, kind, snapshot_id, retention)
+    if name == MAIN and kind is SnapshotRefType.TAG:
+        raise InvalidInputError("expected `main` to be a branch, found a tag")
+    ref = _with_retention(SnapshotRef(_target(base, name, snapshot_id), kind), retention)
+    return _set(base, name, ref)
+
+
+def replace_ref(
+    base: TableMetadata, name: str, kind: SnapshotRefType, snapshot_id: int | None, retention: Retention
+) -> Change:
+    """Move a ref anywhere; retention that is not mentioned stays."""
+    check_text(name, _NAME)
+    ref = _existing(base, name, kind)
+    moved = msgspec.structs.replace(ref, snapshot_id=_target(base, name, snapshot_id))
+    return _set(base, name, _with_retention(moved, retention))
+
+
+def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists: bool = False) -> Change:
+    """Forget a ref; its snapshots stay until expiry."""
+    check_text(name, _NAME)
+    if kind is SnapshotRefType.BRANCH and name == MAIN:
+        raise RefusedError("cannot drop branch `main`: every table keeps it")
+    if if_exists and name not in base.refs:
+        return Change()
+    ref = _existing(base, name, kind)
+    return Change((RemoveSnapshotRef(name),), (AssertRefSnapshotId(name, ref.snapshot_id),))
+
+
+def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
+    """Move a branch to a ref that descends from it; an absent branch is created there."""
+    check_text(branch, _NAME)
+    target = base.ref(to)
+    if branch not in base.refs:
+        return create_ref(base, branch, SnapshotRefType.BRANCH, target.snapshot_id, Retention())
+    ref = _existing(base, branch, SnapshotRefType.BRANCH)
+    if ref.snapshot_id == target.snapshot_id:
+        return Change()
+    if not base.is_ancestor(ref.snapshot_id, of=target.snapshot_id):
+        raise RefusedError(
+            f"cannot fast-forward `{branch}` to `{to}`: `{branch}` is not an ancestor of `{to}`",
+            hints=[f"`{branch}` has commits that `{to}` has not"],
+        )
+    return _set(base, branch, msgspec.structs.replace(ref, snapshot_id=target.snapshot_id))
+
+
+def set_retention(base: TableMetadata, name: str, retention: Retention) -> Change:
+    """Change how long a ref and its history are kept."""
+    return _set(base, name, _with_retention(base.ref(name), retention))
+
+
+def _set(base: TableMetadata, name: str, ref: SnapshotRef) -> Change:
+    old = base.refs.get(name)
+    if old == ref:
+        return Change()
+    return Change((set_ref(name, ref),), (AssertRefSnapshotId(name, old.snapshot_id if old else None),))
+
+
+def _existing(base: TableMetadata, name: str, kind: SnapshotRefType) -> SnapshotRef:
+    ref = base.refs.get(name)
+    if ref is None:
+        known = [n for n, r in base.refs.items() if r.snapshot_ref_type is kind]
+        raise NotFoundError(f"no {kind} `{name}`", kind="ref", name=name, known=known)
+    if ref.snapshot_ref_type is not kind:
+        raise InvalidInputError(f"expected a {kind}, found the {ref.snapshot_ref_type} `{name}`")
+    return ref
+
+
+def _target(base: TableMetadata, name: str, snapshot_id: int | None) -> int:
+    if snapshot_id is not None:
+        return base.snapshot(snapshot_id).snapshot_id
+    head = base.head(MAIN)
+    if head is None:
+        raise InvalidInputError(f"expected a snapshot for `{name}` to name, found an empty table")
+    return head.snapshot_id
+
+
+def _with_retention(ref: SnapshotRef, retention: Retention) -> SnapshotRef:
+    return msgspec.structs.replace(ref, **retention.given())

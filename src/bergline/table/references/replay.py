@@ -1,0 +1,136 @@
+"""Replay: what a snapshot did on one line of history, done again on top of another. Data files are used again."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from bergline.catalog.winner import describe_snapshot
+from bergline.errors import ConflictError, InvalidInputError, RefusedError
+from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
+from bergline.table.changes.filtering import ManifestFilter
+from bergline.table.changes.removal import RemovedFiles
+from bergline.table.changes.row_delta import check_deletes_fit
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED_SINCE, repetition
+from bergline.table.references.other_side import OtherSide
+from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
+
+_SHOWN: Final = 5
+_COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
+_COMPUTED: Final = frozenset(
+    {"operation", "changed-partition-count", "partition-summaries-included", "entries-processed"}
+    | {SOURCE, ORIGIN, SQUASHED_SINCE}
+)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a snapshot is done again, in one attempt."""
+
+    other: OtherSide
+    ancestor_number: int
+    seen: frozenset[int] = frozenset()
+    """Snapshots of the other line that the change knew of."""
+    fresh: frozenset[str] = frozenset()
+    """Data files that came just before, from the same line as the change."""
+    numbers: tuple[tuple[int, int], ...] = ()
+    """The sequence numbers of the line, oldest first, each with the one that the same change has here."""
+
+    def number_of(self, added: ChangedFile) -> int | None:
+        """The data sequence number that an added file is given; None for that of the commit."""
+        if not added.pinned:
+            return None
+        if added.number <= self.ancestor_number:
+            return added.number
+        return next((here for there, here in reversed(self.numbers) if there <= added.number), self.ancestor_number)
+
+    def after(self, change: SnapshotChange, number: int) -> "Place":
+        """The place of the next change, once one was done again under a sequence number."""
+        return msgspec.structs.replace(
+            self,
+            fresh=self.fresh | {f.file_path for f in change.added_data},
+            numbers=tuple(sorted((*self.numbers, (change.source.sequence_number, number)))),
+        )
+
+
+class Replay(SnapshotProducer):
+    """The files that the snapshot added, in manifests of its own, and the parent's without those that it removed."""
+
+    def __init__(
+        self, io: FileIO, change: SnapshotChange, *, branch: str, refusal: str, squashed_since: str | None = None
+    ) -> None:
+        """`refusal` is how an error about it begins; a squashed change is that of several snapshots."""
+        source = change.source
+        kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
+        of_squash = {} if squashed_since is None else {SQUASHED_SINCE: squashed_since}
+        super().__init__(io, branch, kept | repetition(source) | of_squash)
+        self.change = change
+        self._refusal = refusal
+        self._place: Place | None = None
+        self._written: dict[tuple[bool, tuple[int | None, ...]], tuple[ManifestFile, ...]] = {}
+        removed_deletes = tuple(d.file for d in change.removed_deletes)
+        self._filter = ManifestFilter(
+            io, self, [RemovedFiles(change.removed_data, must_exist=True), RemovedFiles(removed_deletes)]
+        )
+
+    def attempt_at(self, base: TableMetadata, stamp: CommitStamp, place: Place) -> Change:
+        """The snapshot on the branch's head; ConflictError says what is in the way."""
+        self._place = place
+        try:
+            return self.attempt(base, stamp)
+        except ConflictError as error:
+            raise ConflictError(f"{self._refusal}: {self._described()} cannot be done again: {error}") from error
+        except InvalidInputError as error:
+            raise RefusedError(f"{self._refusal}: {self._described()} cannot be done again: {error}") from error
+
+    def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
+        """New manifests, then the parent's without the removed files."""
+        change, place = self.change, self._place
+        if place is None:
+            raise InvalidInputError("expected a place to replay at, found none")
+        check_deletes_fit(base, [d.file for d in change.added_deletes])
+        self._check(place)
+        added = self._added_manifests(base, [place.number_of(f) for f in change.added])
+        filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
+        return Draft(
+            change.operation,
+            (*added, *filtered.manifests),
+            added=tuple(f.file for f in change.added),
+            removed=filtered.removed,
+            replaced=filtered.replaced,
+        )
+
+    def _check(self, place: Place) -> None:
+        findings = place.other.findings(self.change, seen=place.seen, fresh=place.fresh)
+        texts = list(dict.fromkeys(place.other.described(f) for f in findings))
+        if texts:
+            more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+            raise ConflictError("; ".join(texts[:_SHOWN]) + more)
+
+    def _added_manifests(self, base: TableMetadata, numbers: Sequence[int | None]) -> tuple[ManifestFile, ...]:
+        """Written once, and again only if numbers that were given have become others."""
+        key = base.format_version > 1, tuple(numbers)
+        if key not in self._written:
+            by_kind: dict[tuple[ManifestContent, int], list[ManifestEntry]] = defaultdict(list)
+            for added, number in zip(self.change.added, numbers, strict=True):
+                entry = self.added_entry(base, added.file)
+                by_kind[_kind(added)].append(msgspec.structs.replace(entry, sequence_number=number))
+            self._written[key] = tuple(
+                manifest
+                for (content, spec_id), entries in sorted(by_kind.items())
+                for manifest in self.write_manifests(base, spec_id, entries, content)
+            )
+        return self._written[key]
+
+    def _described(self) -> str:
+        return describe_snapshot(self.change.source, ())
+
+
+def _kind(added: ChangedFile) -> tuple[ManifestContent, int]:
+    return (ManifestContent.DATA if added.is_data else ManifestContent.DELETES), added.file.spec_id

@@ -1,0 +1,121 @@
+"""What a snapshot changed, or two snapshots differ in: files added and removed, with their sequence numbers."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry
+from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
+from bergline.table.changes.removal import FileKey, file_key
+
+
+class ChangedFile(msgspec.Struct, frozen=True):
+    """A file and the data sequence number that it has."""
+
+    file: DataFile
+    number: int
+    pinned: bool = False
+    """Whether the number was given, because the rows are older than the snapshot that added the file."""
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it holds rows."""
+        return self.file.content is FileContent.DATA
+
+
+class SnapshotChange(msgspec.Struct, frozen=True):
+    """Files that came and went."""
+
+    source: Snapshot
+    """The snapshot, or the last of several."""
+    operation: Operation
+    added: tuple[ChangedFile, ...] = ()
+    removed: tuple[ChangedFile, ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether only manifests were rewritten."""
+        return not self.added and not self.removed and self.operation is Operation.REPLACE
+
+    @property
+    def added_data(self) -> tuple[DataFile, ...]:
+        """The data files that came."""
+        return tuple(f.file for f in self.added if f.is_data)
+
+    @property
+    def removed_data(self) -> tuple[DataFile, ...]:
+        """The data files that went."""
+        return tuple(f.file for f in self.removed if f.is_data)
+
+    @property
+    def added_deletes(self) -> tuple[ChangedFile, ...]:
+        """The delete files that came."""
+        return tuple(f for f in self.added if not f.is_data)
+
+    @property
+    def removed_deletes(self) -> tuple[ChangedFile, ...]:
+        """The delete files that went."""
+        return tuple(f for f in self.removed if not f.is_data)
+
+
+def load_change(io: FileIO, base: TableMetadata, snapshot: Snapshot) -> SnapshotChange:
+    """What a snapshot did itself, from the manifests that it wrote."""
+    entries = [
+        entry
+        for manifest in load_manifest_list(io, snapshot)
+        if manifest.added_snapshot_id == snapshot.snapshot_id
+        for entry in load_entries(io, manifest, base)
+        if entry.snapshot_id == snapshot.snapshot_id
+    ]
+    added = (e for e in entries if e.status is EntryStatus.ADDED)
+    removed = (e for e in entries if e.status is EntryStatus.DELETED)
+    return SnapshotChange(
+        snapshot,
+        _operation(snapshot),
+        tuple(_changed(e, pinned=e.sequence_number != snapshot.sequence_number) for e in added),
+        tuple(_changed(e) for e in removed),
+    )
+
+
+def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot) -> SnapshotChange:
+    """What came and went between two snapshots, as if one had done it; numbers up to the first's count as given."""
+    old, new = differing_entries(io, base, before, after)
+    since = 0 if before is None else before.sequence_number
+    # format version 1 does not count: there a low number says nothing
+    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for k, e in new.items() if k not in old)
+    removed = tuple(_changed(e) for k, e in old.items() if k not in new)
+    adds_data, adds_deletes = (any(f.is_data is kind for f in added) for kind in (True, False))
+    if not removed and not adds_deletes:
+        operation = Operation.APPEND
+    else:
+        operation = Operation.OVERWRITE if adds_data else Operation.DELETE
+    return SnapshotChange(after, operation, added, removed)
+
+
+def differing_entries(
+    io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot | None
+) -> tuple[dict[FileKey, ManifestEntry], dict[FileKey, ManifestEntry]]:
+    """The live entries of two snapshots, each without the manifests that both have."""
+    lists = [load_manifest_list(io, s) if s else [] for s in (before, after)]
+    old, new = ({m.manifest_path for m in manifests} for manifests in lists)
+    return (
+        _by_key(live_entries(io, (m for m in lists[0] if m.manifest_path not in new), base)),
+        _by_key(live_entries(io, (m for m in lists[1] if m.manifest_path not in old), base)),
+    )
+
+
+def _by_key(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
+    return {file_key(e.data_file): e for e in entries}
+
+
+def _changed(entry: ManifestEntry, *, pinned: bool = False) -> ChangedFile:
+    return ChangedFile(entry.data_file, entry.sequence_number or 0, pinned)
+
+
+def _operation(snapshot: Snapshot) -> Operation:
+    """What it did; words that nobody knows count as the most that a snapshot can do."""
+    known: Iterator[Operation] = (o for o in Operation if o == snapshot.operation)
+    return next(known, Operation.OVERWRITE)

@@ -1,0 +1,161 @@
+"""Expiry deletes what nothing live can need, and nothing else."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.errors import CommitUnknownError, FormatError, NotFoundError
+from bergline.scan.manifest_cache import forget_files
+from bergline.table.commits.commit import Timing
+from bergline.testing.faults import Fault, FaultyStore
+
+FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+
+
+def data_files(table: Table) -> set[str]:
+    return {f for f in table.io.list(table.location) if f.endswith(".parquet")}
+
+
+def test_appended_files_stay_because_survivors_reach_them(orders: Table) -> None:
+    for number in range(5):
+        orders.append(order_rows(number))
+    orders.refs.create_tag("pin", at=orders.metadata.snapshots[1].snapshot_id)
+    result = orders.expire(older_than=FUTURE)
+    assert len(result.removed_snapshots) == 3
+    assert (result.deleted_manifest_lists, result.deleted_manifests, result.deleted_data_files) == (3, 0, 0)
+    assert ids(orders.scan().to_arrow()) == [0, 1, 2, 3, 4]
+    assert ids(orders.scan(ref="pin").to_arrow()) == [0, 1]
+
+
+def test_overwritten_files_go_with_the_snapshots_that_had_them(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    before = data_files(orders)
+    result = orders.expire(older_than=FUTURE)
+    assert (result.deleted_data_files, result.deleted_manifests, result.deleted_manifest_lists) == (1, 1, 1)
+    assert len(before - data_files(orders)) == 1
+    assert ids(orders.scan().to_arrow()) == [2]
+
+
+def test_tagged_snapshot_survives_with_its_files(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("compliance")
+    orders.overwrite(order_rows(2)).overwrite(order_rows(3))
+    result = orders.expire(older_than=FUTURE)
+    assert result.deleted_data_files == 1
+    assert ids(orders.scan(ref="compliance").to_arrow()) == [1]
+    orders.refs.drop_tag("compliance")
+    assert orders.expire(older_than=FUTURE).deleted_data_files == 1
+    assert data_files(orders) == {p.file.file_path for p in orders.scan().plan().files}
+
+
+def test_branch_keeps_what_it_shares_with_expired_history(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2), branch="dev").overwrite(order_rows(3))
+    orders.expire(older_than=FUTURE)
+    assert ids(orders.scan(ref="dev").to_arrow()) == [1, 2]
+    assert ids(orders.scan().to_arrow()) == [3]
+
+
+def test_dropped_branch_leaves_its_files_to_expiry(orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2), branch="dev")
+    orders.refs.drop_branch("dev")
+    assert len(data_files(orders)) == 2
+    assert orders.expire(older_than=FUTURE).deleted_data_files == 1
+    assert ids(orders.scan().to_arrow()) == [1]
+
+
+def test_nothing_to_expire_commits_nothing(orders: Table) -> None:
+    orders.append(order_rows(1))
+    before = orders.metadata_location
+    assert orders.expire().removed_snapshots == ()
+    assert orders.refresh().metadata_location == before
+
+
+def test_metadata_files_are_left_alone(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    before = [f for f in orders.io.list(orders.location) if f.endswith(".metadata.json")]
+    orders.expire(older_than=FUTURE)
+    after = [f for f in orders.io.list(orders.location) if f.endswith(".metadata.json")]
+    assert set(before) < set(after)
+
+
+@pytest.mark.parametrize("kind", ["list of a survivor", "manifest of a survivor", "manifest of an expired one"])
+@pytest.mark.parametrize("damage", ["missing", "corrupt"])
+def test_unreadable_metadata_stops_expiry_before_anything_changes(orders: Table, kind: str, damage: str) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    first, last = orders.metadata.snapshots
+    victim = {
+        "list of a survivor": last.manifest_list,
+        "manifest of a survivor": _own_manifest(orders, last.manifest_list),
+        "manifest of an expired one": _own_manifest(orders, first.manifest_list),
+    }[kind]
+    path = Path(victim.removeprefix("file://"))
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:40])
+    forget_files()
+    pointer, left = orders.metadata_location, orders.io.list(orders.location)
+    with pytest.raises((NotFoundError, FormatError)):
+        orders.expire(older_than=FUTURE)
+    assert orders.refresh().metadata_location == pointer
+    assert orders.io.list(orders.location) == left
+
+
+def _own_manifest(orders: Table, manifest_list: str) -> str:
+    commit = "-".join(manifest_list.rsplit("/", 1)[-1].removesuffix(".avro").split("-")[3:])
+    return f"{orders.location}/metadata/{commit}-m0.avro"
+
+
+def test_tag_made_while_expiry_runs_protects_its_snapshot(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    first = orders.metadata.snapshots[0].snapshot_id
+    once = [True]
+
+    def tag_once() -> None:
+        if once:
+            once.pop()
+            orders.refs.create_tag("just-in-time", at=first)
+
+    slow = _through(lake, FaultyStore(_store(lake), before_swap=tag_once))
+    result = slow.load_table("db.orders").expire(older_than=FUTURE)
+    assert result.removed_snapshots == ()
+    assert ids(orders.refresh().scan(ref="just-in-time").to_arrow()) == [1]
+
+
+def test_unknown_outcome_deletes_nothing(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    before = data_files(orders)
+    shaky = _through(lake, FaultyStore(_store(lake), Fault.STORE_GOES_AWAY))
+    with pytest.raises(CommitUnknownError):
+        shaky.load_table("db.orders").expire(older_than=FUTURE)
+    assert data_files(orders) == before
+
+
+def test_lost_answer_expires_once(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    shaky = _through(lake, FaultyStore(_store(lake), Fault.LANDS_BUT_ANSWER_IS_LOST))
+    assert shaky.load_table("db.orders").expire(older_than=FUTURE).deleted_data_files == 1
+    assert ids(orders.refresh().scan().to_arrow()) == [2]
+
+
+def test_partitioned_table_keeps_live_files_only(lake: Lake) -> None:
+    table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
+    table.append(order_rows(1)).append(order_rows(2, region="us"))
+    table.replace_partitions(table._write(order_rows(3)))
+    assert table.expire(older_than=FUTURE).deleted_data_files == 1
+    assert ids(table.scan().to_arrow()) == [2, 3]
+    assert data_files(table) == {p.file.file_path for p in table.scan().plan().files}
+
+
+def _store(lake: Lake) -> object:
+    assert isinstance(lake.catalog, PointerCatalog)
+    return lake.catalog.store
+
+
+def _through(lake: Lake, store: FaultyStore) -> Lake:
+    catalog = PointerCatalog(store, lake.catalog.io, "unused", sleep=lambda _: None)
+    return Lake(catalog, "lake", timing=Timing(sleep=lambda _: None))

@@ -1,0 +1,179 @@
+"""The worked examples of expiry: s1..s6 on main at days 0, 2, 4, 6, 8, 10; now is day 10; five days, at least one."""
+
+import msgspec
+import pytest
+from rows import ORDERS
+
+from bergline.errors import InvalidInputError, RefusedError
+from bergline.format.metadata import TableMetadata
+from bergline.format.new_table import new_metadata
+from bergline.format.partition import UNPARTITIONED
+from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.snapshot import Snapshot
+from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.table.expiry.retention import ExpiryWish, plan_expiry
+
+DAY = 86_400_000
+NOW = 10 * DAY
+MAIN_DAYS = {1: 0, 2: 2, 3: 4, 4: 6, 5: 8, 6: 10}
+
+
+def branch(
+    snapshot_id: int, *, keep: int | None = None, age: int | None = None, ref_age: int | None = None
+) -> SnapshotRef:
+    return SnapshotRef(snapshot_id, SnapshotRefType.BRANCH, keep, age and age * DAY, ref_age and ref_age * DAY)
+
+
+def tag(snapshot_id: int, *, ref_age: int | None = None) -> SnapshotRef:
+    return SnapshotRef(snapshot_id, SnapshotRefType.TAG, max_ref_age_ms=ref_age and ref_age * DAY)
+
+
+def snapshot(snapshot_id: int, day: float, parent: int | None) -> Snapshot:
+    return Snapshot(
+        snapshot_id=snapshot_id,
+        timestamp_ms=int(day * DAY),
+        manifest_list=f"list-{snapshot_id}",
+        summary={"operation": "append"},
+        parent_snapshot_id=parent,
+        sequence_number=1,
+    )
+
+
+MAIN = tuple(snapshot(i, day, i - 1 or None) for i, day in MAIN_DAYS.items())
+BRANCHED = (snapshot(21, 3, 2), snapshot(22, 7, 21))
+
+
+def table(
+    refs: dict[str, SnapshotRef] | None = None,
+    snapshots: tuple[Snapshot, ...] = MAIN,
+    properties: dict[str, str] | None = None,
+    main: int = 6,
+) -> TableMetadata:
+    empty = new_metadata(
+        schema=schema_from_arrow(ORDERS),
+        spec=UNPARTITIONED,
+        location="memory://t",
+        properties=properties or {},
+        table_uuid="u",
+        now_ms=NOW,
+    )
+    return msgspec.structs.replace(
+        empty, snapshots=snapshots, refs={"main": branch(main), **(refs or {})}, current_snapshot_id=main
+    )
+
+
+def days(**wish: int) -> ExpiryWish:
+    return ExpiryWish(**{k: v * DAY if k == "older_than_ms" else v for k, v in wish.items()})
+
+
+EXAMPLES = {
+    "1 only main": (table(), days(), {4, 5, 6}, set()),
+    "2 retain last 5": (table(), days(retain_last=5), {2, 3, 4, 5, 6}, set()),
+    "3 a tag keeps its own snapshot": (table({"eoy": tag(2)}), days(), {2, 4, 5, 6}, {"eoy"}),
+    "4 a tag past its age goes": (table({"eoy": tag(2, ref_age=3)}), days(), {4, 5, 6}, set()),
+    "5 its snapshot stays on main": (table({"x": tag(4, ref_age=3)}), days(), {4, 5, 6}, set()),
+    "6 a branch keeps its head": (table({"b": branch(22)}, MAIN + BRANCHED), days(), {4, 5, 6, 22}, {"b"}),
+    "7 a branch keeps two": (table({"b": branch(22, keep=2)}, MAIN + BRANCHED), days(), {4, 5, 6, 21, 22}, {"b"}),
+    "8 a branch keeps three": (
+        table({"b": branch(22, keep=3)}, MAIN + BRANCHED),
+        days(),
+        {2, 4, 5, 6, 21, 22},
+        {"b"},
+    ),
+    "9 the head stays whatever its age": (
+        table({"b": branch(22, age=1)}, MAIN + BRANCHED),
+        days(),
+        {4, 5, 6, 22},
+        {"b"},
+    ),
+    "10 a branch past its age goes, its young head stays": (
+        table({"b": branch(22, ref_age=2)}, MAIN + BRANCHED),
+        days(),
+        {4, 5, 6, 22},
+        set(),
+    ),
+    "11 unreferenced snapshots stay while young": (
+        table(None, (*MAIN, snapshot(31, 9, 4), snapshot(32, 1, None))),
+        days(),
+        {4, 5, 6, 31},
+        set(),
+    ),
+    "12 an id goes although within limits": (
+        table(),
+        ExpiryWish(retain_last=6, snapshot_ids=frozenset({5})),
+        {1, 2, 3, 4, 6},
+        set(),
+    ),
+    "13 and strands what was before it": (
+        table(None, tuple(s for s in MAIN if s.snapshot_id != 5)),
+        days(retain_last=6),
+        {4, 6},
+        set(),
+    ),
+    "15 an id on a tag past its age goes": (
+        table({"t": tag(3, ref_age=1)}),
+        ExpiryWish(snapshot_ids=frozenset({3})),
+        {4, 5, 6},
+        set(),
+    ),
+    "16 branches keep together": (table({"b": branch(6, keep=4)}), days(), {3, 4, 5, 6}, {"b"}),
+    "17 older than the future keeps the head": (table(), days(older_than_ms=20), {6}, set()),
+    "18 exactly as old as the limit stays": (table(), days(older_than_ms=6), {4, 5, 6}, set()),
+}
+
+
+@pytest.mark.parametrize(("metadata", "wish", "left", "refs"), EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_worked_example(metadata: TableMetadata, wish: ExpiryWish, left: set[int], refs: set[str]) -> None:
+    plan = plan_expiry(metadata, wish, NOW)
+    assert set(metadata.snapshots_by_id) - set(plan.removed_snapshots) == left
+    assert set(metadata.refs) - set(plan.removed_refs) == {"main", *refs}
+
+
+def test_worked_example_14_an_id_that_a_tag_names_is_refused() -> None:
+    with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t` still names it"):
+        plan_expiry(table({"t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+
+
+def test_several_refs_that_name_an_id_are_listed() -> None:
+    with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t`, `u` still name it") as caught:
+        plan_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+    assert caught.value.hints == ("drop the refs first",)
+
+
+def test_table_settings_are_the_defaults() -> None:
+    settings = {"history.expire.max-snapshot-age-ms": "1", "history.expire.min-snapshots-to-keep": "2"}
+    assert plan_expiry(table(properties=settings), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3, 4)
+
+
+def test_table_setting_for_refs_expires_them() -> None:
+    metadata = table({"t": tag(2)}, properties={"history.expire.max-ref-age-ms": str(DAY)})
+    assert plan_expiry(metadata, ExpiryWish(), NOW).removed_refs == ("t",)
+
+
+def test_main_never_expires_by_age() -> None:
+    metadata = table(main=1)
+    metadata = msgspec.structs.replace(metadata, refs={"main": branch(1, ref_age=1)})
+    plan = plan_expiry(metadata, days(older_than_ms=20), NOW)
+    assert plan.removed_refs == ()
+    assert 1 not in plan.removed_snapshots
+
+
+def test_walk_stops_at_the_first_snapshot_that_fails() -> None:
+    odd = tuple(msgspec.structs.replace(s, timestamp_ms=9 * DAY) if s.snapshot_id == 2 else s for s in MAIN)
+    assert plan_expiry(table(None, odd), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3)
+
+
+def test_cyclic_parents_end_the_walk() -> None:
+    cycle = (snapshot(1, 0, 2), snapshot(2, 2, 1))
+    assert plan_expiry(table(None, cycle, main=2), days(retain_last=9), NOW).removed_snapshots == ()
+
+
+@pytest.mark.parametrize("retain_last", [0, -1])
+def test_retaining_less_than_one_is_refused(retain_last: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"at least 1, found {retain_last}"):
+        plan_expiry(table(), ExpiryWish(retain_last=retain_last), NOW)
+
+
+def test_gc_disabled_is_refused() -> None:
+    with pytest.raises(RefusedError, match=r"`gc\.enabled` is false"):
+        plan_expiry(table(properties={"gc.enabled": "false"}), ExpiryWish(), NOW)
