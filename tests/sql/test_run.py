@@ -8,7 +8,8 @@ from rows import ids, order_rows
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
 from bergline.sql.analyze import analyze
-from bergline.sql.resolve import Lakes, Selector, timestamp_ms
+from bergline.sql.moments import timestamp_ms
+from bergline.sql.resolve import Lakes, Selector
 from bergline.sql.run import run_statement
 
 

@@ -1,11 +1,11 @@
 """Parser for CALL: procedures with positional or named arguments that are literals."""
 
-import datetime as dt
 from decimal import Decimal
 from typing import Any
 
 from bergline.errors import InvalidInputError
 from bergline.sql.cursor import Cursor
+from bergline.sql.moments import parse_moment
 from bergline.sql.statements import Call, Moment, Name
 from bergline.sql.tokens import TokenKind
 
@@ -86,11 +86,3 @@ def _array(cursor: Cursor) -> tuple[Any, ...]:
             cursor.expect_symbol(",")
         values.append(_value(cursor))
     return tuple(values)
-
-
-def parse_moment(text: str) -> dt.datetime:
-    """A time as SQL writes it; without a zone it is in the session's."""
-    try:
-        return dt.datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise InvalidInputError(f"expected a time like `2026-01-31 12:00:00`, found `{text}`") from None

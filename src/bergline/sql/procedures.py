@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.sql.merge_procedures import diff, merge, rebase
-from bergline.sql.parse_call import parse_moment
-from bergline.sql.resolve import Lakes, in_zone
+from bergline.sql.moments import in_zone, parse_moment
+from bergline.sql.resolve import Lakes
 from bergline.sql.statements import Call, Moment
 from bergline.table.table import Table
 

@@ -1,26 +1,21 @@
 """From names in SQL to tables of a lake, and to the state of a table that a name or clause means."""
 
-import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.lake import Lake
-from bergline.sql.parse_call import parse_moment
+from bergline.sql.moments import timestamp_ms
 from bergline.sql.statements import AsOf, Name
 from bergline.sql.tokens import TokenKind, tokenize
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.table import Table
 
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
-
-
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?", re.IGNORECASE)
 READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf")
 
 
@@ -176,31 +171,3 @@ def _whole_number(key: str, value: Any) -> int:
     if not str(value).isdecimal():
         raise InvalidInputError(f"expected a whole number for option `{key}`, found `{value}`")
     return int(value)
-
-
-def timestamp_ms(value: int | str, time_zone: str) -> int:
-    """Milliseconds since 1970 of a literal; numbers are seconds, text without a zone is in the session's."""
-    if isinstance(value, int):
-        return value * 1000
-    return moment_ms(parse_moment(value), time_zone)
-
-
-def in_zone(moment: dt.datetime, time_zone: str) -> dt.datetime:
-    """The moment with its zone; one without is in the session's."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=_zone(time_zone))
-
-
-def moment_ms(moment: dt.datetime, time_zone: str) -> int:
-    """Milliseconds since 1970; a time without a zone is in the session's."""
-    return (in_zone(moment, time_zone) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
-
-
-def _zone(text: str) -> dt.tzinfo:
-    """A session's time zone: a name such as `Europe/Berlin`, or an offset such as `+05:30`, `GMT+8` or `Z`."""
-    if match := _OFFSET.fullmatch(text):
-        sign = -1 if match["sign"] == "-" else 1
-        return dt.timezone(sign * dt.timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0)))
-    try:
-        return dt.UTC if text.upper() == "Z" else ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise InvalidInputError(f"expected a time zone like `Europe/Berlin` or `+05:30`, found `{text}`") from None
