@@ -23,7 +23,7 @@ from bergline.table.references.changed_rows import RowChanges, row_changes
 from bergline.table.references.refs import Refs
 from bergline.table.scan import TableScan
 from bergline.table.transaction import Transaction
-from bergline.table.version import ReadVersion, resolve_version
+from bergline.table.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.writing import TableWriting
 
 
@@ -115,7 +115,7 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         if not isinstance(snapshot_ids, Iterable):
             raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
         wish = ExpiryWish(
-            None if older_than is None else _millis(older_than),
+            None if older_than is None else epoch_ms(older_than),
             None if retain_last is None else check_whole(retain_last, "retain_last"),
             frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
         )
@@ -127,13 +127,5 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         self, ref: str | None, snapshot_id: int | None, as_of: dt.datetime | None, as_of_ms: int | None
     ) -> ReadVersion:
         if as_of is not None:
-            as_of_ms = _millis(as_of)
+            as_of_ms = epoch_ms(as_of)
         return resolve_version(self.metadata, ref=ref, snapshot_id=snapshot_id, as_of_ms=as_of_ms)
-
-
-def _millis(moment: dt.datetime) -> int:
-    if not isinstance(moment, dt.datetime):
-        raise InvalidInputError(f"expected a datetime with a time zone, found {moment!r}")
-    if moment.tzinfo is None:
-        raise InvalidInputError(f"expected a time with a time zone, found {moment.isoformat()}")
-    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

@@ -5,12 +5,16 @@ import datetime as dt
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.arguments import check_whole
+from bergline.format.arguments import check_whole, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.format.schema import Schema
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LATEST_MS = 253_402_300_799_999
+
+Place = int | str | dt.datetime
+"""A snapshot by its id, by a branch or tag, or by a moment at which it was the head of `main`."""
 
 
 class ReadVersion(msgspec.Struct, frozen=True):
@@ -46,9 +50,46 @@ def resolve_version(
     return _at_snapshot(metadata, found.snapshot_id)
 
 
+def snapshot_at(metadata: TableMetadata, place: Place) -> int:
+    """The id of the snapshot at a place; NotFoundError if there is none."""
+    if isinstance(place, str):
+        return metadata.ref(place).snapshot_id
+    if isinstance(place, dt.datetime):
+        return _snapshot_as_of(metadata, epoch_ms(place))
+    return metadata.snapshot(check_whole(place, "the id of a snapshot")).snapshot_id
+
+
+def epoch_ms(moment: dt.datetime) -> int:
+    """Milliseconds since 1970, rounded down."""
+    if not isinstance(moment, dt.datetime):
+        raise InvalidInputError(f"expected a datetime with a time zone, found {shown(moment)}")
+    if moment.tzinfo is None:
+        raise InvalidInputError(f"expected a time with a time zone, found {moment.isoformat()}")
+    return (moment - _EPOCH) // dt.timedelta(milliseconds=1)
+
+
+def readable_ms(milliseconds: int) -> str:
+    """A time for a message."""
+    try:
+        moment = _EPOCH + dt.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return moment.isoformat(sep=" ", timespec="milliseconds")
+
+
 def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
     schema_id = metadata.snapshot(snapshot_id).schema_id
-    return ReadVersion(snapshot_id, metadata.schema if schema_id is None else metadata.schema_by_id(schema_id))
+    if schema_id is None:
+        return ReadVersion(snapshot_id, metadata.schema)
+    try:
+        return ReadVersion(snapshot_id, metadata.schema_by_id(schema_id))
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"cannot read snapshot {snapshot_id} with its schema: the table no longer has schema {schema_id}",
+            kind="schema",
+            name=str(schema_id),
+            hints=["a branch at the snapshot is read with the table's schema"],
+        ) from error
 
 
 def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
@@ -57,14 +98,9 @@ def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
     if not before:
         first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)
         raise NotFoundError(
-            f"no snapshot at or before {_readable(as_of_ms)}",
+            f"no snapshot at or before {readable_ms(as_of_ms)}",
             kind="snapshot",
             name=str(as_of_ms),
-            hints=["the table has no history yet" if first is None else f"its history begins at {_readable(first)}"],
+            hints=["the table has no history yet" if first is None else f"its history begins at {readable_ms(first)}"],
         )
     return max(reversed(before), key=lambda e: e.timestamp_ms).snapshot_id
-
-
-def _readable(milliseconds: int) -> str:
-    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=milliseconds)
-    return moment.isoformat(sep=" ", timespec="milliseconds")

@@ -96,3 +96,16 @@ def test_columns_are_a_list_of_at_least_one(orders: Table, columns: object) -> N
 def test_versions_of_the_wrong_kind_are_refused(orders: Table, version: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError, match="expected"):
         orders.scan(**version)  # type: ignore[arg-type]
+
+
+def test_snapshot_whose_schema_was_removed_says_so(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_tag("v1")
+    head = orders.refs["v1"].snapshot_id
+    new = msgspec.structs.replace(orders.metadata.schema, schema_id=1)
+    without = msgspec.structs.replace(orders.metadata, schemas=(new,), current_schema_id=1)
+    assert resolve_version(without, ref="main").schema == new
+    for version in ({"ref": "v1"}, {"snapshot_id": head}):
+        with pytest.raises(NotFoundError, match=f"cannot read snapshot {head} with its schema.* schema 0") as error:
+            resolve_version(without, **version)  # type: ignore[arg-type]
+        assert error.value.kind == "schema"

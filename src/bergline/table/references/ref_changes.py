@@ -9,6 +9,7 @@ from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_n
 from bergline.format.requirements import AssertRefSnapshotId
 from bergline.format.updates import RemoveSnapshotRef, set_ref
 from bergline.table.commits.operation import Change
+from bergline.table.references.common_ancestor import find_divergence
 
 _NAME = "the name of a branch or tag"
 
@@ -50,8 +51,7 @@ def create_ref(
         raise AlreadyExistsError(f"{old.snapshot_ref_type} `{name}` exists already", kind="ref", name=name)
     if old is not None:
         return replace_ref(base, name, kind, snapshot_id, retention)
-    if name == MAIN and kind is SnapshotRefType.TAG:
-        raise InvalidInputError("expected `main` to be a branch, found a tag")
+    _check_kind_of_main(name, kind)
     ref = _with_retention(SnapshotRef(_target(base, name, snapshot_id), kind), retention)
     return _set(base, name, ref)
 
@@ -60,10 +60,31 @@ def replace_ref(
     base: TableMetadata, name: str, kind: SnapshotRefType, snapshot_id: int | None, retention: Retention
 ) -> Change:
     """Move a ref anywhere; retention that is not mentioned stays."""
-    check_text(name, _NAME)
-    ref = _existing(base, name, kind)
+    ref = existing_ref(base, name, kind)
     moved = msgspec.structs.replace(ref, snapshot_id=_target(base, name, snapshot_id))
     return _set(base, name, _with_retention(moved, retention))
+
+
+def rename_ref(base: TableMetadata, name: str, kind: SnapshotRefType, to: str) -> Change:
+    """Give a ref another name; it stays where it is, with its retention. `main` may only be a new name, of a branch."""
+    check_ref_name(to)
+    if kind is SnapshotRefType.BRANCH and name == MAIN:
+        raise RefusedError("cannot rename branch `main`: every table keeps it")
+    ref = existing_ref(base, name, kind)
+    if to in base.refs:
+        raise AlreadyExistsError(f"{base.refs[to].snapshot_ref_type} `{to}` exists already", kind="ref", name=to)
+    _check_kind_of_main(to, kind)
+    return Change(
+        (RemoveSnapshotRef(name), set_ref(to, ref)),
+        (AssertRefSnapshotId(name, ref.snapshot_id), AssertRefSnapshotId(to, None)),
+    )
+
+
+def move_branch(base: TableMetadata, branch: str, snapshot_id: int) -> Change:
+    """Move a branch anywhere; `main` is made where a table has none yet."""
+    if branch == MAIN and MAIN not in base.refs:
+        return create_ref(base, MAIN, SnapshotRefType.BRANCH, snapshot_id, Retention())
+    return replace_ref(base, branch, SnapshotRefType.BRANCH, snapshot_id, Retention())
 
 
 def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists: bool = False) -> Change:
@@ -73,7 +94,7 @@ def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists
         raise RefusedError("cannot drop branch `main`: every table keeps it")
     if if_exists and name not in base.refs:
         return Change()
-    ref = _existing(base, name, kind)
+    ref = existing_ref(base, name, kind)
     return Change((RemoveSnapshotRef(name),), (AssertRefSnapshotId(name, ref.snapshot_id),))
 
 
@@ -83,20 +104,41 @@ def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
     target = base.ref(to)
     if branch not in base.refs:
         return create_ref(base, branch, SnapshotRefType.BRANCH, target.snapshot_id, Retention())
-    ref = _existing(base, branch, SnapshotRefType.BRANCH)
+    ref = existing_ref(base, branch, SnapshotRefType.BRANCH)
     if ref.snapshot_id == target.snapshot_id:
         return Change()
     if not base.is_ancestor(ref.snapshot_id, of=target.snapshot_id):
-        raise RefusedError(
-            f"cannot fast-forward `{branch}` to `{to}`: `{branch}` is not an ancestor of `{to}`",
-            hints=[f"`{branch}` has commits that `{to}` has not"],
-        )
+        raise _not_ahead(base, branch, to)
     return _set(base, branch, msgspec.structs.replace(ref, snapshot_id=target.snapshot_id))
 
 
 def set_retention(base: TableMetadata, name: str, retention: Retention) -> Change:
     """Change how long a ref and its history are kept."""
     return _set(base, name, _with_retention(base.ref(name), retention))
+
+
+def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
+    """Why a branch cannot be moved forward, and what would be right."""
+    divergence = find_divergence(base, base.ref(to).snapshot_id, base.ref(branch).snapshot_id)
+    refusal = f"cannot fast-forward `{branch}` to `{to}`: `{branch}` is not an ancestor of `{to}`"
+    if divergence is None:
+        return RefusedError(
+            f"{refusal}, as far as is known: where they parted has expired",
+            hints=[f'`refs.merge("{to}", into="{branch}", squash=True)` brings what `{to}` has into `{branch}`'],
+        )
+    theirs, ours = len(divergence.picked), len(divergence.others)
+    if theirs == 0:
+        return RefusedError(f"{refusal}, but {ours} snapshot(s) ahead of it: there is nothing to move forward to")
+    parted = "they began apart" if divergence.ancestor is None else f"they parted at snapshot {divergence.ancestor_id}"
+    return RefusedError(
+        f"{refusal}: {parted}, `{branch}` has had {ours} snapshot(s) since and `{to}` {theirs}",
+        hints=[f'`refs.merge("{to}", into="{branch}")` does the snapshots of `{to}` again on top of `{branch}`'],
+    )
+
+
+def _check_kind_of_main(name: str, kind: SnapshotRefType) -> None:
+    if name == MAIN and kind is SnapshotRefType.TAG:
+        raise InvalidInputError("expected `main` to be a branch, found a tag")
 
 
 def _set(base: TableMetadata, name: str, ref: SnapshotRef) -> Change:
@@ -106,7 +148,9 @@ def _set(base: TableMetadata, name: str, ref: SnapshotRef) -> Change:
     return Change((set_ref(name, ref),), (AssertRefSnapshotId(name, old.snapshot_id if old else None),))
 
 
-def _existing(base: TableMetadata, name: str, kind: SnapshotRefType) -> SnapshotRef:
+def existing_ref(base: TableMetadata, name: str, kind: SnapshotRefType) -> SnapshotRef:
+    """The ref of this name and kind; NotFoundError, or InvalidInputError where it is of the other kind."""
+    check_text(name, _NAME)
     ref = base.refs.get(name)
     if ref is None:
         known = [n for n, r in base.refs.items() if r.snapshot_ref_type is kind]

@@ -3,39 +3,36 @@
 from collections.abc import Callable, Iterator
 
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_whole, shown
+from bergline.format.arguments import shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.io.fileio import FileIO
-from bergline.table.commits.operation import Change, MetadataOperation, Operation
-from bergline.table.references.diff import RefDiff, diff_refs
-from bergline.table.references.merge import Merge, MergeResult
-from bergline.table.references.merge_plan import MergeWish
+from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.references.moving import MovingRefs
 from bergline.table.references.ref_changes import (
     Retention,
     create_ref,
     drop_ref,
-    fast_forward,
+    rename_ref,
     replace_ref,
     set_retention,
 )
 from bergline.table.references.start_branch import StartBranch
+from bergline.table.version import Place, snapshot_at
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
 
-class Refs:
-    """Every method is one commit, tried again when others come first; reading shows the table as last loaded."""
+class Refs(MovingRefs):
+    """Every method is one commit, tried again when others come first; reading shows the table as last loaded.
 
-    def __init__(
-        self, metadata: Callable[[], TableMetadata], run: Callable[[Operation], TableMetadata], io: FileIO
-    ) -> None:
-        self._metadata = metadata
-        self._run = run
-        self._io = io
+    `at` is a snapshot id, a ref, or a moment: what `main` was then.
+    """
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._metadata().refs)
+
+    def __len__(self) -> int:
+        return len(self._metadata().refs)
 
     def __getitem__(self, name: str) -> SnapshotRef:
         return self._metadata().ref(name)
@@ -43,18 +40,31 @@ class Refs:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._metadata().refs
 
+    def __repr__(self) -> str:
+        return f"Refs({', '.join(f'{r.snapshot_ref_type} {n!r}' for n, r in self._metadata().refs.items())})"
+
+    @property
+    def branches(self) -> dict[str, SnapshotRef]:
+        """The branches by name, each with its snapshot and retention."""
+        return self._of_kind(_BRANCH)
+
+    @property
+    def tags(self) -> dict[str, SnapshotRef]:
+        """The tags by name, each with its snapshot and retention."""
+        return self._of_kind(_TAG)
+
     def create_branch(
         self,
         name: str,
         *,
-        at: int | str | None = None,
+        at: Place | None = None,
         min_snapshots_to_keep: int | None = None,
         max_snapshot_age_ms: int | None = None,
         max_ref_age_ms: int | None = None,
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> None:
-        """A branch at a snapshot id or ref, by default the head of `main`; on an empty table with an empty snapshot."""
+        """A branch, by default at the head of `main`; on an empty table with an empty snapshot."""
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         create = _creation(name, _BRANCH, at, retention, if_not_exists=if_not_exists, or_replace=or_replace)
         self._run(StartBranch(self._io, name, retention, create) if at is None else MetadataOperation(create))
@@ -63,23 +73,31 @@ class Refs:
         self,
         name: str,
         *,
-        at: int | str | None = None,
+        at: Place | None = None,
         max_ref_age_ms: int | None = None,
         if_not_exists: bool = False,
         or_replace: bool = False,
     ) -> None:
-        """A tag at a snapshot id or ref, by default the head of `main`."""
+        """A tag, by default at the head of `main`."""
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
         create = _creation(name, _TAG, at, retention, if_not_exists=if_not_exists, or_replace=or_replace)
         self._run(MetadataOperation(create))
 
-    def replace_branch(self, name: str, *, at: int | str | None = None, retention: Retention | None = None) -> None:
+    def replace_branch(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
         """Move a branch anywhere, keeping the retention that is not mentioned."""
         self._replace(name, _BRANCH, at, retention or Retention())
 
-    def replace_tag(self, name: str, *, at: int | str | None = None, retention: Retention | None = None) -> None:
+    def replace_tag(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
         """Move a tag: the only way a tag ever moves."""
         self._replace(name, _TAG, at, retention or Retention())
+
+    def rename_branch(self, name: str, *, to: str) -> None:
+        """Give a branch another name; `main` only to a branch of a table without one."""
+        self._change(rename_ref, name, _BRANCH, to)
+
+    def rename_tag(self, name: str, *, to: str) -> None:
+        """Give a tag another name."""
+        self._change(rename_ref, name, _TAG, to)
 
     def drop_branch(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a branch; `main` is refused."""
@@ -88,26 +106,6 @@ class Refs:
     def drop_tag(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a tag."""
         self._drop(name, _TAG, if_exists=if_exists)
-
-    def fast_forward(self, branch: str, *, to: str) -> None:
-        """Move a branch forward to a ref that descends from it."""
-        self._change(fast_forward, branch, to)
-
-    def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
-        """Bring what a branch has into another: move it forward, or do each snapshot again on top of it.
-
-        ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
-        two ends as one snapshot.
-        """
-        return self._merge(MergeWish(branch, into, "onto", squash))
-
-    def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
-        """Move a branch on top of another ref: its own snapshots are done again there."""
-        return self._merge(MergeWish(branch, onto, "picked", squash))
-
-    def diff(self, from_ref: str, to_ref: str) -> RefDiff:
-        """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""
-        return diff_refs(self._io, self._metadata(), from_ref, to_ref)
 
     def set_retention(
         self,
@@ -120,15 +118,13 @@ class Refs:
         """Change how long a ref and its history are kept."""
         self._change(set_retention, name, Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms))
 
+    def _of_kind(self, kind: SnapshotRefType) -> dict[str, SnapshotRef]:
+        return {name: ref for name, ref in self._metadata().refs.items() if ref.snapshot_ref_type is kind}
+
     def _change(self, change: Callable[..., Change], *arguments: object) -> None:
         self._run(MetadataOperation(lambda base: change(base, *arguments)))
 
-    def _merge(self, wish: MergeWish) -> MergeResult:
-        operation = Merge(self._io, wish)
-        self._run(operation)
-        return operation.result
-
-    def _replace(self, name: str, kind: SnapshotRefType, at: int | str | None, retention: Retention) -> None:
+    def _replace(self, name: str, kind: SnapshotRefType, at: Place | None, retention: Retention) -> None:
         if not isinstance(retention, Retention):
             raise InvalidInputError(f"expected a Retention, found {shown(retention)}")
         self._run(
@@ -147,7 +143,7 @@ class Refs:
 def _creation(
     name: str,
     kind: SnapshotRefType,
-    at: int | str | None,
+    at: Place | None,
     retention: Retention,
     *,
     if_not_exists: bool,
@@ -165,8 +161,5 @@ def _place_of(name: str) -> Callable[[TableMetadata], object]:
     return lambda base: ref.snapshot_id if (ref := base.refs.get(name)) else None
 
 
-def _snapshot_at(base: TableMetadata, at: int | str | None) -> int | None:
-    """The snapshot of an id or a ref."""
-    if isinstance(at, str):
-        return base.ref(at).snapshot_id
-    return None if at is None else check_whole(at, "the id of a snapshot")
+def _snapshot_at(base: TableMetadata, at: Place | None) -> int | None:
+    return None if at is None else snapshot_at(base, at)

@@ -1,0 +1,86 @@
+"""How refs move: forward, back, anywhere, and by what other branches have."""
+
+from collections.abc import Callable
+
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.io.fileio import FileIO
+from bergline.table.commits.operation import Change, MetadataOperation, Operation
+from bergline.table.references.diff import RefDiff, diff_refs
+from bergline.table.references.merge import Merge, MergeResult
+from bergline.table.references.merge_plan import MergeWish
+from bergline.table.references.ref_changes import fast_forward, move_branch
+from bergline.table.references.rollback import left_behind, rollback_target
+from bergline.table.version import Place, snapshot_at
+
+
+class MovingRefs:
+    """The part of `table.refs` that moves branches; every method is one commit, checked again on every attempt."""
+
+    def __init__(
+        self, metadata: Callable[[], TableMetadata], run: Callable[[Operation], TableMetadata], io: FileIO
+    ) -> None:
+        self._metadata = metadata
+        self._run = run
+        self._io = io
+
+    def fast_forward(self, branch: str, *, to: str) -> MergeResult:
+        """Move a branch forward to a ref that descends from it; one that does not exist is made there."""
+        return self._move(branch, lambda base: fast_forward(base, branch, to))
+
+    def rollback(self, branch: str = MAIN, *, to: Place) -> MergeResult:
+        """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a moment.
+
+        ConflictError if others commit to the branch meanwhile: nothing goes that was not there to be seen.
+        """
+        return self._leave(branch, lambda base: rollback_target(base, branch, to))
+
+    def set_current(self, branch: str = MAIN, *, to: Place) -> MergeResult:
+        """Move a branch to any snapshot: by id, by ref, or what `main` was at a moment."""
+        return self._leave(branch, lambda base: snapshot_at(base, to))
+
+    def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
+        """Bring what a branch has into another: move it forward, or do each snapshot again on top of it.
+
+        ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
+        two ends as one snapshot.
+        """
+        return self._merge(MergeWish(branch, into, "onto", squash))
+
+    def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
+        """Move a branch on top of another ref: its own snapshots are done again there."""
+        return self._merge(MergeWish(branch, onto, "picked", squash))
+
+    def diff(self, from_ref: str, to_ref: str) -> RefDiff:
+        """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""
+        return diff_refs(self._io, self._metadata(), from_ref, to_ref)
+
+    def _leave(self, branch: str, target: Callable[[TableMetadata], int]) -> MergeResult:
+        """Move a branch to where its last snapshots may no longer be in its history."""
+        return self._move(
+            branch,
+            lambda base: move_branch(base, branch, target(base)),
+            leaves=lambda base: left_behind(base, branch, target(base)),
+        )
+
+    def _move(
+        self,
+        branch: str,
+        change: Callable[[TableMetadata], Change],
+        leaves: Callable[[TableMetadata], object] = lambda _: None,
+    ) -> MergeResult:
+        previous: int | None = None
+
+        def attempt(base: TableMetadata) -> Change:
+            nonlocal previous
+            moved = change(base)
+            previous = base.refs[branch].snapshot_id if branch in base.refs else None
+            return moved
+
+        after = self._run(MetadataOperation(attempt, overwrites=leaves))
+        return MergeResult(previous, after.ref(branch).snapshot_id)
+
+    def _merge(self, wish: MergeWish) -> MergeResult:
+        operation = Merge(self._io, wish)
+        self._run(operation)
+        return operation.result
