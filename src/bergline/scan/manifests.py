@@ -43,6 +43,13 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
     return list(known)
 
 
+def load_manifest_lists(io: FileIO, snapshots: Sequence[Snapshot]) -> list[list[ManifestFile]]:
+    """The manifests of each of several snapshots, read side by side."""
+    if len(snapshots) == 1:
+        return [load_manifest_list(io, snapshots[0])]
+    return list(_threads(os.getpid()).map(lambda s: load_manifest_list(io, s), snapshots))
+
+
 def keep_manifest_list(io: FileIO, location: str, manifests: Sequence[ManifestFile]) -> None:
     """Remember what is in a manifest list, exactly as it would be read."""
     MANIFEST_LISTS.keep(io, location, tuple(manifests), len(manifests) + 1)

@@ -14,7 +14,7 @@ from bergline.errors import (
 )
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.table.expiry.reachable import plan_cleanup
+from bergline.table.expiry.reachable import reachable_files
 
 _TRIES = 100
 
@@ -57,15 +57,7 @@ def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
             f"cannot purge table `{table.name}`: `gc.enabled` is {collecting}, other tables may share the files",
             hints=["drop it without purging, and its files stay"],
         )
-    nothing = msgspec.structs.replace(metadata, snapshots=(), refs={}, statistics=(), partition_statistics=())
-    cleanup = plan_cleanup(io, metadata, nothing)
-    reached = (
-        *cleanup.content_files,
-        *cleanup.manifests,
-        *cleanup.manifest_lists,
-        *cleanup.statistics,
-        *_metadata_files(table),
-    )
+    reached = (*(f.location for f in reachable_files(io, metadata)), *_metadata_files(table))
     return list({normalized(location): location for location in reached}.values())
 
 

@@ -2,20 +2,19 @@
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
-from bergline.format.arguments import check_whole, shown
+from bergline.format.arguments import check_whole
 from bergline.format.refs import MAIN
 from bergline.table.altering import TableAltering
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import Timing, load_same_table
-from bergline.table.expiry.expire import Expire, ExpiryResult
-from bergline.table.expiry.retention import ExpiryWish
+from bergline.table.expiring import TableExpiring
 from bergline.table.inspection.metadata_tables import metadata_table
 from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintaining import TableMaintaining
@@ -27,7 +26,7 @@ from bergline.table.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.writing import TableWriting
 
 
-class Table(TableWriting, TableAltering, TableMaintaining):
+class Table(TableWriting, TableAltering, TableMaintaining, TableExpiring):
     """`refresh` looks again; every other method that changes the table is one commit."""
 
     def __init__(
@@ -103,25 +102,6 @@ class Table(TableWriting, TableAltering, TableMaintaining):
         view = MetadataView(self.io, self.metadata, self.metadata_location, snapshot)
         at_version = any(x is not None for x in (ref, snapshot_id, as_of, as_of_ms))
         return metadata_table(view, name, at_version=at_version)
-
-    def expire(
-        self,
-        *,
-        older_than: dt.datetime | None = None,
-        retain_last: int | None = None,
-        snapshot_ids: Iterable[int] = (),
-    ) -> ExpiryResult:
-        """Forget snapshots that no live ref protects, and delete the files that only they needed."""
-        if not isinstance(snapshot_ids, Iterable):
-            raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
-        wish = ExpiryWish(
-            None if older_than is None else epoch_ms(older_than),
-            None if retain_last is None else check_whole(retain_last, "retain_last"),
-            frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
-        )
-        operation = Expire(self.io, wish)
-        self.commit(operation)
-        return operation.result
 
     def _version(
         self, ref: str | None, snapshot_id: int | None, as_of: dt.datetime | None, as_of_ms: int | None

@@ -1,16 +1,24 @@
 """Expiry: forget snapshots that no ref protects, then delete the files that only they needed."""
 
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
+from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.apply import apply_updates
-from bergline.format.manifest import FileContent
 from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import same_table
-from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, Update
+from bergline.format.requirements import Requirement, same_table
+from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.expiry.reachable import Cleanup, plan_cleanup, still_unneeded
-from bergline.table.expiry.retention import ExpiryPlan, ExpiryWish, plan_expiry
+from bergline.table.expiry.cleanup_level import CleanupLevel
+from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
+from bergline.table.expiry.reachable import still_unneeded, unneeded_files
+from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish, decide_expiry
+from bergline.table.expiry.stored_file import FileKind, StoredFile
+from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
 
 
 class ExpiryResult(msgspec.Struct, frozen=True):
@@ -18,6 +26,8 @@ class ExpiryResult(msgspec.Struct, frozen=True):
 
     removed_snapshots: tuple[int, ...] = ()
     removed_refs: tuple[str, ...] = ()
+    removed_specs: tuple[int, ...] = ()
+    removed_schemas: tuple[int, ...] = ()
     deleted_data_files: int = 0
     deleted_position_delete_files: int = 0
     deleted_equality_delete_files: int = 0
@@ -27,59 +37,126 @@ class ExpiryResult(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()
 
 
+class Cleaning(msgspec.Struct, frozen=True):
+    """What else goes with the snapshots, and how."""
+
+    level: CleanupLevel = CleanupLevel.ALL
+    layout: bool = False
+    """Whether specs and schemas that nothing uses are removed."""
+    threads: int = DEFAULT_THREADS
+    progress: Progress | None = None
+
+
+class PlannedExpiry(msgspec.Struct, frozen=True):
+    """All that expiry would do to one state of a table."""
+
+    decision: ExpiryDecision
+    updates: tuple[Update, ...]
+    after: TableMetadata
+    files: tuple[StoredFile, ...]
+    """What nothing needs afterwards, and is deleted."""
+
+    @property
+    def removed_specs(self) -> tuple[int, ...]:
+        """Partition specs that nothing uses."""
+        return tuple(i for u in self.updates if isinstance(u, RemovePartitionSpecs) for i in u.spec_ids)
+
+    @property
+    def removed_schemas(self) -> tuple[int, ...]:
+        """Schemas that nothing uses."""
+        return tuple(i for u in self.updates if isinstance(u, RemoveSchemas) for i in u.schema_ids)
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """What must hold for it beside the base being the same table."""
+        return layout_requirements(self.after) if self.removed_specs or self.removed_schemas else ()
+
+
+def work_out_expiry(
+    io: FileIO, base: TableMetadata, wish: ExpiryWish, cleaning: Cleaning, now_ms: int
+) -> PlannedExpiry:
+    """Decide, and find out which files then have no snapshot left; what cannot be read stops it."""
+    decision = decide_expiry(base, wish, now_ms)
+    updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in decision.removed_refs)
+    if decision.removed_snapshots:
+        updates = (*updates, RemoveSnapshots(decision.removed_snapshots))
+    after = apply_updates(base, updates, base_location=None, now_ms=now_ms) if updates else base
+    files: list[StoredFile] = []
+    with _readable(cleaning.level):
+        if cleaning.level is not CleanupLevel.NONE:
+            contents = cleaning.level is CleanupLevel.ALL
+            files = unneeded_files(io, base, decision.removed_snapshots, contents=contents)
+        if cleaning.layout and (more := remove_unused_layout(io, after)):
+            updates = (*updates, *more)
+            after = apply_updates(base, updates, base_location=None, now_ms=now_ms)
+    return PlannedExpiry(decision, updates, after, tuple(files))
+
+
 class Expire:
     """Works out from scratch on every attempt what may go: a ref made meanwhile protects its snapshot."""
 
     conflicts_in_meaning = False
 
-    def __init__(self, io: FileIO, wish: ExpiryWish) -> None:
+    def __init__(self, io: FileIO, wish: ExpiryWish, cleaning: Cleaning, *, dry_run: bool = False) -> None:
         self._io = io
         self._wish = wish
-        self._plan = ExpiryPlan((), ())
-        self._after: TableMetadata | None = None
-        self._cleanup = Cleanup()
+        self._cleaning = cleaning
+        self._dry_run = dry_run
+        self._planned: PlannedExpiry | None = None
         self.result = ExpiryResult()
-        """What went; before the commit is certain, what is planned to go."""
+        """What went; before the commit is certain, and in a dry run, what is planned to go."""
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
-        self._plan = plan = plan_expiry(base, self._wish, stamp.now_ms)
-        updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in plan.removed_refs)
-        if plan.removed_snapshots:
-            updates = (*updates, RemoveSnapshots(plan.removed_snapshots))
-        if not updates:
-            self._after, self._cleanup, self.result = base, Cleanup(), ExpiryResult()
+        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms)
+        self._planned = planned
+        self.result = _result(planned, planned.files)
+        if self._dry_run or not planned.updates:
             return Change()
-        self._after = apply_updates(base, updates, base_location=None, now_ms=stamp.now_ms)
-        self._cleanup = plan_cleanup(self._io, base, self._after)
-        self.result = _result(plan, self._cleanup)
-        return Change(updates, same_table(base))
+        return Change(planned.updates, (*same_table(base), *planned.requirements))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the planned files; the swap is certain, and the base was exactly the one planned on."""
-        if self._after is None:
+        planned, cleaning = self._planned, self._cleaning
+        if planned is None or self._dry_run or not planned.files:
             return
+        self.result = _result(planned, ())
         # operations that followed in the same transaction may have brought files back
-        cleanup = still_unneeded(self._io, self._cleanup, self._after, metadata)
-        failed = self._io.delete(
-            [*cleanup.content_files, *cleanup.manifests, *cleanup.manifest_lists, *cleanup.statistics]
-        )
-        self.result = _result(self._plan, cleanup, tuple(failed))
+        contents = cleaning.level is CleanupLevel.ALL
+        files = still_unneeded(self._io, planned.files, planned.after, metadata, contents=contents)
+        locations = [f.location for f in files]
+        failed = set(delete_files(self._io, locations, threads=cleaning.threads, progress=cleaning.progress))
+        self.result = _result(planned, [f for f in files if f.location not in failed], tuple(sorted(failed)))
 
     def abandoned(self) -> None:
         """Nothing was written."""
 
 
-def _result(plan: ExpiryPlan, cleanup: Cleanup, failed: tuple[str, ...] = ()) -> ExpiryResult:
-    kinds = list(cleanup.content_files.values())
+def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: tuple[str, ...] = ()) -> ExpiryResult:
+    counts = Counter(f.kind for f in deleted)
     return ExpiryResult(
-        removed_snapshots=plan.removed_snapshots,
-        removed_refs=plan.removed_refs,
-        deleted_data_files=kinds.count(FileContent.DATA),
-        deleted_position_delete_files=kinds.count(FileContent.POSITION_DELETES),
-        deleted_equality_delete_files=kinds.count(FileContent.EQUALITY_DELETES),
-        deleted_manifests=len(cleanup.manifests),
-        deleted_manifest_lists=len(cleanup.manifest_lists),
-        deleted_statistics_files=len(cleanup.statistics),
+        removed_snapshots=planned.decision.removed_snapshots,
+        removed_refs=planned.decision.removed_refs,
+        removed_specs=planned.removed_specs,
+        removed_schemas=planned.removed_schemas,
+        deleted_data_files=counts[FileKind.DATA],
+        deleted_position_delete_files=counts[FileKind.POSITION_DELETES],
+        deleted_equality_delete_files=counts[FileKind.EQUALITY_DELETES],
+        deleted_manifests=counts[FileKind.MANIFEST],
+        deleted_manifest_lists=counts[FileKind.MANIFEST_LIST],
+        deleted_statistics_files=counts[FileKind.STATISTICS],
         failed=failed,
     )
+
+
+@contextlib.contextmanager
+def _readable(level: CleanupLevel) -> Iterator[None]:
+    """What cannot be read stops expiry, and the error says so."""
+    said = "cannot expire snapshots, nothing was changed or deleted"
+    hints = [] if level is CleanupLevel.NONE else ['`level="none"` reads no manifests, and deletes no files']
+    try:
+        yield
+    except NotFoundError as error:
+        raise NotFoundError(f"{said}: {error}", kind=error.kind, name=error.name, hints=hints) from error
+    except (FormatError, UnsupportedError) as error:
+        raise type(error)(f"{said}: {error}", hints=hints) from error

@@ -1,17 +1,40 @@
-"""Which snapshots and refs expiry removes. Pure: the same metadata, time and wishes give the same answer."""
+"""Which snapshots and refs expiry removes, and by which rule. Pure: the same metadata, time and wish, the same answer.
 
-from collections.abc import Collection
+What is decided and why come from one walk, so they cannot disagree.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.refs import MAIN, SnapshotRef
+from bergline.format.snapshot import Snapshot
+from bergline.table.expiry.reasons import (
+    AgeLimit,
+    AmongNewest,
+    AskedFor,
+    Beyond,
+    Head,
+    Keeping,
+    MainStays,
+    OldRef,
+    OldWithoutRef,
+    RefReason,
+    RefWithoutLimit,
+    Removing,
+    Young,
+    YoungRef,
+    YoungWithoutRef,
+)
 
 _MAX_AGE = "history.expire.max-snapshot-age-ms"
 _MIN_KEEP = "history.expire.min-snapshots-to-keep"
 _MAX_REF_AGE = "history.expire.max-ref-age-ms"
 _FIVE_DAYS_MS = 432_000_000
+_NEVER = 2**63 - 1
 
 
 class ExpiryWish(msgspec.Struct, frozen=True):
@@ -22,64 +45,143 @@ class ExpiryWish(msgspec.Struct, frozen=True):
     snapshot_ids: frozenset[int] = frozenset()
 
 
-class ExpiryPlan(msgspec.Struct, frozen=True):
-    """What goes."""
+class RefDecision(msgspec.Struct, frozen=True):
+    """What becomes of a ref."""
 
-    removed_refs: tuple[str, ...]
-    removed_snapshots: tuple[int, ...]
+    name: str
+    ref: SnapshotRef
+    kept: bool
+    reason: RefReason
 
 
-def plan_expiry(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> ExpiryPlan:
+class SnapshotDecision(msgspec.Struct, frozen=True):
+    """What becomes of a snapshot, by every rule that says so."""
+
+    snapshot: Snapshot
+    kept: bool
+    reasons: tuple[Keeping | Removing, ...]
+
+    @property
+    def kept_by(self) -> frozenset[str]:
+        """The refs without which it would be on no branch or tag, or past what they keep."""
+        return frozenset(r.ref for r in self.reasons if isinstance(r, Head | Young | AmongNewest))
+
+
+class ExpiryDecision(msgspec.Struct, frozen=True):
+    """What becomes of every ref, by name, and of every snapshot, in the table's order."""
+
+    refs: tuple[RefDecision, ...]
+    snapshots: tuple[SnapshotDecision, ...]
+
+    @property
+    def removed_refs(self) -> tuple[str, ...]:
+        """The refs that go."""
+        return tuple(d.name for d in self.refs if not d.kept)
+
+    @property
+    def removed_snapshots(self) -> tuple[int, ...]:
+        """The snapshots that go."""
+        return tuple(d.snapshot.snapshot_id for d in self.snapshots if not d.kept)
+
+
+def decide_expiry(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> ExpiryDecision:
     """Keep what any live ref protects; of the rest, remove what is old enough or named."""
     gc_enabled = metadata.properties.get("gc.enabled", "true").lower()
     if gc_enabled != "true":  # a misspelt value too: nothing is deleted by mistake
         raise RefusedError(f"cannot expire snapshots: `gc.enabled` is {gc_enabled}, other tables may share the files")
     if wish.retain_last is not None and wish.retain_last < 1:
         raise InvalidInputError(f"expected retain_last of at least 1, found {wish.retain_last}")
-    older_than_ms = wish.older_than_ms
-    if older_than_ms is None:
-        older_than_ms = now_ms - positive_property(metadata, _MAX_AGE, _FIVE_DAYS_MS)
-    retain_last = wish.retain_last or positive_property(metadata, _MIN_KEEP, 1)
-    live = {n: r for n, r in metadata.refs.items() if _is_live(metadata, n, r, now_ms)}
+    limits = _table_limits(metadata, wish, now_ms)
+    refs = tuple(_decide_ref(metadata, name, ref, now_ms) for name, ref in sorted(metadata.refs.items()))
+    live = {d.name: d.ref for d in refs if d.kept}
     _check_not_referenced(live, wish.snapshot_ids)
-    kept: set[int] = {r.snapshot_id for r in live.values()}
-    reachable: set[int] = set(kept)
-    for ref in live.values():
-        if ref.is_branch:
-            kept |= _kept_by_branch(metadata, ref, older_than_ms, retain_last, now_ms)
-            reachable |= {s.snapshot_id for s in metadata.ancestors(ref.snapshot_id)}
-    kept |= {s.snapshot_id for s in metadata.snapshots if s.timestamp_ms >= older_than_ms} - reachable
-    removed = (set(metadata.snapshots_by_id) - kept) | (wish.snapshot_ids & set(metadata.snapshots_by_id))
-    return ExpiryPlan(
-        removed_refs=tuple(sorted(set(metadata.refs) - set(live))),
-        removed_snapshots=tuple(s.snapshot_id for s in metadata.snapshots if s.snapshot_id in removed),
-    )
+    reasons: dict[int, list[Keeping | Removing]] = defaultdict(list)
+    for name, ref in live.items():
+        for snapshot_id, reason in _by_ref(metadata, name, ref, _ref_limits(ref, limits, now_ms)):
+            reasons[snapshot_id].append(reason)
+    decided = []
+    for snapshot in metadata.snapshots:
+        rules = reasons.get(snapshot.snapshot_id) or [_without_ref(snapshot, limits.age)]
+        asked_for = snapshot.snapshot_id in wish.snapshot_ids
+        decided.append(_decide_snapshot(snapshot, rules, asked_for=asked_for))
+    return ExpiryDecision(refs, tuple(decided))
 
 
-def _is_live(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: int) -> bool:
-    """`main` always; another ref while its snapshot is young enough."""
+class _Limits(msgspec.Struct, frozen=True):
+    """What a branch keeps."""
+
+    age: AgeLimit
+    least: int
+
+
+def _table_limits(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> _Limits:
+    """What holds for branches without settings of their own, and for snapshots on no branch."""
+    if wish.older_than_ms is None:
+        age_ms = positive_property(metadata, _MAX_AGE, _FIVE_DAYS_MS)
+        age = AgeLimit(now_ms - age_ms, age_ms)
+    else:
+        age = AgeLimit(wish.older_than_ms)
+    return _Limits(age, wish.retain_last or positive_property(metadata, _MIN_KEEP, 1))
+
+
+def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
+    """A branch's own settings come first."""
+    age, most = table.age, ref.max_snapshot_age_ms
+    if most is not None:
+        age = AgeLimit(now_ms - most, most)
+    return _Limits(age, table.least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep)
+
+
+def _decide_ref(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: int) -> RefDecision:
+    """`main` always stays; another ref while its snapshot is young enough."""
     if name == MAIN:
-        return True
-    most = ref.max_ref_age_ms or positive_property(metadata, _MAX_REF_AGE, 2**63 - 1)
-    return now_ms - metadata.snapshots_by_id[ref.snapshot_id].timestamp_ms <= most
+        return RefDecision(name, ref, True, MainStays())
+    most = ref.max_ref_age_ms or positive_property(metadata, _MAX_REF_AGE, _NEVER)
+    kept = now_ms - metadata.snapshots_by_id[ref.snapshot_id].timestamp_ms <= most
+    reason = RefWithoutLimit() if most == _NEVER else YoungRef(most) if kept else OldRef(most)
+    return RefDecision(name, ref, kept, reason)
 
 
-def _kept_by_branch(
-    metadata: TableMetadata, ref: SnapshotRef, older_than_ms: int, retain_last: int, now_ms: int
-) -> set[int]:
-    """The newest snapshots of a branch: at least the minimum, and those that are young; its own settings come first."""
-    cutoff = older_than_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms
-    least = retain_last if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
-    kept: set[int] = set()
-    for snapshot in metadata.ancestors(ref.snapshot_id):
-        if len(kept) >= least and snapshot.timestamp_ms < cutoff:
-            break
-        kept.add(snapshot.snapshot_id)
-    return kept
+def _by_ref(
+    metadata: TableMetadata, name: str, ref: SnapshotRef, limits: _Limits
+) -> Iterator[tuple[int, Keeping | Removing]]:
+    """What a live ref says of its snapshot and, if it is a branch, of all before it.
+
+    A branch keeps its newest snapshots: at least the minimum, and on from there while they are young.
+    """
+    yield ref.snapshot_id, Head(name, ref.snapshot_ref_type)
+    if not ref.is_branch:
+        return
+    young, newest = Young(name, limits.age), AmongNewest(name, limits.least)
+    beyond = {is_old: Beyond(name, limits.age, limits.least, is_old) for is_old in (False, True)}
+    past = False
+    for place, snapshot in enumerate(metadata.ancestors(ref.snapshot_id)):
+        is_old = snapshot.timestamp_ms < limits.age.cutoff_ms
+        past = past or (place >= limits.least and is_old)
+        if place == 0:
+            continue
+        if past:
+            yield snapshot.snapshot_id, beyond[is_old]
+        else:
+            yield snapshot.snapshot_id, newest if is_old else young
+
+
+def _without_ref(snapshot: Snapshot, limit: AgeLimit) -> Keeping | Removing:
+    """What holds for a snapshot to which no live ref leads."""
+    return OldWithoutRef(limit) if snapshot.timestamp_ms < limit.cutoff_ms else YoungWithoutRef(limit)
+
+
+def _decide_snapshot(snapshot: Snapshot, rules: list[Keeping | Removing], *, asked_for: bool) -> SnapshotDecision:
+    """One rule that keeps is enough, unless the snapshot was asked for."""
+    keeping = tuple(r for r in rules if isinstance(r, Keeping))
+    if keeping and not asked_for:
+        return SnapshotDecision(snapshot, True, keeping)
+    removing = tuple(r for r in rules if isinstance(r, Removing)) if not keeping else ()
+    return SnapshotDecision(snapshot, False, (*((AskedFor(),) if asked_for else ()), *removing))
 
 
 def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection[int]) -> None:
-    for snapshot_id in snapshot_ids:
+    for snapshot_id in sorted(snapshot_ids):
         if names := sorted(n for n, r in live.items() if r.snapshot_id == snapshot_id):
             several = len(names) > 1
             listed = ", ".join(f"`{n}`" for n in names)

@@ -11,7 +11,8 @@ from bergline.format.partition import UNPARTITIONED
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.snapshot import Snapshot
 from bergline.parquet.arrow_schema import schema_from_arrow
-from bergline.table.expiry.retention import ExpiryWish, plan_expiry
+from bergline.table.expiry.reasons import duration_text
+from bergline.table.expiry.retention import ExpiryWish, decide_expiry
 
 DAY = 86_400_000
 NOW = 10 * DAY
@@ -124,56 +125,121 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("metadata", "wish", "left", "refs"), EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_worked_example(metadata: TableMetadata, wish: ExpiryWish, left: set[int], refs: set[str]) -> None:
-    plan = plan_expiry(metadata, wish, NOW)
+    plan = decide_expiry(metadata, wish, NOW)
     assert set(metadata.snapshots_by_id) - set(plan.removed_snapshots) == left
     assert set(metadata.refs) - set(plan.removed_refs) == {"main", *refs}
 
 
 def test_worked_example_14_an_id_that_a_tag_names_is_refused() -> None:
     with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t` still names it"):
-        plan_expiry(table({"t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+        decide_expiry(table({"t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
 
 
 def test_several_refs_that_name_an_id_are_listed() -> None:
     with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t`, `u` still name it") as caught:
-        plan_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+        decide_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
     assert caught.value.hints == ("drop the refs first",)
 
 
 def test_table_settings_are_the_defaults() -> None:
     settings = {"history.expire.max-snapshot-age-ms": "1", "history.expire.min-snapshots-to-keep": "2"}
-    assert plan_expiry(table(properties=settings), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3, 4)
+    assert decide_expiry(table(properties=settings), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3, 4)
 
 
 def test_table_setting_for_refs_expires_them() -> None:
     metadata = table({"t": tag(2)}, properties={"history.expire.max-ref-age-ms": str(DAY)})
-    assert plan_expiry(metadata, ExpiryWish(), NOW).removed_refs == ("t",)
+    assert decide_expiry(metadata, ExpiryWish(), NOW).removed_refs == ("t",)
 
 
 def test_main_never_expires_by_age() -> None:
     metadata = table(main=1)
     metadata = msgspec.structs.replace(metadata, refs={"main": branch(1, ref_age=1)})
-    plan = plan_expiry(metadata, days(older_than_ms=20), NOW)
+    plan = decide_expiry(metadata, days(older_than_ms=20), NOW)
     assert plan.removed_refs == ()
     assert 1 not in plan.removed_snapshots
 
 
 def test_walk_stops_at_the_first_snapshot_that_fails() -> None:
     odd = tuple(msgspec.structs.replace(s, timestamp_ms=9 * DAY) if s.snapshot_id == 2 else s for s in MAIN)
-    assert plan_expiry(table(None, odd), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3)
+    assert decide_expiry(table(None, odd), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3)
 
 
 def test_cyclic_parents_end_the_walk() -> None:
     cycle = (snapshot(1, 0, 2), snapshot(2, 2, 1))
-    assert plan_expiry(table(None, cycle, main=2), days(retain_last=9), NOW).removed_snapshots == ()
+    assert decide_expiry(table(None, cycle, main=2), days(retain_last=9), NOW).removed_snapshots == ()
 
 
 @pytest.mark.parametrize("retain_last", [0, -1])
 def test_retaining_less_than_one_is_refused(retain_last: int) -> None:
     with pytest.raises(InvalidInputError, match=f"at least 1, found {retain_last}"):
-        plan_expiry(table(), ExpiryWish(retain_last=retain_last), NOW)
+        decide_expiry(table(), ExpiryWish(retain_last=retain_last), NOW)
 
 
 def test_gc_disabled_is_refused() -> None:
     with pytest.raises(RefusedError, match=r"`gc\.enabled` is false"):
-        plan_expiry(table(properties={"gc.enabled": "false"}), ExpiryWish(), NOW)
+        decide_expiry(table(properties={"gc.enabled": "false"}), ExpiryWish(), NOW)
+
+
+def reasons(metadata: TableMetadata, wish: ExpiryWish | None = None) -> dict[int, str]:
+    decided = decide_expiry(metadata, wish or ExpiryWish(), NOW).snapshots
+    return {
+        d.snapshot.snapshot_id: f"{'kept' if d.kept else 'removed'}: {'; '.join(map(str, d.reasons))}" for d in decided
+    }
+
+
+def test_each_snapshot_says_by_which_rule_it_stays_or_goes() -> None:
+    refs = {"staging": branch(22, keep=2, age=1), "q1-final": tag(2)}
+    assert reasons(table(refs, (*MAIN, *BRANCHED, snapshot(31, 9, 4), snapshot(32, 1, None)))) == {
+        1: "removed: older than 5 d, beyond the newest 1 of `main`; older than 1 d, beyond the newest 2 of `staging`",
+        2: "kept: tag `q1-final`",
+        3: "removed: older than 5 d, beyond the newest 1 of `main`",
+        4: "kept: not older than 5 d, on `main`",
+        5: "kept: not older than 5 d, on `main`",
+        6: "kept: branch `main`",
+        21: "kept: among the newest 2 of `staging`",
+        22: "kept: branch `staging`",
+        31: "kept: not older than 5 d, on no branch or tag",
+        32: "removed: older than 5 d, on no branch or tag",
+    }
+
+
+def test_a_snapshot_says_that_it_was_asked_for() -> None:
+    said = reasons(table(), ExpiryWish(snapshot_ids=frozenset({3, 5})))
+    assert said[5] == "removed: asked for by its id"
+    assert said[3] == "removed: asked for by its id; older than 5 d, beyond the newest 1 of `main`"
+
+
+def test_a_young_snapshot_before_an_old_one_says_so() -> None:
+    odd = tuple(msgspec.structs.replace(s, timestamp_ms=9 * DAY) if s.snapshot_id == 2 else s for s in MAIN)
+    assert reasons(table(None, odd))[2] == "removed: before one older than 5 d, beyond the newest 1 of `main`"
+
+
+def test_a_moment_that_was_given_is_said() -> None:
+    assert reasons(table(), days(older_than_ms=1))[1] == (
+        "removed: older than 1970-01-02 00:00:00.000+00:00, beyond the newest 1 of `main`"
+    )
+
+
+def test_refs_say_why_they_stay_or_go() -> None:
+    refs = {"young": tag(4, ref_age=4), "old": tag(4, ref_age=3), "free": branch(5)}
+    decided = decide_expiry(table(refs), ExpiryWish(), NOW).refs
+    assert {d.name: (d.kept, str(d.reason)) for d in decided} == {
+        "main": (True, "`main` always stays"),
+        "young": (True, "its snapshot is not older than 4 d"),
+        "old": (False, "its snapshot is older than 3 d"),
+        "free": (True, "no age limit"),
+    }
+
+
+def test_kept_by_names_the_refs_that_protect_a_snapshot() -> None:
+    decided = decide_expiry(table({"b": branch(6, keep=4), "t": tag(3)}), ExpiryWish(), NOW).snapshots
+    kept_by = {d.snapshot.snapshot_id: d.kept_by for d in decided if d.kept}
+    assert kept_by == {3: {"b", "t"}, 4: {"main", "b"}, 5: {"main", "b"}, 6: {"main", "b"}}
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(1, "1 ms"), (1500, "1500 ms"), (90_000, "90 s"), (10_800_000, "3 h"), (7 * DAY, "7 d")],
+)
+def test_durations_are_in_the_largest_unit_that_is_exact(milliseconds: int, text: str) -> None:
+    assert duration_text(milliseconds) == text

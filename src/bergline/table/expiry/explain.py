@@ -1,0 +1,155 @@
+"""What expiry would do and why, as one value: printed as text, or as Arrow rows."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import pyarrow as pa
+
+from bergline.table.expiry.retention import ExpiryDecision, RefDecision, SnapshotDecision
+from bergline.table.expiry.stored_file import FileKind, StoredFile
+from bergline.table.version import readable_ms
+
+_SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_THOUSAND = 1000
+_SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        ("name", pa.string()),
+        ("snapshot_id", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        pa.field("kept", pa.bool_(), nullable=False),
+        ("reason", pa.string()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+    ]
+)
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """Some files together."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{_count(self.files, 'file')} of {size_text(self.bytes)}"
+
+
+class ExpiryPlan(msgspec.Struct, frozen=True):
+    """What becomes of every ref and snapshot, by which rule, and which files would be deleted."""
+
+    decision: ExpiryDecision
+    files: tuple[StoredFile, ...] = ()
+    """What would be deleted, with sizes."""
+    held: dict[str, Amount] = {}
+    """For each ref that stays, the files that it alone holds on to, and that would go sooner or later were it dropped.
+
+    Empty where files are not looked at.
+    """
+    removed_specs: tuple[int, ...] = ()
+    removed_schemas: tuple[int, ...] = ()
+
+    @property
+    def removed_snapshots(self) -> tuple[int, ...]:
+        """The snapshots that would go."""
+        return self.decision.removed_snapshots
+
+    @property
+    def removed_refs(self) -> tuple[str, ...]:
+        """The refs that would go."""
+        return self.decision.removed_refs
+
+    @property
+    def deleted(self) -> Amount:
+        """What would be deleted in all."""
+        return total(self.files)
+
+    @property
+    def deleted_by_kind(self) -> dict[FileKind, Amount]:
+        """What would be deleted, by kind."""
+        by_kind = {kind: tuple(f for f in self.files if f.kind is kind) for kind in FileKind}
+        return {kind: total(files) for kind, files in by_kind.items() if files}
+
+    def __str__(self) -> str:
+        """For people: every ref and snapshot with the rule that keeps or removes it."""
+        decision = self.decision
+        refs, snapshots = _count(len(decision.refs), "ref"), _count(len(decision.snapshots), "snapshot")
+        removed = f"{len(self.removed_refs)} of {refs} and {len(self.removed_snapshots)} of {snapshots}"
+        lines = [
+            f"{removed} would be removed; {self.deleted} would be deleted",
+            *_block("refs", (self._ref_text(d) for d in decision.refs)),
+            *_block("snapshots", map(_snapshot_text, reversed(decision.snapshots))),
+            *_block("files to delete", (f"{kind}: {amount}" for kind, amount in self.deleted_by_kind.items())),
+            *_block("partition specs to remove", map(str, self.removed_specs)),
+            *_block("schemas to remove", map(str, self.removed_schemas)),
+        ]
+        return "\n".join(lines)
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each ref, snapshot, kind of file, partition spec and schema.
+
+        `files` and `bytes` of a ref are what it alone holds on to.
+        """
+        rows = [dict(zip(_SCHEMA.names, row, strict=True)) for row in self._rows()]
+        return pa.Table.from_pylist(rows, _SCHEMA)
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        at = {d.snapshot.snapshot_id: d.snapshot.timestamp_ms * 1000 for d in self.decision.snapshots}
+        for ref in self.decision.refs:
+            held, target = self.held.get(ref.name), ref.ref.snapshot_id
+            amount = (held.files, held.bytes) if held else (None, None)
+            yield ref.ref.snapshot_ref_type.value, ref.name, target, at[target], ref.kept, str(ref.reason), *amount
+        for one in self.decision.snapshots:
+            snapshot_id = one.snapshot.snapshot_id
+            yield "snapshot", None, snapshot_id, at[snapshot_id], one.kept, _reasons(one), None, None
+        for kind, deleted in self.deleted_by_kind.items():
+            yield "files", kind.value, None, None, False, None, deleted.files, deleted.bytes
+        for what, ids in (("partition spec", self.removed_specs), ("schema", self.removed_schemas)):
+            for unused in ids:
+                yield what, str(unused), None, None, False, "nothing uses it", None, None
+
+    def _ref_text(self, decision: RefDecision) -> str:
+        held = self.held.get(decision.name)
+        alone = f"; alone holds {held}" if held else ""
+        kind = decision.ref.snapshot_ref_type
+        return f"{kind} `{decision.name}`  {_verb(decision.kept)}: {decision.reason}{alone}"
+
+
+def total(files: Iterable[StoredFile]) -> Amount:
+    """Some files together; a size that is not known counts as none."""
+    counted = tuple(files)
+    return Amount(len(counted), sum(f.size or 0 for f in counted))
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people."""
+    power = 0
+    shown = float(size)
+    while shown >= _THOUSAND and power < len(_SIZES) - 1:
+        shown /= _THOUSAND
+        power += 1
+    return f"{size} bytes" if power == 0 else f"{shown:.1f} {_SIZES[power]}"
+
+
+def _snapshot_text(decision: SnapshotDecision) -> str:
+    snapshot = decision.snapshot
+    when = readable_ms(snapshot.timestamp_ms)
+    return f"{snapshot.snapshot_id}  {when}  {_verb(decision.kept)}: {_reasons(decision)}"
+
+
+def _reasons(decision: SnapshotDecision) -> str:
+    return "; ".join(map(str, decision.reasons))
+
+
+def _verb(kept: bool) -> str:
+    return "kept" if kept else "removed"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _block(title: str, lines: Iterable[str]) -> list[str]:
+    """Lines below a title; nothing where there are none."""
+    shown = [f"  {line}" for line in lines]
+    return ["", title, *shown] if shown else []

@@ -1,0 +1,75 @@
+"""Working out what expiry would do to a table as it is now, with sizes and with what each ref holds on to."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from bergline.format.metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.expiry.cleanup_level import CleanupLevel
+from bergline.table.expiry.expire import Cleaning, work_out_expiry
+from bergline.table.expiry.explain import Amount, ExpiryPlan, total
+from bergline.table.expiry.reachable import NOBODY, Owners, held_files
+from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish
+from bergline.table.expiry.stored_file import StoredFile
+
+_NO_REF: Owners = frozenset({""})
+_READERS = 16
+
+
+class ExplainExpiry:
+    """An operation that changes nothing: it plans on the table as it is now."""
+
+    conflicts_in_meaning = False
+
+    def __init__(self, io: FileIO, wish: ExpiryWish, cleaning: Cleaning) -> None:
+        self._io = io
+        self._wish = wish
+        self._cleaning = cleaning
+        self.plan = ExpiryPlan(ExpiryDecision((), ()))
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """Plan on this base, as expiry itself would."""
+        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms)
+        self.plan = ExpiryPlan(
+            planned.decision,
+            tuple(_with_sizes(self._io, planned.files)),
+            _held_by_refs(self._io, base, planned.decision, self._cleaning.level),
+            planned.removed_specs,
+            planned.removed_schemas,
+        )
+        return Change()
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Nothing was written."""
+
+    def abandoned(self) -> None:
+        """Nothing was written."""
+
+
+def _held_by_refs(io: FileIO, base: TableMetadata, decision: ExpiryDecision, level: CleanupLevel) -> dict[str, Amount]:
+    """For each ref that stays, the files that only snapshots kept by it alone need."""
+    if level is CleanupLevel.NONE:
+        return {}
+    owners = {d.snapshot.snapshot_id: (d.kept_by or _NO_REF) if d.kept else NOBODY for d in decision.snapshots}
+    held = held_files(io, base, lambda i: owners.get(i, _NO_REF), most=1, contents=level is CleanupLevel.ALL)
+    files: dict[str, list[StoredFile]] = defaultdict(list)
+    for one in held:
+        for owner in one.owners:
+            files[owner].append(one.file)
+    return {d.name: total(_with_sizes(io, files[d.name])) for d in decision.refs if d.kept}
+
+
+def _with_sizes(io: FileIO, files: Iterable[StoredFile]) -> list[StoredFile]:
+    """Files with their sizes; those that metadata does not know are asked of storage."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(lambda f: f if f.size is not None else _with_size(io, f), files))
+
+
+def _with_size(io: FileIO, file: StoredFile) -> StoredFile:
+    with io.open_input(file.location) as stream:
+        return msgspec.structs.replace(file, size=stream.seek(0, os.SEEK_END))

@@ -1,0 +1,130 @@
+"""Why expiry keeps or removes a snapshot or a ref: each reason is one rule, and says itself in words."""
+
+import msgspec
+
+from bergline.format.refs import SnapshotRefType
+from bergline.table.version import readable_ms
+
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000, "ms": 1}
+
+
+class AgeLimit(msgspec.Struct, frozen=True):
+    """Snapshots from `cutoff_ms` on are young; `age_ms` is None where the caller named the moment itself."""
+
+    cutoff_ms: int
+    age_ms: int | None = None
+
+    def __str__(self) -> str:
+        return readable_ms(self.cutoff_ms) if self.age_ms is None else duration_text(self.age_ms)
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A live ref names the snapshot."""
+
+    ref: str
+    type: SnapshotRefType
+
+    def __str__(self) -> str:
+        return f"{self.type} `{self.ref}`"
+
+
+class Young(msgspec.Struct, frozen=True):
+    """The snapshot is young enough for a branch that it is on."""
+
+    ref: str
+    limit: AgeLimit
+
+    def __str__(self) -> str:
+        return f"not older than {self.limit}, on `{self.ref}`"
+
+
+class AmongNewest(msgspec.Struct, frozen=True):
+    """The snapshot is one of those that a branch keeps whatever their age."""
+
+    ref: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"among the newest {self.count} of `{self.ref}`"
+
+
+class YoungWithoutRef(msgspec.Struct, frozen=True):
+    """No live ref leads to the snapshot, but it is young: somebody may still publish it."""
+
+    limit: AgeLimit
+
+    def __str__(self) -> str:
+        return f"not older than {self.limit}, on no branch or tag"
+
+
+class Beyond(msgspec.Struct, frozen=True):
+    """The snapshot is past what a branch keeps."""
+
+    ref: str
+    limit: AgeLimit
+    count: int
+    is_old: bool
+    """False where the snapshot is young itself, and follows one that is not."""
+
+    def __str__(self) -> str:
+        old = f"older than {self.limit}" if self.is_old else f"before one older than {self.limit}"
+        return f"{old}, beyond the newest {self.count} of `{self.ref}`"
+
+
+class OldWithoutRef(msgspec.Struct, frozen=True):
+    """No live ref leads to the snapshot, and it is old."""
+
+    limit: AgeLimit
+
+    def __str__(self) -> str:
+        return f"older than {self.limit}, on no branch or tag"
+
+
+class AskedFor(msgspec.Struct, frozen=True):
+    """The caller named the snapshot."""
+
+    def __str__(self) -> str:
+        return "asked for by its id"
+
+
+class MainStays(msgspec.Struct, frozen=True):
+    """`main` has no age."""
+
+    def __str__(self) -> str:
+        return "`main` always stays"
+
+
+class RefWithoutLimit(msgspec.Struct, frozen=True):
+    """No setting limits the ref's age."""
+
+    def __str__(self) -> str:
+        return "no age limit"
+
+
+class YoungRef(msgspec.Struct, frozen=True):
+    """The ref's snapshot is young enough for the ref to stay."""
+
+    age_ms: int
+
+    def __str__(self) -> str:
+        return f"its snapshot is not older than {duration_text(self.age_ms)}"
+
+
+class OldRef(msgspec.Struct, frozen=True):
+    """The ref's snapshot is past the ref's age."""
+
+    age_ms: int
+
+    def __str__(self) -> str:
+        return f"its snapshot is older than {duration_text(self.age_ms)}"
+
+
+Keeping = Head | Young | AmongNewest | YoungWithoutRef
+Removing = Beyond | OldWithoutRef | AskedFor
+RefReason = MainStays | RefWithoutLimit | YoungRef | OldRef
+
+
+def duration_text(milliseconds: int) -> str:
+    """A duration in the largest unit that is exact."""
+    unit, size = next((u, s) for u, s in _UNITS.items() if milliseconds % s == 0)
+    return f"{milliseconds // size} {unit}"
