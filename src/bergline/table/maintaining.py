@@ -18,6 +18,7 @@ from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.handle import TableHandle
+from bergline.table.references.staged import staged, wap_summary
 from bergline.table.scan import to_predicate
 
 _COMPACTIONS = 10
@@ -45,6 +46,7 @@ class TableMaintaining(TableHandle):
         row_filter: str | Predicate | None = None,
         referenced: Iterable[str] = (),
         summary: Mapping[str, str] | None = None,
+        wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Add data files and delete files, and remove files, in one snapshot.
@@ -53,6 +55,7 @@ class TableMaintaining(TableHandle):
         committed after it must not contradict: `isolation` says how much of it does ("serializable", "snapshot", or
         "none" for what would break the table), by default what the table says; `row_filter` says which rows the
         operation looked at, by default all; `referenced` names data files that deletes of several files are about.
+        With a `wap_id` the snapshot is only staged.
         """
         _check_files(add, _DATA, "data files")
         _check_files(deletes, _DELETES, "delete files")
@@ -73,10 +76,10 @@ class TableMaintaining(TableHandle):
             since=self._start(branch, since),
             checks=checks,
             branch=branch,
-            summary=self._with_own(summary),
+            summary=self._with_own(summary) | wap_summary(wap_id),
             discard_on_failure=discard_on_failure,
         )
-        self.commit(operation)
+        self.commit(staged(operation, wap_id))
         return self
 
     def rewrite_files(

@@ -1,4 +1,4 @@
-"""What a user writes to a table: every method is one snapshot on a branch."""
+"""What a user writes to a table: every method is one snapshot on a branch, or a staged one."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ from bergline.table.commits.history_window import EVERYTHING
 from bergline.table.commits.isolation import Isolation, isolation_level, parse_isolation
 from bergline.table.commits.produce import check_writable
 from bergline.table.handle import TableHandle
+from bergline.table.references.staged import staged, wap_summary
 from bergline.table.scan import to_predicate
 
 _NO_ISOLATION: Final = "none"
@@ -34,6 +35,9 @@ class TableWriting(TableHandle):
     them over; then they are deleted if the commit certainly failed. Given ones are looked at first (one footer each):
     InvalidInputError if one is not there, has another number of rows or is on the branch already. Those that are
     handed over are taken as they are.
+
+    With a `wap_id` a snapshot is staged on the head of the branch, which stays where it is: `refs.staged` finds it,
+    `refs.publish` brings it in.
     """
 
     def check_branch(self, branch: str) -> None:
@@ -42,16 +46,24 @@ class TableWriting(TableHandle):
         check_writable(self.metadata.refs.get(branch), branch)
 
     def append(
-        self, rows: ArrowRows, *, branch: str = MAIN, summary: Mapping[str, str] | None = None, fast: bool = False
+        self,
+        rows: ArrowRows,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        fast: bool = False,
+        wap_id: str | None = None,
     ) -> Self:
         """Add rows to a branch; a branch that does not exist starts at the head of `main`.
 
         Now and then an append joins small manifests of earlier ones; a fast one never does.
         """
         self.check_branch(branch)
-        _checked_summary(summary)
+        _checked_summary(summary, wap_id)
         files = self._write(rows)
-        return self.append_files(files, branch=branch, summary=summary, fast=fast, discard_on_failure=True)
+        return self.append_files(
+            files, branch=branch, summary=summary, fast=fast, wap_id=wap_id, discard_on_failure=True
+        )
 
     def append_files(
         self,
@@ -60,14 +72,14 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         fast: bool = False,
+        wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Add files that were written for this table."""
         _check_files(files)
-        own = self._summary | _checked_summary(summary)
-        self.commit(
-            Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=discard_on_failure)
-        )
+        own = self._summary | _checked_summary(summary, wap_id)
+        operation = Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=discard_on_failure)
+        self.commit(staged(operation, wap_id))
         return self
 
     def overwrite(
@@ -78,6 +90,7 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
     ) -> Self:
         """Replace the rows that match a filter, by default all rows of a branch.
 
@@ -86,15 +99,15 @@ class TableWriting(TableHandle):
         Without a filter only a given level is looked after.
         """
         self.check_branch(branch)
-        _checked_summary(summary)
+        _checked_summary(summary, wap_id)
         if row_filter is None:
             _given_level(isolation)
             files = self._write(rows)
             return self.overwrite_files(
-                files, branch=branch, summary=summary, isolation=isolation, discard_on_failure=True
+                files, branch=branch, summary=summary, isolation=isolation, wap_id=wap_id, discard_on_failure=True
             )
         wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
-        return self._delete(wanted, self._write(rows), summary)
+        return self._delete(wanted, self._write(rows), summary, wap_id)
 
     def delete(
         self,
@@ -103,6 +116,7 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
     ) -> Self:
         """Delete the rows of a branch that match a filter; where none does, nothing is committed.
 
@@ -112,7 +126,7 @@ class TableWriting(TableHandle):
         if row_filter is None:
             raise InvalidInputError("expected a filter, found none", hints=['"true" deletes all rows'])
         self.check_branch(branch)
-        return self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary)
+        return self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id)
 
     def overwrite_partitions(
         self,
@@ -121,14 +135,15 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
     ) -> Self:
         """Replace every partition that the rows are in; without rows there is nothing to do."""
         self.check_branch(branch)
-        _checked_summary(summary)
+        _checked_summary(summary, wap_id)
         _given_level(isolation)
         files = self._write(rows)
         return self.replace_partitions(
-            files, branch=branch, summary=summary, isolation=isolation, discard_on_failure=True
+            files, branch=branch, summary=summary, isolation=isolation, wap_id=wap_id, discard_on_failure=True
         )
 
     def overwrite_files(
@@ -139,6 +154,7 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace some files of a branch, by default all, by files that were written for this table.
@@ -155,18 +171,17 @@ class TableWriting(TableHandle):
             _check_files(removed)
             removal = RemovedFiles(tuple(removed), must_exist=True)
             checks = OverwriteChecks(since, level, EVERYTHING, removal.files, removal.files)
-        own = self._summary | _checked_summary(summary)
-        self.commit(
-            Overwrite(
-                self.io,
-                files,
-                [removal],
-                branch=branch,
-                summary=own,
-                checks=checks,
-                discard_on_failure=discard_on_failure,
-            )
+        own = self._summary | _checked_summary(summary, wap_id)
+        operation = Overwrite(
+            self.io,
+            files,
+            [removal],
+            branch=branch,
+            summary=own,
+            checks=checks,
+            discard_on_failure=discard_on_failure,
         )
+        self.commit(staged(operation, wap_id))
         return self
 
     def replace_partitions(
@@ -176,11 +191,12 @@ class TableWriting(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         _check_files(files)
-        own, level = self._summary | _checked_summary(summary), _given_level(isolation)
+        own, level = self._summary | _checked_summary(summary, wap_id), _given_level(isolation)
         if files:
             operation = replace_partitions(
                 self.io,
@@ -191,7 +207,7 @@ class TableWriting(TableHandle):
                 isolation=level,
                 discard_on_failure=discard_on_failure,
             )
-            self.commit(operation)
+            self.commit(staged(operation, wap_id))
         return self
 
     def _rows_to_delete(
@@ -205,9 +221,11 @@ class TableWriting(TableHandle):
         # a filter that does not fit is refused before anything is written
         return RowsToDelete(bind_filter(to_predicate(row_filter), self.schema), branch, level, since)
 
-    def _delete(self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None) -> Self:
-        own = self._summary | _checked_summary(summary)
-        self.commit(Delete(self.io, rows, files, summary=own))
+    def _delete(
+        self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None, wap_id: str | None
+    ) -> Self:
+        own = self._summary | _checked_summary(summary, wap_id)
+        self.commit(staged(Delete(self.io, rows, files, summary=own), wap_id))
         return self
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:
@@ -232,5 +250,5 @@ def _check_files(files: Sequence[DataFile]) -> None:
             )
 
 
-def _checked_summary(summary: Mapping[str, str] | None) -> dict[str, str]:
-    return {} if summary is None else check_texts(summary, "summary entry")
+def _checked_summary(summary: Mapping[str, str] | None, wap_id: str | None) -> dict[str, str]:
+    return ({} if summary is None else check_texts(summary, "summary entry")) | wap_summary(wap_id)

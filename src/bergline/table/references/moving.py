@@ -4,13 +4,16 @@ from collections.abc import Callable
 
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
+from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
+from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeWish
 from bergline.table.references.ref_changes import fast_forward, move_branch
 from bergline.table.references.rollback import left_behind, rollback_target
+from bergline.table.references.staged import find_staged
 from bergline.table.version import Place, snapshot_at
 
 
@@ -38,6 +41,23 @@ class MovingRefs:
     def set_current(self, branch: str = MAIN, *, to: Place) -> MergeResult:
         """Move a branch to any snapshot: by id, by ref, or what `main` was at a moment."""
         return self._leave(branch, lambda base: snapshot_at(base, to))
+
+    def cherry_pick(self, snapshot: Place, *, onto: str = MAIN) -> MergeResult:
+        """Bring one snapshot, by its id or the ref that names it, to a branch.
+
+        The branch moves to a snapshot that was made on its head. Else an append is done again on top of it, and
+        replaced partitions too, if nobody added to them since; RefusedError for all others, and for what the branch
+        has had already.
+        """
+        return self._pick(lambda base: base.snapshot(snapshot_at(base, snapshot)), onto)
+
+    def publish(self, wap_id: str, *, into: str = MAIN) -> MergeResult:
+        """Cherry-pick the snapshot that was staged under a WAP id; a second time is refused."""
+        return self._pick(lambda base: find_staged(base, wap_id), into)
+
+    def staged(self, wap_id: str) -> Snapshot:
+        """The snapshot that was staged under a WAP id, to be read before it is published."""
+        return find_staged(self._metadata(), wap_id)
 
     def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
         """Bring what a branch has into another: move it forward, or do each snapshot again on top of it.
@@ -79,6 +99,11 @@ class MovingRefs:
 
         after = self._run(MetadataOperation(attempt, overwrites=leaves))
         return MergeResult(previous, after.ref(branch).snapshot_id)
+
+    def _pick(self, find: Callable[[TableMetadata], Snapshot], branch: str) -> MergeResult:
+        operation = CherryPick(self._io, find, branch=branch)
+        self._run(operation)
+        return operation.result
 
     def _merge(self, wish: MergeWish) -> MergeResult:
         operation = Merge(self._io, wish)

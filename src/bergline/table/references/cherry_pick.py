@@ -1,0 +1,156 @@
+"""Cherry-pick: one snapshot of any line of history, or a staged one, brought to a branch."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import polars as pl
+
+from bergline.catalog.winner import describe_snapshot
+from bergline.errors import ConflictError, InvalidInputError, RefusedError
+from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import same_table
+from bergline.format.snapshot import Operation, Snapshot
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
+from bergline.table.changes.append import AddedFiles
+from bergline.table.changes.filtering import ManifestFilter
+from bergline.table.changes.given_files import live_files
+from bergline.table.changes.removal import RemovedFiles
+from bergline.table.commits.history_window import HistoryWindow, Scope
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
+from bergline.table.commits.validate import shown_file
+from bergline.table.references.common_ancestor import known_by, repetition
+from bergline.table.references.merge import MergeResult
+from bergline.table.references.ref_changes import move_branch
+from bergline.table.references.snapshot_change import SnapshotChange, load_change
+from bergline.table.references.staged import PUBLISHED_WAP_ID, WAP_ID, check_not_published
+
+_ADDED = pl.col("status") == int(EntryStatus.ADDED)
+
+
+class CherryPick(SnapshotProducer):
+    """The branch moves to a snapshot that was made on its head; else appends and replaced partitions are done again.
+
+    `find` names the snapshot on each base; it must be the same on all.
+    """
+
+    def __init__(self, io: FileIO, find: Callable[[TableMetadata], Snapshot], *, branch: str) -> None:
+        super().__init__(io, branch, {})
+        self._find = find
+        self._again: _Again | None = None
+        self.result = MergeResult(None, None)
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """A branch that merely moves, or a new snapshot on its head; all checks anew."""
+        if self.snapshot_id in base.snapshots_by_id:
+            return Change()  # an earlier attempt landed after all
+        check_branch_exists(base, self._branch)
+        head, picked = branch_head(base, self._branch), self._find(base)
+        head_id = head.snapshot_id if head else None
+        history = list(base.ancestors(head_id))
+        can_be_repeated = picked.operation == Operation.APPEND or _replaces_partitions(picked)
+        if can_be_repeated:
+            check_not_published(picked, history, self._branch)
+        if picked.parent_snapshot_id == head_id:
+            self.result = MergeResult(head_id, picked.snapshot_id)
+            change = move_branch(base, self._branch, picked.snapshot_id)
+            return msgspec.structs.replace(change, requirements=(*same_table(base), *change.requirements))
+        self._check_new(picked, history)
+        if not can_be_repeated:
+            raise RefusedError(
+                f"{self._refusal(picked)}: only appends and replaced partitions can be, "
+                f"or what was made on the head of `{self._branch}`",
+                hints=["`refs.merge` brings every kind of change from branch to branch"],
+            )
+        self._prepare(base, picked)
+        self.result = MergeResult(head_id, self.snapshot_id, {picked.snapshot_id: self.snapshot_id})
+        try:
+            return super().attempt(base, stamp)
+        except ConflictError as error:
+            raise ConflictError(f"{self._refusal(picked)}: {error}", hints=error.hints) from error
+        except InvalidInputError as error:
+            raise RefusedError(f"{self._refusal(picked)}: {error}", hints=error.hints) from error
+
+    def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
+        """What the snapshot added in new manifests, then the parent's without what it removed."""
+        if self._again is None:
+            raise InvalidInputError("expected a snapshot to do again, found none")
+        before = load_manifest_list(self._io, parent) if parent else []
+        self._check_partitions(base, parent, self._again.change)
+        self._check_files(before, self._again.change)
+        added = self._again.added.manifests(base)
+        filtered = self._again.filter.apply(base, before, added=added)
+        return Draft(
+            self._again.change.operation,
+            (*added, *filtered.manifests),
+            added=self._again.added.files,
+            removed=filtered.removed,
+            replaced=filtered.replaced,
+        )
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote: everything, if the branch merely moved in the end."""
+        if self.snapshot_id in metadata.snapshots_by_id:
+            super().committed(metadata)
+        else:
+            self.abandoned()
+
+    def _prepare(self, base: TableMetadata, picked: Snapshot) -> None:
+        if self._again is None:
+            self._again = _Again(self._io, self, load_change(self._io, base, picked))
+            published = picked.summary.get(WAP_ID)
+            self._summary |= repetition(picked) | ({PUBLISHED_WAP_ID: published} if published else {})
+            self.conflicts_in_meaning = picked.operation != Operation.APPEND
+        found = self._again.change.source.snapshot_id
+        if found != picked.snapshot_id:
+            raise ConflictError(f"expected to pick snapshot {found}, found {picked.snapshot_id} in its place meanwhile")
+
+    def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
+        """Refuse what the branch has had already, by this id or another."""
+        for snapshot in history:
+            if snapshot.snapshot_id == picked.snapshot_id:
+                raise RefusedError(f"{self._refusal(picked)}: it is in the history of `{self._branch}`")
+            if known_by((picked,), (snapshot,)):
+                raise RefusedError(
+                    f"{self._refusal(picked)}: `{self._branch}` has had it already, as snapshot {snapshot.snapshot_id}"
+                )
+
+    def _check_partitions(self, base: TableMetadata, parent: Snapshot | None, change: SnapshotChange) -> None:
+        """Nobody may have added files to a replaced partition since it was replaced."""
+        if not _replaces_partitions(change.source):
+            return
+        scope = Scope(partitions=frozenset([partition_key(f) for f in change.added_data]))
+        since = change.source.parent_snapshot_id
+        if parent is None and since is not None:
+            raise ConflictError(f"snapshot {since}, which it was made on, is not in the history of `{self._branch}`")
+        window = HistoryWindow(self._io, base, parent, since=since, branch=self._branch, earlier={})
+        operations = {s.operation for s in window.snapshots}
+        for written in window.files(ManifestContent.DATA, operations, scope, _ADDED):
+            raise ConflictError(
+                f"{describe_snapshot(written.snapshot, [self._branch])} added {shown_file(written.file, base)}, "
+                "to a partition that was replaced"
+            )
+
+    def _check_files(self, before: Iterable[ManifestFile], change: SnapshotChange) -> None:
+        """A file may stand in a snapshot once."""
+        if there := live_files(self._io, before, change.added_data):
+            raise ConflictError(f"{min(path for path, _ in there)} is on `{self._branch}` already")
+
+    def _refusal(self, picked: Snapshot) -> str:
+        return f"cannot cherry-pick snapshot {picked.snapshot_id} onto `{self._branch}`"
+
+
+class _Again:
+    """What a picked snapshot did, and what is written for it, the same in all attempts."""
+
+    def __init__(self, io: FileIO, producer: SnapshotProducer, change: SnapshotChange) -> None:
+        self.change = change
+        self.added = AddedFiles(producer, change.added_data)
+        self.filter = ManifestFilter(io, producer, [RemovedFiles(change.removed_data, must_exist=True)])
+
+
+def _replaces_partitions(snapshot: Snapshot) -> bool:
+    marked = snapshot.summary.get("replace-partitions", "").lower() == "true"
+    return marked and snapshot.operation == Operation.OVERWRITE

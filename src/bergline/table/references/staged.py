@@ -1,0 +1,88 @@
+"""Staged writes: snapshots that no ref names, known by a WAP id (write, audit, publish) until they are published."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.format.arguments import check_text
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import same_table
+from bergline.format.snapshot import Snapshot
+from bergline.format.updates import AddSnapshot
+from bergline.table.commits.operation import Change, CommitStamp, Operation
+
+WAP_ID: Final = "wap.id"
+"""Summary: the id that a snapshot was staged under."""
+PUBLISHED_WAP_ID: Final = "published-wap-id"
+"""Summary: the id of the staged snapshot that this one repeats on a branch."""
+
+
+class Staged:
+    """A write whose snapshot comes into the table while every ref stays where it is."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+
+    @property
+    def conflicts_in_meaning(self) -> bool:
+        """Whether the write can become wrong."""
+        return self._operation.conflicts_in_meaning
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """The snapshot alone; a branch that does not exist is not made."""
+        change = self._operation.attempt(base, stamp)
+        snapshots = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
+        return msgspec.structs.replace(change, updates=snapshots, requirements=same_table(base))
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        self._operation.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Remove everything that was written."""
+        self._operation.abandoned()
+
+
+def staged(operation: Operation, wap_id: str | None) -> Operation:
+    """The write as it is, or staged where there is a WAP id."""
+    return operation if wap_id is None else Staged(operation)
+
+
+def wap_summary(wap_id: str | None) -> dict[str, str]:
+    """What the summary of a snapshot says of the WAP id that it is staged under, if any."""
+    return {} if wap_id is None else {WAP_ID: _checked(wap_id)}
+
+
+def find_staged(base: TableMetadata, wap_id: str) -> Snapshot:
+    """The one snapshot that was staged under a WAP id."""
+    _checked(wap_id)
+    found = [s for s in base.snapshots if s.summary.get(WAP_ID) == wap_id]
+    if not found:
+        known = {i for s in base.snapshots if (i := s.summary.get(WAP_ID))}
+        raise NotFoundError(f"no snapshot staged under WAP id `{wap_id}`", kind="snapshot", name=wap_id, known=known)
+    if len(found) > 1:
+        ids = ", ".join(str(s.snapshot_id) for s in found)
+        raise RefusedError(
+            f"expected one snapshot staged under WAP id `{wap_id}`, found several: {ids}",
+            hints=["`refs.cherry_pick` takes one of them by its id"],
+        )
+    return found[0]
+
+
+def check_not_published(picked: Snapshot, history: Iterable[Snapshot], branch: str) -> None:
+    """Refuse a snapshot whose WAP id a branch has had already."""
+    wap_id = picked.summary.get(WAP_ID)
+    for snapshot in history if wap_id else ():
+        if wap_id in (snapshot.summary.get(WAP_ID), snapshot.summary.get(PUBLISHED_WAP_ID)):
+            raise RefusedError(
+                f"cannot publish WAP id `{wap_id}` to `{branch}`: "
+                f"it was published already, as snapshot {snapshot.snapshot_id}"
+            )
+
+
+def _checked(wap_id: str) -> str:
+    if not check_text(wap_id, "text for a WAP id"):
+        raise InvalidInputError("expected a WAP id, found empty text")
+    return wap_id
