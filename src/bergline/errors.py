@@ -11,12 +11,13 @@ BerglineError
 ├── UnsupportedError        right in principle, not possible here
 ├── AuthenticationError     show who you are
 ├── RefusedError            a rule forbids it
+│   └── TablesRefusedError  some of several tables cannot, so none was changed
 ├── UnavailableError        try later; nothing was changed
 └── StorageError            files or network failed
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -122,6 +123,18 @@ class RefusedError(BerglineError):
     """A rule forbids it."""
 
     code = "refused"
+
+
+class TablesRefusedError(RefusedError):
+    """A change to several tables that some of them refuse: none was changed; `reasons` has the error of each."""
+
+    code = "tables-refused"
+
+    def __init__(self, message: str, *, reasons: Mapping[str, BerglineError]) -> None:
+        each = "".join(f"\n  `{table}`: {reason}" for table, reason in reasons.items())
+        hints = dict.fromkeys(hint for reason in reasons.values() for hint in reason.hints)
+        super().__init__(f"{message}{each}", hints=list(hints))
+        self.reasons = dict(reasons)
 
 
 class UnavailableError(BerglineError):

@@ -17,6 +17,7 @@ from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.table.commits.commit import Timing
 from bergline.table.definition import define_table
+from bergline.table.lake_refs import LakeRefs
 from bergline.table.lake_transaction import LakeTransaction
 from bergline.table.new_location import new_location
 from bergline.table.purge import PurgeResult, purge_table
@@ -68,7 +69,7 @@ def connect(
     return Lake(open_catalog(wish), name)
 
 
-class Lake(ViewNames):
+class Lake(ViewNames, LakeRefs):
     """Tables and views by name. Close it when done, or use it as a context."""
 
     def __init__(self, catalog: Catalog, name: str, *, timing: Timing | None = None) -> None:

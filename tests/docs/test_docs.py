@@ -115,6 +115,17 @@ def test_guide_to_merging_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/several-tables.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = re.sub(r"[0-9]{10,}", "…", done.stdout)
+    (shown,) = re.findall(r"```text\n(.*?)```", page("guides/several-tables.md"), re.DOTALL)
+    assert said == shown
+
+
 def test_page_on_metadata_tables_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("reference/metadata-tables.md"), re.DOTALL)
     done = subprocess.run(

@@ -14,6 +14,7 @@ from bergline.errors import (
     InvalidInputError,
     NotFoundError,
     SqlSyntaxError,
+    TablesRefusedError,
     near_names,
 )
 
@@ -58,6 +59,7 @@ def test_codes_stay_as_published() -> None:
         "UnsupportedError": "unsupported",
         "AuthenticationError": "authentication",
         "RefusedError": "refused",
+        "TablesRefusedError": "tables-refused",
         "UnavailableError": "unavailable",
         "StorageError": "storage",
     }
@@ -101,6 +103,15 @@ def test_sql_syntax_error_names_line_and_column() -> None:
     assert (error.line, error.column) == (2, 7)
 
 
+def test_refusal_of_several_tables_tells_each_reason_and_each_hint_once() -> None:
+    reasons = {"db.a": ConflictError("moved", hints=["look"]), "db.b": InvalidInputError("empty", hints=["look"])}
+    error = TablesRefusedError("cannot tag", reasons=reasons)
+    assert str(error) == "cannot tag\n  `db.a`: moved\n  `db.b`: empty"
+    assert (error.hints, error.reasons) == (("look",), reasons)
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert {table: str(reason) for table, reason in copy.reasons.items()} == {"db.a": "moved", "db.b": "empty"}
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -109,6 +120,7 @@ def test_sql_syntax_error_names_line_and_column() -> None:
         NotFoundError("a", kind="ref", name="mian", known=["main"]),
         AlreadyExistsError("a", kind="table", name="t"),
         SqlSyntaxError("a", line=1, column=2),
+        TablesRefusedError("a", reasons={}),
     ],
     ids=lambda e: type(e).__name__,
 )

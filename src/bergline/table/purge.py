@@ -3,7 +3,7 @@
 import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
-from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.identifiers import TableName
 from bergline.errors import (
     BerglineError,
     ConflictError,
@@ -15,6 +15,7 @@ from bergline.errors import (
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.table.expiry.reachable import reachable_files
+from bergline.table.listed_tables import every_table, load_listed
 
 _TRIES = 100
 
@@ -68,37 +69,21 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:
     """Refuse where another name leads to the same table, as after registering it twice, wherever it has moved since."""
     own = {normalized(location) for location in files}
-    for namespace in catalog.list_namespaces():
-        for name in _tables(catalog, namespace):
-            other = None if name == table.name else _load_other(catalog, name, table.name)
-            if other and _shares(other, table, own):
-                raise RefusedError(
-                    f"cannot purge table `{table.name}`: `{name}` uses the same files",
-                    hints=["drop it without purging, and its files stay"],
-                )
-
-
-def _tables(catalog: Catalog, namespace: Namespace) -> list[TableName]:
-    try:
-        return catalog.list_tables(namespace)
-    except NotFoundError:  # dropped since it was listed
-        return []
+    for name in every_table(catalog):
+        other = None if name == table.name else _load_other(catalog, name, table.name)
+        if other and _shares(other, table, own):
+            raise RefusedError(
+                f"cannot purge table `{table.name}`: `{name}` uses the same files",
+                hints=["drop it without purging, and its files stay"],
+            )
 
 
 def _load_other(catalog: Catalog, name: TableName, purged: TableName) -> LoadedTable | None:
     """Another table; None if it was dropped since it was listed, RefusedError if nobody can know what it uses."""
-    missing = ""
-    while True:
-        try:
-            return catalog.load_table(name)
-        except NotFoundError as error:
-            if error.kind != "file":
-                return None
-            if error.name == missing:
-                raise _unreadable(name, purged, error) from error
-            missing = error.name  # it may be purged at this moment: look once more
-        except (FormatError, UnsupportedError) as error:
-            raise _unreadable(name, purged, error) from error
+    try:
+        return load_listed(catalog, name)
+    except (NotFoundError, FormatError, UnsupportedError) as error:
+        raise _unreadable(name, purged, error) from error
 
 
 def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:

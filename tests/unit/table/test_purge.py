@@ -107,8 +107,8 @@ def test_what_others_drop_meanwhile_does_not_stop_a_purge(
     lake.create_table("db.items", ORDERS)
     list_namespaces, list_tables = lake.catalog.list_namespaces, lake.catalog.list_tables
 
-    def namespaces() -> object:
-        found = list_namespaces()
+    def namespaces(below: tuple[str, ...] = ()) -> object:
+        found = list_namespaces(below)
         if gone == "zz":
             lake.drop_namespace("zz")
         return found

@@ -23,6 +23,7 @@ from bergline.errors import (
 )
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement
+from bergline.table.commits.each_table import each_table
 from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.commits.retry import RetryLimits, retry_limits
 
@@ -36,11 +37,14 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class TableWork(msgspec.Struct, frozen=True):
-    """What is to be done to one table; the uuid, or else the pointer, says which table of that name is meant."""
+    """What is to be done to one table; the uuid, or else the pointer, says which table of that name is meant.
+
+    Without a pointer it is the one that has the name when the commit begins.
+    """
 
     name: TableName
     table_uuid: str | None
-    metadata_location: str
+    metadata_location: str | None
     operation: Operation
 
 
@@ -78,15 +82,18 @@ def _check_came_from(now: LoadedTable, metadata_location: str) -> None:
         )
 
 
-def commit(catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None) -> tuple[LoadedTable, ...]:
+def commit(
+    catalog: Catalog, work: Sequence[TableWork], timing: Timing | None = None, *, refusal: str | None = None
+) -> tuple[LoadedTable, ...]:
     """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
 
     Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
     was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone.
+    With a refusal, what the operations raise is one TablesRefusedError that begins with it.
     """
     with _abandoning(work):
         check_table_count(catalog, len(work))
-        tables = _Attempts(catalog, work, timing or Timing()).until_settled()
+        tables = _Attempts(catalog, work, timing or Timing(), refusal).until_settled()
     for one, table in zip(work, tables, strict=True):
         with cleaning_up(one.name):
             one.operation.committed(table.metadata)
@@ -159,34 +166,42 @@ class Patience:
         self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
 
 
+class _MovedOnError(Exception):
+    """An attempt was worked out on a base that is no longer current."""
+
+    def __init__(self, reason: ConflictError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 class _Attempts:
     """The attempts at one commit, and what they have cost so far."""
 
-    def __init__(self, catalog: Catalog, work: Sequence[TableWork], timing: Timing) -> None:
+    def __init__(self, catalog: Catalog, work: Sequence[TableWork], timing: Timing, refusal: str | None) -> None:
         self._catalog = catalog
-        self._work = work
+        self._work = {one.name: one for one in work}
         self._timing = timing
+        self._refusal = refusal
         self._patience = Patience(timing)
         self._count = 0
-        self._bases: tuple[LoadedTable, ...] = ()
+        self._bases: dict[TableName, LoadedTable] = {}
+        self._meant = {
+            one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
+        }
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
 
     def until_settled(self) -> tuple[LoadedTable, ...]:
         while True:
             self._count += 1
             try:
-                self._bases = bases = tuple(
-                    load_same_table(self._catalog, one.name, one.table_uuid, one.metadata_location)
-                    for one in self._work
-                )
-                outcome = self._attempt(bases)
+                outcome = self._attempt()
             except UnavailableError as error:
                 self._patience.wait_for_store(error, self._limits())
                 continue
             match outcome:
                 case Committed(tables):
                     moved = {t.name: t for t in tables}
-                    return tuple(moved.get(b.name, b) for b in bases)
+                    return tuple(moved.get(name, self._bases[name]) for name in self._work)
                 case Unknown(table, metadata_location, cause):
                     raise CommitUnknownError(
                         f"cannot find out whether the commit to `{table}` happened: {cause}",
@@ -199,27 +214,39 @@ class _Attempts:
                 case _:
                     assert_never(outcome)
 
-    def _attempt(self, bases: tuple[LoadedTable, ...]) -> Outcome:
+    def _attempt(self) -> Outcome:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""
         stamp = CommitStamp(self._count, self._timing.clock_ms())
-        changes: list[TableChange] = []
-        for one, base in zip(self._work, bases, strict=True):
-            try:
-                change = one.operation.attempt(base.metadata, stamp)
-            except NotFoundError as error:
-                return self._conflict_if_moved(base, error)
-            if change.updates:
-                changes.append(TableChange(base, change.requirements, change.updates))
+        try:
+            worked_out = each_table(tuple(self._work), lambda name: self._change(name, stamp), self._refusal)
+        except _MovedOnError as error:
+            return Conflicted(error.reason)
+        changes = tuple(change for change in worked_out if change.updates)
         self._depended_on.add(tuple(c.requirements for c in changes))
-        return self._catalog.commit(tuple(changes)) if changes else Committed(())
+        return self._catalog.commit(changes) if changes else Committed(())
 
-    def _conflict_if_moved(self, base: LoadedTable, error: NotFoundError) -> Outcome:
+    def _change(self, name: TableName, stamp: CommitStamp) -> TableChange:
+        self._bases[name] = base = self._load(name)
+        try:
+            change = self._work[name].operation.attempt(base.metadata, stamp)
+        except NotFoundError as error:
+            self._check_moved_on(base, error)
+            raise
+        return TableChange(base, change.requirements, change.updates)
+
+    def _load(self, name: TableName) -> LoadedTable:
+        if name in self._meant:
+            return load_same_table(self._catalog, name, *self._meant[name])
+        base = self._catalog.load_table(name)
+        self._meant[name] = base.metadata.table_uuid, base.metadata_location
+        return base
+
+    def _check_moved_on(self, base: LoadedTable, error: NotFoundError) -> None:
         """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
-        if error.kind != "file" or self._catalog.load_table(base.name).metadata_location == base.metadata_location:
-            raise error
-        return Conflicted(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}"))
+        if error.kind == "file" and self._catalog.load_table(base.name).metadata_location != base.metadata_location:
+            raise _MovedOnError(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")) from error
 
     def _limits(self) -> RetryLimits:
         """What the tables say, looked at only where it is needed: other writers may have set anything."""
-        meaning = any(one.operation.conflicts_in_meaning for one in self._work)
-        return retry_limits([b.metadata for b in self._bases], conflicts_in_meaning=meaning)
+        meaning = any(one.operation.conflicts_in_meaning for one in self._work.values())
+        return retry_limits([b.metadata for b in self._bases.values()], conflicts_in_meaning=meaning)

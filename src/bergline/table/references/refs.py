@@ -7,16 +7,15 @@ from bergline.format.arguments import shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.references.creating import NewRef
 from bergline.table.references.moving import MovingRefs
 from bergline.table.references.ref_changes import (
     Retention,
-    create_ref,
     drop_ref,
     rename_ref,
     replace_ref,
     set_retention,
 )
-from bergline.table.references.start_branch import StartBranch
 from bergline.table.version import Place, snapshot_at
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
@@ -66,8 +65,7 @@ class Refs(MovingRefs):
     ) -> None:
         """A branch, by default at the head of `main`; on an empty table with an empty snapshot."""
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        create = _creation(name, _BRANCH, at, retention, if_not_exists=if_not_exists, or_replace=or_replace)
-        self._run(StartBranch(self._io, name, retention, create) if at is None else MetadataOperation(create))
+        self._run(NewRef(name, _BRANCH, retention, if_not_exists, or_replace).operation(self._io, at))
 
     def create_tag(
         self,
@@ -80,8 +78,7 @@ class Refs(MovingRefs):
     ) -> None:
         """A tag, by default at the head of `main`."""
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
-        create = _creation(name, _TAG, at, retention, if_not_exists=if_not_exists, or_replace=or_replace)
-        self._run(MetadataOperation(create))
+        self._run(NewRef(name, _TAG, retention, if_not_exists, or_replace).operation(self._io, at))
 
     def replace_branch(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
         """Move a branch anywhere, keeping the retention that is not mentioned."""
@@ -138,22 +135,6 @@ class Refs(MovingRefs):
         self._run(
             MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=_place_of(name))
         )
-
-
-def _creation(
-    name: str,
-    kind: SnapshotRefType,
-    at: Place | None,
-    retention: Retention,
-    *,
-    if_not_exists: bool,
-    or_replace: bool,
-) -> Callable[[TableMetadata], Change]:
-    if if_not_exists and or_replace:
-        raise InvalidInputError("expected one of if_not_exists and or_replace, found both")
-    return lambda base: create_ref(
-        base, name, kind, _snapshot_at(base, at), retention, if_not_exists=if_not_exists, or_replace=or_replace
-    )
 
 
 def _place_of(name: str) -> Callable[[TableMetadata], object]:

@@ -1,0 +1,83 @@
+"""Publish: what a branch has goes into another, and the branch has served its purpose; one change."""
+
+import msgspec
+
+from bergline.errors import ConflictError, RefusedError
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import SnapshotRefType
+from bergline.io.fileio import FileIO
+from bergline.table.commits.joined import join_changes
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.references.merge import Merge, MergeResult
+from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.ref_changes import drop_ref, existing_ref
+
+
+class PublishWish(msgspec.Struct, frozen=True):
+    """What goes where, whether both may have moved on, and whether the branch stays."""
+
+    branch: str
+    into: str
+    merge: bool = False
+    squash: bool = False
+    keep_branch: bool = False
+
+    @property
+    def merging(self) -> MergeWish:
+        """The same as a merge."""
+        return MergeWish(self.branch, self.into, "onto", self.squash)
+
+
+class Publish:
+    """The branch as the first attempt finds it: one that others move meanwhile is not what the caller looked at."""
+
+    # checked anew on every base; several tables meet other commits so often that a number of attempts would not do
+    conflicts_in_meaning = False
+
+    def __init__(self, io: FileIO, wish: PublishWish) -> None:
+        self._io = io
+        self._wish = wish
+        self._merge = Merge(io, wish.merging)
+        self._published: int | None = None
+
+    @property
+    def result(self) -> MergeResult:
+        """Where the ref was and is, by the last attempt."""
+        return self._merge.result
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """Move or merge, then drop the branch."""
+        self._check_branch(base)
+        if not self._wish.merge:
+            self._check_fast_forward(base)
+        moved = self._merge.attempt(base, stamp)
+        if self._wish.keep_branch:
+            return moved
+        return join_changes((moved, drop_ref(base, self._wish.branch, SnapshotRefType.BRANCH)))
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        self._merge.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Remove everything that was written."""
+        self._merge.abandoned()
+
+    def _check_branch(self, base: TableMetadata) -> None:
+        ref = existing_ref(base, self._wish.branch, SnapshotRefType.BRANCH)
+        if self._published not in {None, ref.snapshot_id}:
+            raise ConflictError(
+                f"expected branch `{self._wish.branch}` at snapshot {self._published}, found {ref.snapshot_id}: "
+                "another commit moved it while it was published",
+                hints=["look at what the branch has now, then publish it again"],
+            )
+        self._published = ref.snapshot_id
+
+    def _check_fast_forward(self, base: TableMetadata) -> None:
+        divergence = plan_merge(self._io, base, self._wish.merging).divergence
+        if divergence is not None:
+            since = "they began" if divergence.ancestor_id is None else f"snapshot {divergence.ancestor_id}"
+            raise RefusedError(
+                f"cannot fast-forward `{self._wish.into}` to `{self._wish.branch}`: both have moved on since {since}",
+                hints=["`merge=True` does the branch's snapshots again on top of the other"],
+            )
