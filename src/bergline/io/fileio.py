@@ -1,7 +1,16 @@
 """What the rest of bergline asks of storage."""
 
-from collections.abc import Iterable
-from typing import BinaryIO, Protocol
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple, Protocol
+
+
+class ListedFile(NamedTuple):
+    """An object as a listing shows it."""
+
+    location: str
+    size: int
+    modified_ms: int
+    """When it was last written, in milliseconds since 1970 by the storage's own clock."""
 
 
 class OutputFile(Protocol):
@@ -66,5 +75,12 @@ class FileIO(Protocol):
         """The locations of all objects below a directory, at any depth, sorted; none if there is no such directory.
 
         Locations are spelt with their scheme. StorageError if they cannot all be found.
+        """
+        ...
+
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """The same objects in any order, with size and time, a part at a time so that millions fit in memory.
+
+        What is a link, device or the like on a disk is left out; what comes or goes meanwhile may be there or not.
         """
         ...

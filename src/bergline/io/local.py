@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
+from bergline.io.fileio import ListedFile
 from bergline.io.locations import local_path
 from bergline.io.ranges import check_range
 
@@ -92,6 +93,16 @@ class LocalFileIO:
                 found += (f"file://{os.path.join(directory, name)}" for name in names)
         return sorted(found)
 
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """Every file below a directory, one directory after the other; links are not followed."""
+        pending = [local_path(prefix)]
+        while pending:
+            directory = pending.pop()
+            with _storage_errors("list", prefix):
+                directories, files = _listed(directory)
+            pending += directories
+            yield from files
+
 
 class LocalOutputFile:
     """A file being written beside its place, hidden, and linked into it when it is closed."""
@@ -147,6 +158,20 @@ def _storage_errors(verb: str, location: str) -> Iterator[None]:
 def _unless_missing(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+def _listed(directory: str) -> tuple[list[str], list[ListedFile]]:
+    """The directories and files in a directory; none if it is gone."""
+    directories, files = [], []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                directories.append(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                    found = entry.stat(follow_symlinks=False)
+                    files.append(ListedFile(f"file://{entry.path}", found.st_size, found.st_mtime_ns // 1_000_000))
+    return directories, files
 
 
 def _make_directory(directory: str, location: str) -> None:

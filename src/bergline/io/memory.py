@@ -2,18 +2,22 @@
 
 import io
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.io.fileio import ListedFile
 from bergline.io.ranges import check_range
 
 
 class MemoryFileIO:
     """FileIO over a dictionary."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._files: dict[str, bytes] = {}
+        self._modified: dict[str, int] = {}
+        self._clock_ms = clock_ms
         self._lock = threading.Lock()
 
     def read(self, location: str) -> bytes:
@@ -38,6 +42,7 @@ class MemoryFileIO:
         with self._lock:
             if location in self._files:
                 raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
+            self._modified[location] = self._clock_ms()
             self._files[location] = bytes(data)
 
     def create_output(self, location: str) -> "MemoryOutputFile":
@@ -55,11 +60,23 @@ class MemoryFileIO:
         with self._lock:
             for location in locations:
                 self._files.pop(location, None)
+                self._modified.pop(location, None)
         return []
 
     def list(self, prefix: str) -> list[str]:
         """Objects below a prefix."""
         return sorted(name for name in self._files if name.startswith(prefix.rstrip("/") + "/"))
+
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """Objects below a prefix with size and time."""
+        below = prefix.rstrip("/") + "/"
+        with self._lock:
+            found = [
+                ListedFile(name, len(data), self._modified[name])
+                for name, data in self._files.items()
+                if name.startswith(below)
+            ]
+        return iter(found)
 
 
 class MemoryOutputFile:

@@ -1,16 +1,18 @@
 """Objects on S3, Google Cloud Storage and Azure as files."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, BinaryIO, cast
 
 from bergline.errors import BerglineError, NotFoundError
+from bergline.io.fileio import ListedFile
 from bergline.io.locations import directory_location, object_location
 from bergline.io.object_create import create_object
 from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
+from bergline.io.object_listing import list_objects
 from bergline.io.object_output import PART_BYTES, ObjectOutput
 from bergline.io.open_store import OpenStore, check_process, open_store
 from bergline.io.ranges import check_range
@@ -105,6 +107,11 @@ class ObjectStoreFileIO:
         with object_errors("list", prefix):
             found = store.api.list(store.store, key or None, chunk_size=_LIST_CHUNK).collect()
         return sorted(f"{scheme}://{authority}/{o['path']}" for o in found if o["path"].startswith(below))
+
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """All objects below a directory with size and time, by several requests at a time."""
+        scheme, authority, key = directory_location(prefix)
+        return list_objects(self._store(scheme, authority), f"{scheme}://{authority}/", key)
 
     def list_level(self, directory: str) -> tuple[Sequence[str], Sequence[str]]:
         """The names of directories and objects right below a directory, sorted."""

@@ -1,10 +1,10 @@
 """Storage chosen by the scheme of each location."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import BinaryIO
 
 from bergline.errors import UnsupportedError
-from bergline.io.fileio import FileIO, OutputFile
+from bergline.io.fileio import FileIO, ListedFile, OutputFile
 from bergline.io.local import LocalFileIO
 from bergline.io.locations import scheme_of
 from bergline.io.object_store import ObjectStoreFileIO
@@ -71,3 +71,7 @@ class SchemeFileIO:
     def list(self, prefix: str) -> list[str]:
         """Objects below a prefix."""
         return self.storage_for(prefix).list(prefix)
+
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """Objects below a prefix with size and time."""
+        return self.storage_for(prefix).list_files(prefix)

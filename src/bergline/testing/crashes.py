@@ -1,9 +1,9 @@
 """Crashes between any two steps: a process that ends there, and does nothing any more, not even clean up."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from bergline.io.fileio import FileIO, OutputFile
+from bergline.io.fileio import FileIO, ListedFile, OutputFile
 
 
 class Crash(BaseException):
@@ -75,6 +75,11 @@ class CrashingFileIO:
         """Objects below a prefix."""
         self._steps.take()
         return self._io.list(prefix)
+
+    def list_files(self, prefix: str) -> Iterator[ListedFile]:
+        """Objects below a prefix with size and time."""
+        self._steps.take()
+        return self._io.list_files(prefix)
 
 
 class _CrashingOutput:

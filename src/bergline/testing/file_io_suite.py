@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ KEYS = (
     "*|\\",
 )
 _CHUNK = 1024 * 1024
+_MINUTE_MS = 60_000
 
 
 class FileIOSuite(ABC):
@@ -218,6 +220,28 @@ class FileIOSuite(ABC):
         assert io.list(f"{place}/a/none") == []
         assert len(io.list(place)) == 4
 
+    def test_listed_files_have_size_and_time(self) -> None:
+        """Those that `list` gives, each once, with a time of just now by any clock that is right within a minute."""
+        io, place = self.make_io(), self.make_directory()
+        sizes = {f"{place}/{name}": n for n, name in enumerate(("a/b/1", "a/b/c/2", "a/b/c/d/e/f/3", "a/bc/4", "a/5"))}
+        before = time.time_ns() // 1_000_000
+        for location, size in sizes.items():
+            io.create(location, bytes(size))
+        found = list(io.list_files(place))
+        assert sorted(f.location for f in found) == io.list(place)
+        assert {f.location: f.size for f in found} == {normalized(k): size for k, size in sizes.items()}
+        assert all(abs(f.modified_ms - before) < _MINUTE_MS for f in found)
+        assert sorted(f.location for f in io.list_files(f"{place}/a/b/")) == io.list(f"{place}/a/b")
+        assert list(io.list_files(f"{place}/a/none")) == []
+
+    def test_listed_files_of_many_directories(self) -> None:
+        """Every one of them once."""
+        io, place = self.make_io(), self.make_directory()
+        names = [f"{place}/d{n % 40}/e{n % 3}/{n}" for n in range(120)]
+        for name in names:
+            io.create(name, b"")
+        assert sorted(f.location for f in io.list_files(place)) == sorted(map(normalized, names))
+
     @pytest.mark.parametrize("key", KEYS)
     def test_names_are_taken_as_they_stand(self, key: str) -> None:
         """What is created is listed, read, ranged and deleted under the very same text."""
@@ -226,7 +250,7 @@ class FileIOSuite(ABC):
         io.create(location, key.encode())
         assert io.read(location) == key.encode()
         assert io.read_range(location, 0, 1) == key.encode()[:1]
-        assert io.list(place) == [normalized(location)]
+        assert io.list(place) == [f.location for f in io.list_files(place)] == [normalized(location)]
         assert io.delete([location]) == []
         assert not io.exists(location)
 
