@@ -127,6 +127,10 @@ class Catalog(Protocol):
         """Refuse a location for a new table or view where metadata of another is; AlreadyExistsError for the name."""
         ...
 
+    def is_own_file(self, location: str) -> bool:
+        """Whether the catalog itself needs a file, whoever's directory it lies in: it is nobody's orphan."""
+        ...
+
     def list_tables(self, namespace: Namespace) -> list[TableName]:
         """The tables in a namespace."""
         ...

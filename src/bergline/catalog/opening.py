@@ -35,6 +35,7 @@ from bergline.io.settings import PropertyReader
 from bergline.io.store_properties import check_store_properties
 
 _SQLITE = "sqlite:///"
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 _VERSION_HINT = "version-hint"
 _PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
 
@@ -80,7 +81,8 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
     io = _storage(wish)
     store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
-    return PointerCatalog(store, io, absolute_location(warehouse))
+    own = [path + ending for ending in _SQLITE_FILES]
+    return PointerCatalog(store, io, absolute_location(warehouse), own_places=own)
 
 
 def _open_postgres(wish: CatalogWish) -> Catalog:
@@ -101,8 +103,9 @@ def _open_object_store(wish: CatalogWish) -> Catalog:
         raise _bad_uri(wish.uri)
     root, io = absolute_location(wish.uri), _storage(wish)
     warehouse = _warehouse(wish) or join(root, "warehouse")
-    store = ObjectPointerStore(open_objects(join(root, "catalog"), wish.properties))
-    return PointerCatalog(store, io, warehouse)
+    home = join(root, "catalog")
+    store = ObjectPointerStore(open_objects(home, wish.properties))
+    return PointerCatalog(store, io, warehouse, own_places=[home])
 
 
 def _open_glue(wish: CatalogWish) -> Catalog:

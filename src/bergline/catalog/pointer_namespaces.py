@@ -13,7 +13,7 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import shown
 from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
-from bergline.io.locations import absolute_location, is_absolute, join, scheme_of
+from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
 _MAX_DIRECTORY_BYTES = 255  # of most file systems
@@ -32,6 +32,7 @@ class PointerNamespaces:
         io: FileIO,
         warehouse: str | None,
         *,
+        own_places: Collection[str] = (),
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -41,6 +42,7 @@ class PointerNamespaces:
         self.metadata_files_stay = False
         self.io = io
         self._warehouse = warehouse
+        self._own_places = tuple(normalized(place) for place in own_places)
         self._clock_ms = clock_ms
         self._sleep = sleep
 
@@ -124,6 +126,11 @@ class PointerNamespaces:
                 "to be rid of a table that was dropped, delete its files; or give another location",
             ],
         )
+
+    def is_own_file(self, location: str) -> bool:
+        """Whether a file is one of the places of the store, or below one."""
+        asked = normalized(location)
+        return any(asked == place or asked.startswith(f"{place}/") for place in self._own_places)
 
     def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))

@@ -38,6 +38,12 @@ class Version(NamedTuple):
     location: str
 
 
+def is_version_file(location: str) -> bool:
+    """Whether a file is the hint or has a version's name, be it a table's or a gravestone's."""
+    name = location.rpartition("/")[2]
+    return name == _HINT or _VERSION.fullmatch(name) is not None
+
+
 class VersionFiles:
     """Finds, adds and ends versions; directories are those that tables have their metadata in."""
 

@@ -10,6 +10,7 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.pointer_commit import added_snapshots
 from bergline.catalog.pointer_store import PointerSwap
 from bergline.catalog.settle import Verdict
+from bergline.catalog.version_files import is_version_file
 from bergline.catalog.version_hint import VersionHintStore
 from bergline.errors import BerglineError, RefusedError, UnsupportedError
 from bergline.format.metadata import TableMetadata
@@ -43,6 +44,10 @@ class VersionHintCatalog(PointerCatalog):
             )
         if self._versions.is_foreign(name):
             raise RefusedError(f"cannot create a table at {own}: another catalog's table is there")
+
+    def is_own_file(self, location: str) -> bool:
+        """Whether a file has the name of a version: while it is there, no writer takes its number again."""
+        return is_version_file(location)
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Create the first version."""

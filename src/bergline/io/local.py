@@ -104,6 +104,11 @@ class LocalFileIO:
             yield from files
 
 
+def real_directory(directory: str) -> str:
+    """The path of a directory on disk without links in it; one that is not there is taken as it stands."""
+    return os.path.realpath(directory)
+
+
 class LocalOutputFile:
     """A file being written beside its place, hidden, and linked into it when it is closed."""
 

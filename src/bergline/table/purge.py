@@ -4,18 +4,11 @@ import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.errors import (
-    BerglineError,
-    ConflictError,
-    FormatError,
-    NotFoundError,
-    RefusedError,
-    UnsupportedError,
-)
+from bergline.errors import ConflictError, RefusedError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.listed_tables import every_table, load_listed
+from bergline.table.neighbours import other_tables
 
 _TRIES = 100
 
@@ -69,21 +62,12 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:
     """Refuse where another name leads to the same table, as after registering it twice, wherever it has moved since."""
     own = {normalized(location) for location in files}
-    for name in every_table(catalog):
-        other = None if name == table.name else _load_other(catalog, name, table.name)
-        if other and _shares(other, table, own):
+    for other in other_tables(catalog, table.name, f"purge table `{table.name}`"):
+        if _shares(other, table, own):
             raise RefusedError(
-                f"cannot purge table `{table.name}`: `{name}` uses the same files",
+                f"cannot purge table `{table.name}`: `{other.name}` uses the same files",
                 hints=["drop it without purging, and its files stay"],
             )
-
-
-def _load_other(catalog: Catalog, name: TableName, purged: TableName) -> LoadedTable | None:
-    """Another table; None if it was dropped since it was listed, RefusedError if nobody can know what it uses."""
-    try:
-        return load_listed(catalog, name)
-    except (NotFoundError, FormatError, UnsupportedError) as error:
-        raise _unreadable(name, purged, error) from error
 
 
 def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:
@@ -100,10 +84,3 @@ def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:
         *(s.statistics_path for s in metadata.partition_statistics),
     )
     return any(normalized(location) in files for location in named)
-
-
-def _unreadable(other: TableName, purged: TableName, error: BerglineError) -> RefusedError:
-    return RefusedError(
-        f"cannot purge table `{purged}`: what `{other}` uses cannot be read: {error}",
-        hints=[f"unregister `{other}` if it is of no use any more"],
-    )

@@ -21,12 +21,13 @@ from bergline.table.maintaining import TableMaintaining
 from bergline.table.references.changed_rows import RowChanges, row_changes
 from bergline.table.references.refs import Refs
 from bergline.table.scan import TableScan
+from bergline.table.sweeping import TableSweeping
 from bergline.table.transaction import Transaction
 from bergline.table.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.writing import TableWriting
 
 
-class Table(TableWriting, TableAltering, TableMaintaining, TableExpiring):
+class Table(TableWriting, TableAltering, TableMaintaining, TableExpiring, TableSweeping):
     """`refresh` looks again; every other method that changes the table is one commit."""
 
     def __init__(

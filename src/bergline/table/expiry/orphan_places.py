@@ -1,0 +1,112 @@
+"""Where a table may have orphan files, and whether it is alone there."""
+
+from collections.abc import Iterable, Iterator
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.errors import RefusedError
+from bergline.format.metadata import TableMetadata
+from bergline.format.partition_text import escape
+from bergline.io.locations import absolute_location
+from bergline.table.expiry.orphan_named import named_files, named_in_metadata
+from bergline.table.expiry.orphan_paths import PathRules
+from bergline.table.neighbours import every_view, other_tables
+
+_PATH_PROPERTIES = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+_HIDDEN = ("_", ".")
+
+
+def places_to_look(table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
+    """The directories to look through: the table's own, or the given one, which must be one of them or below one."""
+    own = places_of(table.metadata)
+    if location is None:
+        return _without_nested(own, HiddenNames(table.metadata), rules)
+    asked = absolute_location(location)
+    if not any(rules.below(asked).startswith(rules.below(place)) for place in (*own, *_old_places(table))):
+        raise RefusedError(
+            f"cannot look for orphan files of `{table.name}` in {asked}: it is no directory of this table",
+            hints=[f"its files are in {place}" for place in own],
+        )
+    return (asked,)
+
+
+def places_of(metadata: TableMetadata) -> list[str]:
+    """The directories that a table writes to."""
+    given = (metadata.properties.get(name) for name in _PATH_PROPERTIES)
+    return list(dict.fromkeys(absolute_location(place) for place in (metadata.location, *given) if place))
+
+
+def check_alone(catalog: Catalog, table: LoadedTable, places: Iterable[str], rules: PathRules) -> None:
+    """RefusedError if another table or view of the catalog has, or had and still uses, files in one of the places."""
+    doing = f"remove orphan files of `{table.name}`"
+    asked = {rules.below(place): place for place in places}
+    for other in other_tables(catalog, table.name, doing):
+        same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
+        shared = table.metadata.location if same else _shared(catalog, other, asked, rules)
+        if shared is not None:
+            raise _not_alone(doing, f"table `{other.name}`", shared)
+    for view in every_view(catalog, doing):
+        shared = _overlap([rules.below(view.metadata.location)], asked)
+        if shared is not None:
+            raise _not_alone(doing, f"view `{view.name}`", shared)
+
+
+class HiddenNames:
+    """Which names are hidden: those that begin with `_` or `.`, unless a partition field is called so."""
+
+    def __init__(self, metadata: TableMetadata) -> None:
+        names = {
+            field.name for spec in metadata.partition_specs for field in spec.fields if field.name.startswith(_HIDDEN)
+        }
+        self._partitions = tuple(f"{spelt}=" for name in sorted(names) for spelt in (name, escape(name)))
+
+    def holds(self, relative: str) -> bool:
+        """Whether a path below a table's directory is hidden, or lies in a hidden directory."""
+        return any(part.startswith(_HIDDEN) and not part.startswith(self._partitions) for part in relative.split("/"))
+
+
+def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
+    """Places that are not looked through with another one anyway."""
+
+    def is_within(place: str, other: str) -> bool:
+        inner, outer = rules.below(place), rules.below(other)
+        return inner != outer and inner.startswith(outer) and not hidden.holds(inner[len(outer) :].rstrip("/"))
+
+    return tuple(p for p in places if not any(is_within(p, other) for other in places))
+
+
+def _old_places(table: LoadedTable) -> Iterator[str]:
+    """The directories that a table was in, by the metadata that it still has there."""
+    for location in named_in_metadata(table):
+        directory, _, name = location.rpartition("/")[0].rpartition("/")
+        if name == "metadata" and directory:
+            yield directory
+
+
+def _shared(catalog: Catalog, other: LoadedTable, asked: dict[str, str], rules: PathRules) -> str | None:
+    """A place where another table has files too."""
+    own = [rules.below(place) for place in places_of(other.metadata)]
+    if (shared := _overlap(own, asked)) is not None:
+        return shared
+    names = [rules.spell(location).exact for location in named_in_metadata(other)]
+    if all(name.startswith(tuple(own)) for name in names):
+        return None
+    # it has moved, or came from elsewhere: any of its files may be anywhere
+    every = (rules.spell(location).exact for location in named_files(catalog.io, other))
+    return next((place for name in every for below, place in asked.items() if name.startswith(below)), None)
+
+
+def _overlap(own: Iterable[str], asked: dict[str, str]) -> str | None:
+    pairs = ((place, below, directory) for below, place in asked.items() for directory in own)
+    return next((place for place, below, mine in pairs if mine.startswith(below) or below.startswith(mine)), None)
+
+
+def _not_alone(doing: str, other: str, place: str) -> RefusedError:
+    return RefusedError(
+        f"cannot {doing}: {other} has files in {place} too",
+        hints=["give a `location` below it that only this table uses"],
+    )
