@@ -1,5 +1,6 @@
 """The commands: exit code, stdout, stderr."""
 
+import datetime as dt
 import inspect
 import json
 import subprocess
@@ -104,7 +105,26 @@ def test_tables_of_a_database_and_of_glue_are_shown(tmp_path: Path, postgres: st
         assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", ["tables", "refs", "snapshots", "history"])
+def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    moment = ("--older-than", "2099-01-01 01:00+01:00")
+    done = run("explain-expiry", "db.orders", *moment, "--catalog", uri, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    plan = orders.plan_expiry(older_than=dt.datetime(2099, 1, 1, tzinfo=dt.UTC))
+    assert done.stdout == f"{plan}\n"
+    done = run("explain-expiry", "db.orders", *moment, "--retain-last", "2", "--json", "--catalog", uri, cwd=tmp_path)
+    rows = json.loads(done.stdout)
+    assert [(r["snapshot_id"], r["reason"]) for r in rows if r["kind"] == "snapshot"] == [
+        (str(orders.metadata.snapshots[0].snapshot_id), "among the newest 2 of `main`"),
+        (str(orders.metadata.snapshots[1].snapshot_id), "branch `main`"),
+    ]
+    done = run("explain-expiry", "db.orders", "--older-than", "soon", "--catalog", uri, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: expected a time like `2026-01-31 12:00:00`, found `soon`\n"
+
+
+@pytest.mark.parametrize("command", ["tables", "refs", "snapshots", "history", "explain_expiry"])
 def test_every_command_takes_what_opens_a_catalog(command: str) -> None:
     (callback,) = (c.callback for c in app.registered_commands if c.callback and c.callback.__name__ == command)
     assert {"catalog", "warehouse", "properties", "as_json"} <= set(inspect.signature(callback).parameters)

@@ -126,6 +126,21 @@ def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
     assert said == shown
 
 
+def test_guide_to_expiry_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/expiry.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (shown,) = re.findall(r"```text\n(.*?)```", page("guides/expiry.md"), re.DOTALL)
+    assert _without_numbers(done.stdout) == _without_numbers(shown)
+
+
+def _without_numbers(text: str) -> list[str]:
+    """Lines of a plan without ids, times and sizes, which differ from run to run."""
+    return [re.sub(r"\b\d{9,}\b|\d{4}-\d\d-\d\d \S+|[\d.]+ (kB|bytes)", "…", line) for line in text.splitlines()]
+
+
 def test_page_on_metadata_tables_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("reference/metadata-tables.md"), re.DOTALL)
     done = subprocess.run(
@@ -167,7 +182,7 @@ def test_every_procedure_is_documented_with_its_arguments(name: str) -> None:
     assert f"| `{name}` | {arguments} |" in page("reference/statements.md")
 
 
-@pytest.mark.parametrize("name", [c.callback.__name__ for c in app.registered_commands if c.callback])
+@pytest.mark.parametrize("name", [c.name or c.callback.__name__ for c in app.registered_commands if c.callback])
 def test_every_command_is_documented(name: str) -> None:
     assert f"| `bergline {name}" in page("reference/cli.md")
 

@@ -6,7 +6,7 @@ import pytest
 from rows import ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, SqlSyntaxError, UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.moments import timestamp_ms
 from bergline.sql.resolve import Lakes, Selector
@@ -44,6 +44,35 @@ def test_expire_answers_with_the_official_columns(lake: Lake, orders: Table) -> 
         "deleted_manifest_lists_count": 1,
         "deleted_statistics_files_count": 0,
     }
+
+
+def test_expire_takes_all_official_arguments(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).append(order_rows(2)).append(order_rows(3))
+    with orders.update_schema() as schema:
+        schema.add_column("note", "string")
+    orders.overwrite(order_rows(4))
+    named = orders.metadata.snapshots[1].snapshot_id
+    (row,) = run(lake, f"CALL system.expire_snapshots('db.orders', NULL, 9, 2, true, array({named}), true)")
+    assert row["deleted_manifest_lists_count"] == 1
+    assert named not in orders.refresh().metadata.snapshots_by_id
+    run(lake, "CALL system.expire_snapshots('db.orders', TIMESTAMP '2099-01-01', clean_expired_metadata => true)")
+    assert [s.schema_id for s in orders.refresh().metadata.schemas] == [1]
+    with pytest.raises(InvalidInputError, match="expected max_concurrent_deletes above 0, found 0"):
+        run(lake, "CALL system.expire_snapshots(table => 'db.orders', max_concurrent_deletes => 0)")
+    head = orders.metadata.current_snapshot_id
+    with pytest.raises(RefusedError, match=f"cannot expire snapshot {head}: `main` still names it"):
+        run(lake, f"CALL system.expire_snapshots(table => 'db.orders', snapshot_ids => array({head}))")
+
+
+def test_expiry_explains_itself(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    rows = run(lake, "CALL system.explain_expiry(table => 'db.orders', older_than => TIMESTAMP '2099-01-01')") or []
+    assert rows == orders.plan_expiry(older_than=dt.datetime(2099, 1, 1, tzinfo=dt.UTC)).to_arrow().to_pylist()
+    assert [row["reason"] for row in rows if row["kind"] == "snapshot"] == [
+        "older than 2099-01-01 00:00:00.000+00:00, beyond the newest 1 of `main`",
+        "branch `main`",
+    ]
+    assert len(orders.refresh().metadata.snapshots) == 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
 from bergline.errors import BerglineError
+from bergline.sql.moments import in_zone, parse_moment
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
 
@@ -82,6 +83,29 @@ def history(
     """Show when `main` pointed to which snapshot."""
     with open_lake(catalog, warehouse, properties) as lake:
         _print(lake.load_table(table).inspect("history"), as_json)
+
+
+@app.command("explain-expiry")
+def explain_expiry(
+    table: TableArgument,
+    *,
+    older_than: Annotated[
+        str | None, typer.Option(help="As if expiry were called with this time, e.g. 2026-01-31T12:00Z.")
+    ] = None,
+    retain_last: Annotated[int | None, typer.Option(help="As if expiry were called with this number.")] = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what expiry would remove and keep, by which rule, and what each branch and tag alone holds on to."""
+    moment = None if older_than is None else in_zone(parse_moment(older_than), "UTC")
+    with open_lake(catalog, warehouse, properties) as lake:
+        plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
+    if as_json:
+        _print(plan.to_arrow(), as_json)
+    else:
+        sys.stdout.write(f"{plan}\n")
 
 
 def main() -> None:

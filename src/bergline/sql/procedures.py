@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.sql.expiry_procedures import expire_snapshots, explain_expiry
 from bergline.sql.merge_procedures import diff, merge, rebase
 from bergline.sql.moments import in_zone, parse_moment
 from bergline.sql.resolve import Lakes
@@ -79,33 +80,6 @@ def fast_forward(table: Table, *, branch: str, to: str) -> pa.Table:
     )
 
 
-def expire_snapshots(
-    table: Table,
-    *,
-    older_than: dt.datetime | None = None,
-    retain_last: int | None = None,
-    max_concurrent_deletes: int | None = None,
-    stream_results: bool | None = None,  # noqa: ARG001  (how the official runtime deletes, not what)
-    snapshot_ids: tuple[int, ...] = (),
-    clean_expired_metadata: bool | None = None,
-) -> pa.Table:
-    """Forget snapshots that no live ref protects, and delete the files that only they needed."""
-    if clean_expired_metadata:
-        raise UnsupportedError("cannot clean expired schemas and specs yet: call without `clean_expired_metadata`")
-    if max_concurrent_deletes is not None and max_concurrent_deletes < 1:
-        raise InvalidInputError(f"expected max_concurrent_deletes above 0, found {max_concurrent_deletes}")
-    result = table.expire(older_than=older_than, retain_last=retain_last, snapshot_ids=snapshot_ids)
-    row = {
-        "deleted_data_files_count": result.deleted_data_files,
-        "deleted_position_delete_files_count": result.deleted_position_delete_files,
-        "deleted_equality_delete_files_count": result.deleted_equality_delete_files,
-        "deleted_manifest_files_count": result.deleted_manifests,
-        "deleted_manifest_lists_count": result.deleted_manifest_lists,
-        "deleted_statistics_files_count": result.deleted_statistics_files,
-    }
-    return pa.Table.from_pylist([row], schema=pa.schema([pa.field(k, pa.int64()) for k in row]))
-
-
 _TABLE = Parameter("table", "string", required=True)
 PROCEDURES: dict[str, Procedure] = {
     "fast_forward": Procedure(
@@ -122,6 +96,16 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("clean_expired_metadata", "boolean"),
         ),
         expire_snapshots,
+    ),
+    "explain_expiry": Procedure(
+        (
+            _TABLE,
+            Parameter("older_than", "timestamp"),
+            Parameter("retain_last", "int"),
+            Parameter("snapshot_ids", "array<bigint>"),
+            Parameter("clean_expired_metadata", "boolean"),
+        ),
+        explain_expiry,
     ),
     "merge": Procedure(
         (
