@@ -107,6 +107,15 @@ def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict"]
 
 
+def test_guide_to_refs_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/refs.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == "Refs(branch 'main', tag 'v1', branch 'dev', tag 'nightly')\n"
+
+
 def test_guide_to_merging_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/merge.md"), re.DOTALL)
     done = subprocess.run(

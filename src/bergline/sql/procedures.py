@@ -1,35 +1,19 @@
 """`CALL system.…`: procedures with the parameters and columns of the official runtime."""
 
 import datetime as dt
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.sql.expiry_procedures import expire_snapshots, explain_expiry
 from bergline.sql.merge_procedures import diff, merge, rebase
 from bergline.sql.moments import in_zone, parse_moment
+from bergline.sql.procedure import TABLE, Parameter, Procedure
+from bergline.sql.ref_procedures import REF_PROCEDURES
 from bergline.sql.resolve import Lakes
 from bergline.sql.statements import Call, Moment
-from bergline.table.table import Table
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """One argument of a procedure."""
-
-    name: str
-    type: str
-    required: bool = False
-
-
-class Procedure(msgspec.Struct, frozen=True):
-    """What CALL runs; `run` gets the table and the other arguments by name."""
-
-    parameters: tuple[Parameter, ...]
-    run: Callable[..., pa.Table]
 
 
 def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
@@ -63,31 +47,11 @@ def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
     return procedure.run(table, **values)
 
 
-def fast_forward(table: Table, *, branch: str, to: str) -> pa.Table:
-    """Move a branch forward to a ref that descends from it."""
-    previous = table.refs[branch].snapshot_id if branch in table.refs else None
-    table.refs.fast_forward(branch, to=to)
-    row = {"branch_updated": branch, "previous_ref": previous, "updated_ref": table.refs[branch].snapshot_id}
-    return pa.Table.from_pylist(
-        [row],
-        schema=pa.schema(
-            [
-                pa.field("branch_updated", pa.string(), nullable=False),
-                pa.field("previous_ref", pa.int64()),
-                pa.field("updated_ref", pa.int64(), nullable=False),
-            ]
-        ),
-    )
-
-
-_TABLE = Parameter("table", "string", required=True)
 PROCEDURES: dict[str, Procedure] = {
-    "fast_forward": Procedure(
-        (_TABLE, Parameter("branch", "string", required=True), Parameter("to", "string", required=True)), fast_forward
-    ),
+    **REF_PROCEDURES,
     "expire_snapshots": Procedure(
         (
-            _TABLE,
+            TABLE,
             Parameter("older_than", "timestamp"),
             Parameter("retain_last", "int"),
             Parameter("max_concurrent_deletes", "int"),
@@ -99,7 +63,7 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     "explain_expiry": Procedure(
         (
-            _TABLE,
+            TABLE,
             Parameter("older_than", "timestamp"),
             Parameter("retain_last", "int"),
             Parameter("snapshot_ids", "array<bigint>"),
@@ -109,7 +73,7 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     "merge": Procedure(
         (
-            _TABLE,
+            TABLE,
             Parameter("branch", "string", required=True),
             Parameter("into", "string", required=True),
             Parameter("squash", "boolean"),
@@ -118,7 +82,7 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     "rebase": Procedure(
         (
-            _TABLE,
+            TABLE,
             Parameter("branch", "string", required=True),
             Parameter("onto", "string", required=True),
             Parameter("squash", "boolean"),
@@ -126,7 +90,7 @@ PROCEDURES: dict[str, Procedure] = {
         rebase,
     ),
     "diff": Procedure(
-        (_TABLE, Parameter("from_ref", "string", required=True), Parameter("to_ref", "string", required=True)), diff
+        (TABLE, Parameter("from_ref", "string", required=True), Parameter("to_ref", "string", required=True)), diff
     ),
 }
 
@@ -152,7 +116,7 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
     match parameter.type, value:
         case ("string", str()) | ("boolean", bool()):
             return value
-        case "int", int() if not isinstance(value, bool):
+        case "int" | "bigint", int() if not isinstance(value, bool):
             return value
         case "array<bigint>", tuple() if all(isinstance(v, int) for v in value):
             return value

@@ -1,0 +1,24 @@
+"""What a procedure of `CALL system.…` is: its parameters in their order, and what it runs."""
+
+from collections.abc import Callable
+
+import msgspec
+import pyarrow as pa
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One argument of a procedure."""
+
+    name: str
+    type: str
+    required: bool = False
+
+
+class Procedure(msgspec.Struct, frozen=True):
+    """What CALL runs; `run` gets the table and the other arguments by name."""
+
+    parameters: tuple[Parameter, ...]
+    run: Callable[..., pa.Table]
+
+
+TABLE = Parameter("table", "string", required=True)
