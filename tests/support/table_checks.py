@@ -8,7 +8,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_gzip import unpack
 from bergline.format.metadata_json import parse_metadata
 from bergline.io.locations import normalized
-from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
 
 Entries = list[tuple[str, int | None, bool]]
 """The files of a manifest: path, sequence number, whether it is live."""
@@ -44,6 +44,17 @@ def check_nothing_is_missing(
         needed = {normalized(p) for p in (snapshot.manifest_list, *(m.manifest_path for m in manifests), *live)}
         assert needed <= there, f"{needed - there} missing, for snapshot {snapshot.snapshot_id}"
     return files
+
+
+def unneeded_files(table: Table) -> set[str]:
+    """Files of a table, beside metadata files, that none of its snapshots needs."""
+    needed: set[str] = set()
+    for snapshot in table.metadata.snapshots:
+        manifests = load_manifest_list(table.io, snapshot)
+        needed |= {snapshot.manifest_list, *(m.manifest_path for m in manifests)}
+        needed |= {e.data_file.file_path for e in live_entries(table.io, manifests, table.metadata)}
+    there = {normalized(f) for f in table.io.list(table.location) if not f.endswith(".metadata.json")}
+    return there - {normalized(location) for location in needed if location}
 
 
 def pointer_line(table: Table) -> list[TableMetadata]:
