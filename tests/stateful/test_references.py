@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import equality_deletes
-from hypothesis import event, note, settings
+from hypothesis import Phase, event, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from places import MemoryPlace, Place
@@ -603,6 +603,7 @@ def run(machine: type[ReferencesMachine], place_of: Callable[[], Place], example
             deadline=None,
             derandomize=not LONG,
             database=None,
+            phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
         ),
     )
 

@@ -158,7 +158,9 @@ class History(msgspec.Struct):
         """Whether the other line did something that makes it wrong; what may seem so is added to the errors."""
         line, there = self.snapshots[picked].line, self.snapshots[onto].line
         patches = [patch for s in todo for patch in s.own]
-        gone = frozenset[int]().union(*(p.removed for p in patches)) - {n for p in patches for n in p.added}
+        # deletes by equality delete again what is gone; all others need their files as they were
+        by_file = frozenset[int]().union(*(p.removed for p in patches if p.kind != "equality"))
+        gone = by_file - {n for p in patches for n in p.added}
         must = False
         for patch in patches:
             before = {id(p) for p in line[: line.index(patch)]}
@@ -167,7 +169,8 @@ class History(msgspec.Struct):
                     continue
                 if self.may_conflict(patch, other, wide=squash and any(p.claims for p in patches)):
                     may.add(ConflictError)
-                if (gone if squash else patch.removed) & other.removed:
+                removed = patch.removed & gone if squash else patch.removed
+                if patch.kind != "equality" and removed & other.removed:
                     may.add(ConflictError)
                     must = True
         return must

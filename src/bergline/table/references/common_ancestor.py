@@ -14,6 +14,9 @@ ORIGIN = "origin-snapshot-id"
 SQUASHED_SINCE = "squashed-since-snapshot-id"
 """Summary: the snapshot after which the squashed history began; the source is its last one. Empty for the beginning."""
 
+SQUASHED = "squashed-snapshot-ids"
+"""Summary: the first snapshots of all changes that were squashed, as far as they had not expired."""
+
 
 class Divergence(msgspec.Struct, frozen=True):
     """Two lines of history since their common ancestor, each oldest first; no ancestor if both began with nothing."""
@@ -46,12 +49,18 @@ class Divergence(msgspec.Struct, frozen=True):
         """The snapshots of the other line that the picked ones up to a place have done already."""
         return known_by(self.others, self.picked[:place])
 
+    def partly_present(self) -> Snapshot | None:
+        """A picked snapshot that was squashed from several, of which the other line has done some and not all."""
+        there = _all_names(self.others)
+        present = self.present()
+        partly = (s for s in self.picked if s.snapshot_id not in present and not there.isdisjoint(parts_of(s)))
+        return next(partly, None)
+
     def numbers_there(self) -> tuple[tuple[int, int], ...]:
         """The sequence numbers of picked snapshots that the other line has done already, each with the one there."""
-        by_name = {name: s.sequence_number for s in self.others for name in names_of(s)}
-        return tuple(
-            (s.sequence_number, by_name[name]) for s in self.picked for name in sorted(names_of(s) & by_name.keys())[:1]
-        )
+        by_name = {name: s.sequence_number for s in self.others for name in _all_names([s])}
+        found = ((s, [by_name[name] for name in names_of(s) | parts_of(s) if name in by_name]) for s in self.picked)
+        return tuple((s.sequence_number, max(numbers)) for s, numbers in found if numbers)
 
 
 def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence | None:
@@ -73,17 +82,13 @@ def divergence_at(base: TableMetadata, picked: int, other: int, ancestor: Snapsh
 
 
 def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> frozenset[int]:
-    """The snapshots of a line, oldest first, that others are, repeat, or were repeated from."""
-    names: set[int] = set()
-    squashed: set[int] = set()
-    for other in others:
-        names |= names_of(other)
-        if SQUASHED_SINCE in other.summary:
-            squashed |= set(_ids(other, SOURCE))
-    found = {s.snapshot_id for s in snapshots if not names.isdisjoint(names_of(s))}
-    # who repeats the end of a squashed line has all of it
-    ends = [place for place, s in enumerate(snapshots) if s.snapshot_id in squashed]
-    return frozenset(found | {s.snapshot_id for s in snapshots[: max(ends, default=-1) + 1]})
+    """The snapshots that others are, repeat, or were repeated from; a squashed one if they have all parts of it."""
+    there = _all_names(others)
+    return frozenset(
+        s.snapshot_id
+        for s in snapshots
+        if s.snapshot_id in there or (parts <= there if (parts := parts_of(s)) else not there.isdisjoint(names_of(s)))
+    )
 
 
 def names_of(snapshot: Snapshot) -> set[int]:
@@ -91,11 +96,34 @@ def names_of(snapshot: Snapshot) -> set[int]:
     return {snapshot.snapshot_id, *_ids(snapshot, SOURCE), *_ids(snapshot, ORIGIN)}
 
 
+def parts_of(snapshot: Snapshot) -> frozenset[int]:
+    """The first snapshots of the changes that one was squashed from; nothing for a single change."""
+    texts = snapshot.summary.get(SQUASHED, "").split(",")
+    return frozenset(int(text) for text in texts if text.isdecimal())
+
+
+def first_ids(snapshots: Iterable[Snapshot]) -> frozenset[int]:
+    """The first snapshots of all changes that some hold."""
+    return frozenset().union(*(parts_of(s) or {_first_id(s)} for s in snapshots))
+
+
 def repetition(source: Snapshot) -> dict[str, str]:
     """What the summary of a snapshot that repeats another says about it."""
-    origin = next(_ids(source, ORIGIN), next(_ids(source, SOURCE), None))
-    of_source = {SOURCE: str(source.snapshot_id)}
-    return of_source if origin is None else of_source | {ORIGIN: str(origin)}
+    of_source, origin = {SOURCE: str(source.snapshot_id)}, _first_id(source)
+    return of_source if origin == source.snapshot_id else of_source | {ORIGIN: str(origin)}
+
+
+def _first_id(snapshot: Snapshot) -> int:
+    return next(_ids(snapshot, ORIGIN), next(_ids(snapshot, SOURCE), snapshot.snapshot_id))
+
+
+def _all_names(snapshots: Iterable[Snapshot]) -> set[int]:
+    """The ids that the changes of some snapshots are known by."""
+    names: set[int] = set()
+    for snapshot in snapshots:
+        parts = parts_of(snapshot)
+        names |= {snapshot.snapshot_id} | parts if parts else names_of(snapshot)
+    return names
 
 
 def _since(newest_first: Sequence[Snapshot], ancestor: Snapshot | None = None) -> tuple[Snapshot, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bergline.errors import RefusedError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
@@ -13,7 +14,7 @@ from bergline.format.updates import set_ref
 from bergline.io.fileio import FileIO
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.references.common_ancestor import Divergence
+from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
 from bergline.table.references.merge_plan import MergeWish, plan_merge
 from bergline.table.references.other_side import OtherSide
 from bergline.table.references.replay import Place, Replay
@@ -85,6 +86,11 @@ class Merge:
     ) -> Iterator[Change]:
         """One change after the other, each on the result of those before it."""
         head = base.snapshot(base.ref(self._wish.onto).snapshot_id)
+        if (partly := divergence.partly_present()) is not None:
+            raise RefusedError(
+                f"{self._wish.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
+                f"of which `{self._wish.onto}` has some already, and not all"
+            )
         place = Place(
             OtherSide(self._io, base, head, since=divergence.ancestor_id, branch=self._wish.onto),
             divergence.ancestor_number,
@@ -103,8 +109,9 @@ class Merge:
         if self._wish.squash:
             squashed = load_squashed(self._io, base, divergence, self._wish.refusal)
             if squashed is not None:
-                since = "" if divergence.ancestor_id is None else str(divergence.ancestor_id)
-                yield divergence.leading_present(), self._known(squashed, divergence.ancestor_id or 0, since)
+                done = divergence.leading_present()
+                start = divergence.picked[done - 1].snapshot_id if done else divergence.ancestor_id or 0
+                yield done, self._known(squashed, start, _of_squash(divergence, done))
             return
         present = divergence.present()
         for place, snapshot in enumerate(divergence.picked):
@@ -115,15 +122,22 @@ class Merge:
             if not change.is_nothing:
                 yield place, self._known(change)
 
-    def _known(self, change: SnapshotChange, start: int | None = None, squashed_since: str | None = None) -> Replay:
+    def _known(
+        self, change: SnapshotChange, start: int | None = None, squashed: dict[str, str] | None = None
+    ) -> Replay:
         """The replay of a change, made once: attempts share what it writes."""
         key = change.source.snapshot_id, start
         if key not in self._replays:
             wish = self._wish
-            self._replays[key] = Replay(
-                self._io, change, branch=wish.moved, refusal=wish.refusal, squashed_since=squashed_since
-            )
+            self._replays[key] = Replay(self._io, change, branch=wish.moved, refusal=wish.refusal, squashed=squashed)
         return self._replays[key]
+
+
+def _of_squash(divergence: Divergence, done: int) -> dict[str, str]:
+    """What the summary says of the snapshots that are squashed."""
+    ancestor = divergence.ancestor_id
+    parts = sorted(first_ids(divergence.picked[done:]))
+    return {SQUASHED_SINCE: "" if ancestor is None else str(ancestor), SQUASHED: ",".join(map(str, parts))}
 
 
 def _after(base: TableMetadata, change: Change, stamp: CommitStamp) -> TableMetadata:

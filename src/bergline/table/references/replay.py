@@ -1,7 +1,7 @@
 """Replay: what a snapshot did on one line of history, done again on top of another. Data files are used again."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -63,13 +63,18 @@ class Replay(SnapshotProducer):
     """The files that the snapshot added, in manifests of its own, and the parent's without those that it removed."""
 
     def __init__(
-        self, io: FileIO, change: SnapshotChange, *, branch: str, refusal: str, squashed_since: str | None = None
+        self,
+        io: FileIO,
+        change: SnapshotChange,
+        *,
+        branch: str,
+        refusal: str,
+        squashed: Mapping[str, str] | None = None,
     ) -> None:
-        """`refusal` is how an error about it begins; a squashed change is that of several snapshots."""
+        """`refusal` is how an error about it begins; `squashed` is what the summary of several in one says of them."""
         source = change.source
         kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
-        of_squash = {} if squashed_since is None else {SQUASHED_SINCE: squashed_since}
-        super().__init__(io, branch, kept | repetition(source) | of_squash)
+        super().__init__(io, branch, kept | repetition(source) | dict(squashed or {}))
         self.change = change
         self._refusal = refusal
         self._place: Place | None = None

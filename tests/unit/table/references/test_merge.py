@@ -495,3 +495,29 @@ def test_deletion_vectors_on_the_branch_s_own_files_come_along(lake: Lake) -> No
     table.append(order_rows(4))
     table.refs.merge("staging", into="main")
     assert rows(table) == [1, 3, 4]
+
+
+def test_parts_of_what_was_squashed_are_known_by_the_first_snapshots_that_did_them(parts: Table) -> None:
+    parts.refs.create_branch("other")
+    parts.append(order_rows(7), branch="staging").append(order_rows(8), branch="staging")
+    parts.append(order_rows(9), branch="other")
+    parts.refs.merge("staging", into="other")
+    parts.compact(branch="staging")
+    parts.append(order_rows(10))
+    parts.refs.merge("staging", into="main", squash=True)
+    assert len(parts.refs.merge("other", into="main").replayed) == 1
+    assert rows(parts) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_a_squashed_snapshot_of_which_the_other_branch_has_a_part_is_refused(parts: Table) -> None:
+    parts.append(order_rows(7), branch="staging")
+    parts.append(order_rows(9), branch="other")
+    parts.refs.merge("staging", into="other")
+    parts.append(order_rows(8), branch="staging")
+    parts.compact(branch="staging")
+    parts.append(order_rows(10))
+    squashed = parts.refs.merge("staging", into="main", squash=True).head
+    for squash in (False, True):
+        caught = unchanged(parts, lambda squash=squash: parts.refs.merge("main", into="other", squash=squash))
+        assert isinstance(caught.value, RefusedError)
+        assert f"snapshot {squashed} was squashed from several, of which `other` has some already" in str(caught.value)
