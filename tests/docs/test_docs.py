@@ -116,6 +116,15 @@ def test_guide_to_refs_runs(tmp_path: Path) -> None:
     assert done.stdout == "Refs(branch 'main', tag 'v1', branch 'dev', tag 'nightly')\n"
 
 
+def test_guide_to_orphan_files_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/orphan-files.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "1 may go (11 bytes):" in done.stdout
+
+
 def test_guide_to_merging_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/merge.md"), re.DOTALL)
     done = subprocess.run(

@@ -30,6 +30,7 @@ from bergline.sql.statements import Call, Moment
             Call(("p",), (Moment(None), Moment(None), (1, -2), True, None, Decimal("1.5"))),
         ),
         ("CALL p('it''s', \"d\\nq\")", Call(("p",), ("it's", "d\nq"))),
+        ("CALL p(map('s3a,s3n', 's3', 'a', 'b'), map())", Call(("p",), ({"s3a,s3n": "s3", "a": "b"}, {}))),
         ("CALL p()", Call(("p",))),
         ("SELECT 1", None),
     ],

@@ -1,12 +1,21 @@
 """Statements that need no engine, run on a lake."""
 
 import datetime as dt
+import os
 
 import pytest
 from rows import ids, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError, SqlSyntaxError, UnsupportedError
+from bergline.errors import (
+    BerglineError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    SqlSyntaxError,
+    UnsupportedError,
+)
+from bergline.io.locations import local_path
 from bergline.sql.analyze import analyze
 from bergline.sql.moments import timestamp_ms
 from bergline.sql.resolve import Lakes, Selector
@@ -103,9 +112,9 @@ def test_unknown_procedure_lists_near_names_or_the_way_to_call(lake: Lake, proce
 
 def test_procedures_of_other_catalogs_are_not_ours_whatever_their_arguments(lake: Lake) -> None:
     assert run(lake, "CALL other.system.fast_forward('a', 'b', 'c')") is None
-    assert run(lake, "CALL other.system.rewrite_data_files(table => 'x', options => map('a', 'b'))") is None
-    with pytest.raises(SqlSyntaxError, match="found `map`"):
-        run(lake, "CALL system.expire_snapshots(table => 'x', options => map('a', 'b'))")
+    assert run(lake, "CALL other.system.rewrite_data_files(table => 'x', options => struct('a', 'b'))") is None
+    with pytest.raises(SqlSyntaxError, match="found `struct`"):
+        run(lake, "CALL system.expire_snapshots(table => 'x', options => struct('a', 'b'))")
 
 
 def test_tables_elsewhere_are_not_ours(lake: Lake) -> None:
@@ -187,3 +196,41 @@ def test_branches_are_compared_merged_and_rebased(lake: Lake, orders: Table) -> 
     (row,) = run(lake, "CALL system.rebase('db.orders', 'copy', 'main')")
     assert (row["branch_updated"], row["replayed_snapshots_count"]) == ("copy", 1)
     assert ids(orders.refresh().scan(ref="copy").to_arrow()) == [1, 2, 3, 4]
+
+
+def test_orphan_files_are_shown_by_a_dry_run_then_removed(lake: Lake, orders: Table) -> None:
+    old, young = f"{orders.location}/data/a b%20.parquet", f"{orders.location}/data/young"
+    for location in (old, young):
+        orders.io.create(location, b"")
+    os.utime(local_path(old), (1e9, 1e9))
+    call = "CALL system.remove_orphan_files(table => 'db.orders'"
+    assert run(lake, f"{call}, dry_run => true)") == [{"orphan_file_location": old}]
+    assert orders.io.exists(old)
+    everything = (
+        f"{call}, older_than => TIMESTAMP '2026-01-01', location => '{orders.location}/data', "
+        "max_concurrent_deletes => 2, "
+        "equal_schemes => map('s3a,s3n', 's3'), equal_authorities => map('a', 'b'), prefix_mismatch_mode => 'IGNORE', "
+        "prefix_listing => true, stream_results => true)"
+    )
+    assert run(lake, everything) == [{"orphan_file_location": old}]
+    assert not orders.io.exists(old)
+    assert orders.io.exists(young)
+    assert run(lake, f"{call})") == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        ("older_than => now()", RefusedError, "of the last 24 hours"),
+        ("max_concurrent_deletes => 0", InvalidInputError, "above 0"),
+        ("file_list_view => 'v'", UnsupportedError, "file_list_view"),
+        ("prefix_mismatch_mode => 'none'", InvalidInputError, "error, ignore, delete"),
+        ("equal_schemes => map('a', 1)", InvalidInputError, "`map<string,string>`"),
+        ("equal_schemes => map('a')", InvalidInputError, "keys and values in turn"),
+        ("location => '/elsewhere'", RefusedError, "no directory of this table"),
+    ],
+)
+@pytest.mark.usefixtures("orders")
+def test_bad_arguments_for_orphan_files(lake: Lake, argument: str, error: type[BerglineError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        run(lake, f"CALL system.remove_orphan_files(table => 'db.orders', {argument})")

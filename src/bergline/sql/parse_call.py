@@ -75,7 +75,9 @@ def _value(cursor: Cursor) -> Any:
         return Moment(None)
     if cursor.accept("ARRAY"):
         return _array(cursor)
-    return cursor.fail("text, a number, true, false, null, TIMESTAMP '…', now() or array(…)")
+    if cursor.accept("MAP"):
+        return _map(cursor)
+    return cursor.fail("text, a number, true, false, null, TIMESTAMP '…', now(), array(…) or map(…)")
 
 
 def _array(cursor: Cursor) -> tuple[Any, ...]:
@@ -86,3 +88,11 @@ def _array(cursor: Cursor) -> tuple[Any, ...]:
             cursor.expect_symbol(",")
         values.append(_value(cursor))
     return tuple(values)
+
+
+def _map(cursor: Cursor) -> dict[Any, Any]:
+    """Keys and values in turn."""
+    values = _array(cursor)
+    if len(values) % 2 or any(isinstance(key, dict) for key in values[::2]):
+        raise InvalidInputError(f"expected keys and values in turn in map(…), found {len(values)} values")
+    return dict(zip(values[::2], values[1::2], strict=True))

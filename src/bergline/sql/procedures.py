@@ -10,6 +10,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.sql.expiry_procedures import expire_snapshots, explain_expiry
 from bergline.sql.merge_procedures import diff, merge, rebase
 from bergline.sql.moments import in_zone, parse_moment
+from bergline.sql.orphan_procedures import ORPHAN_PROCEDURES
 from bergline.sql.procedure import TABLE, Parameter, Procedure
 from bergline.sql.ref_procedures import REF_PROCEDURES
 from bergline.sql.resolve import Lakes
@@ -49,6 +50,7 @@ def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
 
 PROCEDURES: dict[str, Procedure] = {
     **REF_PROCEDURES,
+    **ORPHAN_PROCEDURES,
     "expire_snapshots": Procedure(
         (
             TABLE,
@@ -119,6 +121,8 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
         case "int" | "bigint", int() if not isinstance(value, bool):
             return value
         case "array<bigint>", tuple() if all(isinstance(v, int) for v in value):
+            return value
+        case "map<string,string>", dict() if all(isinstance(v, str) for pair in value.items() for v in pair):
             return value
         case "timestamp", Moment(None):
             return dt.datetime.now(dt.UTC)

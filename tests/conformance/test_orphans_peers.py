@@ -1,0 +1,78 @@
+"""The official runtime and bergline find the same orphan files on the same tables."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rows import ORDERS, ids, order_rows
+
+from bergline import Lake, Table
+from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.io.locations import local_path, normalized
+
+pytestmark = pytest.mark.official
+Official = Callable[[str], list[tuple[Any, ...]]]
+
+STRAYS = (
+    "data/stray.parquet",
+    "data/region=eu/a b.parquet",
+    "data/region=a+b%2Fc%25/100%.parquet",
+    "data/ünï/日本.parquet",
+    "data/a+b#c.parquet",
+    "metadata/stray.avro",
+    "metadata/00099-old.metadata.json",
+    "elsewhere/deep/er/1",
+    "data/_hidden",
+    "_tmp/1",
+    "data/.staging/1",
+    "data/_k=1/1",
+)
+
+
+def table_of_both(lake: Lake, official: Official, version: str) -> Table:
+    """A table with a history by two engines, whose every file is old."""
+    properties = {"format-version": version, "write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"], properties=properties)
+    table.append(order_rows(1, 2, 3)).append(order_rows(4, 5, region="a b/c%"))
+    table.refs.create_branch("dev")
+    table.append(order_rows(6), branch="dev")
+    table.delete("id = 2")
+    official("INSERT INTO db.t VALUES (7, 1.0, 'eu'), (8, 1.0, 'x y')")
+    official("ALTER TABLE db.t CREATE TAG pin")
+    official("DELETE FROM db.t WHERE id = 7")
+    table.refresh().overwrite(order_rows(9))
+    head = table.metadata.snapshots[-1].snapshot_id
+    for name, data in (("metadata/s.stats", b"12345"), ("metadata/p.parquet", b"1234"), *((n, b"x") for n in STRAYS)):
+        table.io.create(f"{table.location}/{name}", data)
+    table.set_statistics(StatisticsFile(head, f"{table.location}/metadata/s.stats", 5, 1, ()))
+    table.set_statistics(PartitionStatisticsFile(head, f"{table.location}/metadata/p.parquet", 4))
+    for path in Path(local_path(table.location)).rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    return table
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_both_name_the_same_files(lake: Lake, official: Official, version: str) -> None:
+    table = table_of_both(lake, official, version)
+    table.io.create(f"{table.location}/data/young", b"")
+    call = "CALL system.remove_orphan_files(table => 'db.t', dry_run => true"
+    for location in ("", f", location => '{table.location}/data'", f", location => '{table.location}/metadata'"):
+        theirs = sorted(normalized(row[0]) for row in official(f"{call}{location})"))
+        place = location.split("'")[1] if location else None
+        assert [f.location for f in table.plan_orphans(location=place).files] == theirs
+        assert len(theirs) in {8, 5, 2}
+    rows = {ref: ids(table.scan(ref=ref).to_arrow()) for ref in table.metadata.refs}
+    assert len(table.sweep_orphans(table.plan_orphans()).deleted) == 8
+    assert official(f"{call})") == []
+    for ref, expected in rows.items():
+        assert ids(table.scan(ref=ref).to_arrow()) == expected
+        assert sorted(official(f"SELECT id FROM db.t VERSION AS OF '{ref}'")) == [(n,) for n in expected]
+
+
+def test_what_the_official_runtime_removed_we_do_not_miss(lake: Lake, official: Official) -> None:
+    table = table_of_both(lake, official, "2")
+    assert len(official("CALL system.remove_orphan_files(table => 'db.t')")) == 8
+    assert table.plan_orphans().files == ()
+    assert ids(table.scan().to_arrow()) == [9]
