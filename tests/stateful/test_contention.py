@@ -101,6 +101,27 @@ def test_tags(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, 
     assert set(table.refs) == {"main", *(s["ref"] for s in journal.steps("done", "tag"))}
 
 
+def test_branches_of_two_tables_are_published_as_one(
+    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+) -> None:
+    """Three writers publish, two append to one of the tables, none gets in the way of the others."""
+    with bergline.connect(**shared) as lake:
+        twin = lake.create_table(TWIN, CHANGES).append(change_rows(-1))
+        asked = plans(
+            lambda writer, number: ("publish", f"etl-{writer}.{number}") if writer < 3 else ("append", "main"),
+            lambda writer: (3, 3, 3, 5, 5)[writer] if writer < 5 else 0,
+        )
+        journal = crew.run(shared, tmp_path / "journals", asked)
+        took(journal)
+        assert not journal.errors
+        assert len(journal.steps("done", "publish", "append")) == 19
+        assert changes(table.refresh(), "main") == once(journal.steps("done", "publish", "append"))
+        assert changes(twin.refresh(), "main") == once(journal.steps("done", "publish"))
+        assert set(table.refs) == set(twin.refs) == {"main"}
+        for each in (table, twin):
+            check_nothing_is_missing(each, merged=True)
+
+
 def mixed(writer: int, number: int) -> tuple[str, str]:
     """Most of the writers do everything, the last two keep the table small."""
     if writer == WRITERS - 1:

@@ -39,8 +39,8 @@ class Member:
                 _note(journal, Note("begin", step))
                 started, self._waits = time.perf_counter(), 0
                 try:
-                    if step["kind"] == "transaction":
-                        _transaction(lake, step)
+                    if step["kind"] in _LAKE_CHANGES:
+                        _LAKE_CHANGES[step["kind"]](lake, step)
                     else:
                         _CHANGES[step["kind"]](table, step)
                     what = "done"
@@ -109,10 +109,20 @@ def _transaction(lake: Lake, step: Step) -> None:
         transaction.load_table(TWIN).append(change_rows(step["change"]), branch=step["ref"])
 
 
+def _publish(lake: Lake, step: Step) -> None:
+    """Rows for both tables, each in a commit of its own on a branch, published as one."""
+    tables = [TABLE, TWIN]
+    lake.branch(step["ref"], tables)
+    for name in tables:
+        lake.load_table(name).append(change_rows(step["change"]), branch=step["ref"])
+    lake.publish(step["ref"], tables=tables, merge=True)
+
+
 def _expire(table: Table, _: Step) -> None:
     table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=10)
 
 
+_LAKE_CHANGES: dict[str, Callable[[Lake, Step], None]] = {"transaction": _transaction, "publish": _publish}
 _CHANGES: dict[str, Callable[[Table, Step], None]] = {
     "append": _append,
     "overwrite": _overwrite,
