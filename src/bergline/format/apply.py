@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
-import msgspec
-
 from bergline.errors import ConflictError, FormatError, InvalidInputError
 from bergline.format.apply_layout import (
     LayoutUpdate,
@@ -27,6 +25,7 @@ from bergline.format.invariants import check_invariants
 from bergline.format.metadata import (
     DEFAULT_FORMAT_VERSION,
     TableMetadata,
+    changed,
     check_format_version,
     strip_trailing_slash,
 )
@@ -74,7 +73,7 @@ def apply_updates(
     # other clocks may be ahead: time in metadata never goes backwards
     logged = [e.timestamp_ms for e in base.snapshot_log[-1:]] + [e.timestamp_ms for e in base.metadata_log[-1:]]
     now_ms = max(now_ms, base.last_updated_ms, *logged)
-    work = _Work(msgspec.structs.replace(base, last_updated_ms=now_ms), now_ms)
+    work = _Work(changed(base, last_updated_ms=now_ms), now_ms)
     for update in updates:
         work.apply(update)
     metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
@@ -181,7 +180,7 @@ class _Work:
         self._change(format_version=version)
 
     def _change(self, **fields: Any) -> None:
-        self.metadata = msgspec.structs.replace(self.metadata, **fields)
+        self.metadata = changed(self.metadata, **fields)
 
 
 def _in_place_of(files: tuple[Any, ...], new: Any) -> tuple[Any, ...]:

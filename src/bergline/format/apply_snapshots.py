@@ -1,9 +1,7 @@
 """Updates of snapshots and refs, and the two logs that follow from them."""
 
-import msgspec
-
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.format.metadata import ROW_LINEAGE_VERSION, MetadataLogEntry, SnapshotLogEntry, TableMetadata
+from bergline.format.metadata import ROW_LINEAGE_VERSION, MetadataLogEntry, SnapshotLogEntry, TableMetadata, changed
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.snapshot import Snapshot
 from bergline.format.updates import SetSnapshotRef
@@ -26,7 +24,7 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
             f"expected a sequence number above {metadata.last_sequence_number}, found {snapshot.sequence_number}: "
             "another commit took it meanwhile"
         )
-    return msgspec.structs.replace(
+    return changed(
         metadata,
         snapshots=(*metadata.snapshots, snapshot),
         last_sequence_number=snapshot.sequence_number,
@@ -40,7 +38,7 @@ def remove_snapshots(metadata: TableMetadata, removed: frozenset[int]) -> TableM
     held = sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in removed)
     if held:
         raise ConflictError(f"cannot remove snapshots that refs name: {', '.join(f'`{n}`' for n in held)}")
-    return msgspec.structs.replace(
+    return changed(
         metadata,
         snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id not in removed),
         statistics=tuple(s for s in metadata.statistics if s.snapshot_id not in removed),
@@ -68,12 +66,12 @@ def set_snapshot_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set
     )
     if ref == old:
         return metadata
-    changed = msgspec.structs.replace(metadata, refs=metadata.refs | {name: ref})
+    moved = changed(metadata, refs=metadata.refs | {name: ref})
     if name != MAIN:
-        return changed
+        return moved
     time_ms = snapshot.timestamp_ms if ref.snapshot_id in added else now_ms
-    return msgspec.structs.replace(
-        changed,
+    return changed(
+        moved,
         current_snapshot_id=ref.snapshot_id,
         snapshot_log=(*metadata.snapshot_log, SnapshotLogEntry(time_ms, ref.snapshot_id)),
     )
@@ -83,13 +81,15 @@ def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
     """Drop a ref. Without `main` there is no current snapshot, as while a table is replaced; its log stays."""
     left = {n: r for n, r in metadata.refs.items() if n != name}
     if name != MAIN:
-        return msgspec.structs.replace(metadata, refs=left)
-    return msgspec.structs.replace(metadata, refs=left, current_snapshot_id=None)
+        return changed(metadata, refs=left)
+    return changed(metadata, refs=left, current_snapshot_id=None)
 
 
 def rewrite_snapshot_log(metadata: TableMetadata, added: set[int], *, removed: bool) -> TableMetadata:
     """The log without snapshots that were current only inside this change set, and without what precedes a hole."""
     passing = added - {metadata.current_snapshot_id}
+    if not passing and not removed:
+        return metadata
     log: list[SnapshotLogEntry] = []
     for entry in metadata.snapshot_log:
         if removed and entry.snapshot_id not in metadata.snapshots_by_id:
@@ -98,7 +98,7 @@ def rewrite_snapshot_log(metadata: TableMetadata, added: set[int], *, removed: b
             log.append(entry)
     if len(log) == len(metadata.snapshot_log):
         return metadata
-    return msgspec.structs.replace(metadata, snapshot_log=tuple(log))
+    return changed(metadata, snapshot_log=tuple(log))
 
 
 def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -> TableMetadata:
@@ -106,7 +106,7 @@ def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -
     text = metadata.properties.get("write.metadata.previous-versions-max", "")
     keep = max(1, int(text)) if text.isdecimal() and len(text) < len(str(_MAX_LONG)) else _DEFAULT_PREVIOUS_VERSIONS
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_location))
-    return msgspec.structs.replace(metadata, metadata_log=log[-keep:])
+    return changed(metadata, metadata_log=log[-keep:])
 
 
 def _next_row_id(metadata: TableMetadata, snapshot: Snapshot) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -184,6 +184,15 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_ancestor(self, ancestor_id: int, of: int) -> bool:
         """Whether walking back from `of` meets `ancestor_id` (a snapshot is its own ancestor)."""
         return any(s.snapshot_id == ancestor_id for s in self.ancestors(of))
+
+
+def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
+    """The metadata with other fields; snapshots that stay are not looked through again."""
+    after = msgspec.structs.replace(metadata, **fields)
+    known = metadata.__dict__.get("snapshots_by_id")
+    if known is not None and after.snapshots is metadata.snapshots:
+        after.__dict__["snapshots_by_id"] = known
+    return after
 
 
 def check_format_version(version: int) -> None:
