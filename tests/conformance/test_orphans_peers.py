@@ -53,26 +53,25 @@ def table_of_both(lake: Lake, official: Official, version: str) -> Table:
     return table
 
 
-@pytest.mark.parametrize("version", ["2", "3"])
-def test_both_name_the_same_files(lake: Lake, official: Official, version: str) -> None:
-    table = table_of_both(lake, official, version)
+def test_both_name_the_same_files_and_ours_are_all_that_there_are(lake: Lake, official: Official) -> None:
+    table = table_of_both(lake, official, "2")
     table.io.create(f"{table.location}/data/young", b"")
     call = "CALL system.remove_orphan_files(table => 'db.t', dry_run => true"
-    for location in ("", f", location => '{table.location}/data'", f", location => '{table.location}/metadata'"):
-        theirs = sorted(normalized(row[0]) for row in official(f"{call}{location})"))
-        place = location.split("'")[1] if location else None
+    data = f"{table.location}/data"
+    for place, argument in ((None, ""), (data, f", location => '{data}'")):
+        theirs = sorted(normalized(row[0]) for row in official(f"{call}{argument})"))
         assert [f.location for f in table.plan_orphans(location=place).files] == theirs
-        assert len(theirs) in {8, 5, 2}
+        assert len(theirs) == (5 if place else 8)
     rows = {ref: ids(table.scan(ref=ref).to_arrow()) for ref in table.metadata.refs}
     assert len(table.sweep_orphans(table.plan_orphans()).deleted) == 8
-    assert official(f"{call})") == []
-    for ref, expected in rows.items():
-        assert ids(table.scan(ref=ref).to_arrow()) == expected
-        assert sorted(official(f"SELECT id FROM db.t VERSION AS OF '{ref}'")) == [(n,) for n in expected]
+    assert {ref: ids(table.scan(ref=ref).to_arrow()) for ref in rows} == rows
+    assert sorted(official("SELECT id FROM db.t VERSION AS OF 'pin'")) == [(n,) for n in rows["pin"]]
 
 
-def test_what_the_official_runtime_removed_we_do_not_miss(lake: Lake, official: Official) -> None:
-    table = table_of_both(lake, official, "2")
-    assert len(official("CALL system.remove_orphan_files(table => 'db.t')")) == 8
+def test_what_the_official_runtime_removes_is_what_we_planned(lake: Lake, official: Official) -> None:
+    table = table_of_both(lake, official, "3")
+    ours = [f.location for f in table.plan_orphans().files]
+    assert sorted(normalized(row[0]) for row in official("CALL system.remove_orphan_files(table => 'db.t')")) == ours
+    assert len(ours) == 8
     assert table.plan_orphans().files == ()
     assert ids(table.scan().to_arrow()) == [9]
