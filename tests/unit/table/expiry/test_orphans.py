@@ -261,7 +261,7 @@ def same_table_twice(lake: Lake) -> None:
 
 
 def moved_away(lake: Lake) -> None:
-    """Nothing but one data file is left behind, and no metadata file says so."""
+    """Its old files stay where it was, and its log and first snapshot still lead there."""
     other = lake.create_table("db.other", ORDERS, location="memory://warehouse/db/orders/data/old")
     other.append(order_rows(1)).set_location("memory://warehouse/db/new")
     other.append(order_rows(2))
