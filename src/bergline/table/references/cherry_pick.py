@@ -21,7 +21,7 @@ from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
 from bergline.table.commits.validate import shown_file
-from bergline.table.references.common_ancestor import known_by, repetition
+from bergline.table.references.common_ancestor import SQUASHED, first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import move_branch
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
@@ -102,6 +102,7 @@ class CherryPick(SnapshotProducer):
             self._again = _Again(self._io, self, load_change(self._io, base, picked))
             published = picked.summary.get(WAP_ID)
             self._summary |= repetition(picked) | ({PUBLISHED_WAP_ID: published} if published else {})
+            self._summary |= {key: picked.summary[key] for key in (SQUASHED,) if key in picked.summary}
             self.conflicts_in_meaning = picked.operation != Operation.APPEND
         found = self._again.change.source.snapshot_id
         if found != picked.snapshot_id:
@@ -109,12 +110,18 @@ class CherryPick(SnapshotProducer):
 
     def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
         """Refuse what the branch has had already, by this id or another."""
+        parts = parts_of(picked)
         for snapshot in history:
             if snapshot.snapshot_id == picked.snapshot_id:
                 raise RefusedError(f"{self._refusal(picked)}: it is in the history of `{self._branch}`")
             if known_by((picked,), (snapshot,)):
                 raise RefusedError(
                     f"{self._refusal(picked)}: `{self._branch}` has had it already, as snapshot {snapshot.snapshot_id}"
+                )
+            if not parts.isdisjoint(first_ids((snapshot,))):
+                raise RefusedError(
+                    f"{self._refusal(picked)}: it was squashed from several, "
+                    f"of which `{self._branch}` has some already, as snapshot {snapshot.snapshot_id}"
                 )
 
     def _check_partitions(self, base: TableMetadata, parent: Snapshot | None, change: SnapshotChange) -> None:

@@ -192,6 +192,24 @@ def test_a_picked_snapshot_is_not_merged_again(parted: Table) -> None:
     assert rows(parted) == [1, 2, 3, 5]
 
 
+def test_parts_of_what_was_squashed_are_not_picked_again(parted: Table) -> None:
+    first = head(parted, "dev")
+    parted.refs.create_branch("half", at=first)
+    parted.append(order_rows(4), branch="dev")
+    parted.refs.create_branch("elsewhere")
+    squashed = parted.refs.merge("dev", into="main", squash=True).head
+    assert squashed is not None
+    with pytest.raises(RefusedError, match=f"`main` has had it already, as snapshot {squashed}"):
+        parted.refs.cherry_pick(first)
+    with pytest.raises(RefusedError, match=f"of which `half` has some already, as snapshot {first}"):
+        parted.refs.cherry_pick(squashed, onto="half")
+    parted.append(order_rows(5), branch="elsewhere")
+    picked = parted.refs.cherry_pick(squashed, onto="elsewhere")
+    with pytest.raises(RefusedError, match=f"`elsewhere` has had it already, as snapshot {picked.head}"):
+        parted.refs.cherry_pick(first, onto="elsewhere")
+    assert rows(parted, "elsewhere") == [1, 2, 3, 4, 5]
+
+
 def test_a_file_that_is_there_already_is_refused(parted: Table) -> None:
     (file,) = [p.file for p in parted.scan("id = 2", ref="dev").plan().files]
     parted.append_files([file])
