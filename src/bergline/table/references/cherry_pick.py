@@ -25,7 +25,7 @@ from bergline.table.references.common_ancestor import SQUASHED, first_ids, known
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import move_branch
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
-from bergline.table.references.staged import PUBLISHED_WAP_ID, WAP_ID, check_not_published
+from bergline.table.references.staged import check_not_published, published_summary
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 
@@ -100,8 +100,7 @@ class CherryPick(SnapshotProducer):
     def _prepare(self, base: TableMetadata, picked: Snapshot) -> None:
         if self._again is None:
             self._again = _Again(self._io, self, load_change(self._io, base, picked))
-            published = picked.summary.get(WAP_ID)
-            self._summary |= repetition(picked) | ({PUBLISHED_WAP_ID: published} if published else {})
+            self._summary |= repetition(picked) | published_summary(picked)
             self._summary |= {key: picked.summary[key] for key in (SQUASHED,) if key in picked.summary}
             self.conflicts_in_meaning = picked.operation != Operation.APPEND
         found = self._again.change.source.snapshot_id

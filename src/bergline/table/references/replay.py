@@ -21,12 +21,13 @@ from bergline.table.commits.produce import Draft, SnapshotProducer
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED_SINCE, repetition
 from bergline.table.references.other_side import OtherSide
 from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
+from bergline.table.references.staged import WAP_ID, published_summary
 
 _SHOWN: Final = 5
 _COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
 _COMPUTED: Final = frozenset(
     {"operation", "changed-partition-count", "partition-summaries-included", "entries-processed"}
-    | {SOURCE, ORIGIN, SQUASHED_SINCE}
+    | {SOURCE, ORIGIN, SQUASHED_SINCE, WAP_ID}
 )
 
 
@@ -74,7 +75,7 @@ class Replay(SnapshotProducer):
         """`refusal` is how an error about it begins; `squashed` is what the summary of several in one says of them."""
         source = change.source
         kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
-        super().__init__(io, branch, kept | repetition(source) | dict(squashed or {}))
+        super().__init__(io, branch, kept | repetition(source) | published_summary(source) | dict(squashed or {}))
         self.change = change
         self._refusal = refusal
         self._place: Place | None = None

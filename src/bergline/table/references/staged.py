@@ -55,6 +55,11 @@ def wap_summary(wap_id: str | None) -> dict[str, str]:
     return {} if wap_id is None else {WAP_ID: _checked(wap_id)}
 
 
+def published_summary(source: Snapshot) -> dict[str, str]:
+    """What the summary of a snapshot that repeats a staged one says of its WAP id."""
+    return {PUBLISHED_WAP_ID: wap_id} if (wap_id := source.summary.get(WAP_ID)) else {}
+
+
 def find_staged(base: TableMetadata, wap_id: str) -> Snapshot:
     """The one snapshot that was staged under a WAP id."""
     _checked(wap_id)

@@ -115,6 +115,18 @@ def test_staging_builds_on_the_branch_that_is_named(table: Table) -> None:
     assert rows(table) == [1, 2, 3, 9]
 
 
+def test_what_was_published_to_a_branch_is_published_by_merging_it(table: Table) -> None:
+    table.refs.create_branch("dev")
+    table.append(order_rows(9), wap_id="w").refs.publish("w", into="dev")
+    table.append(order_rows(4)).refs.merge("dev", into="main")
+    assert table.current_snapshot is not None
+    assert table.current_snapshot.summary["published-wap-id"] == "w"
+    assert table.refs.staged("w").snapshot_id == table.refs["dev"].snapshot_id
+    with pytest.raises(RefusedError, match="published already"):
+        table.refs.publish("w")
+    assert rows(table) == [1, 2, 3, 4, 9]
+
+
 def test_first_rows_of_a_table_can_be_staged(orders: Table) -> None:
     orders.append(order_rows(1), wap_id="w")
     assert orders.current_snapshot is None
