@@ -2,6 +2,7 @@
 
 import tempfile
 import uuid
+from pathlib import Path
 from typing import Protocol
 
 from bergline.catalog.memory import MemoryPointerStore
@@ -56,6 +57,7 @@ class SqlitePlace:
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
         self._stores: list[SqlitePointerStore] = []
+        self.directory = Path(self._directory.name)
         self.warehouse = f"file://{self._directory.name}/warehouse"
 
     def store(self) -> PointerStore:

@@ -72,6 +72,8 @@ class MergeModel(msgspec.Struct, frozen=True):
     may: Errors = frozenset()
     must: bool = False
     """Whether it has to be refused."""
+    parted: bool = False
+    """Whether neither is ahead of the other."""
 
 
 class History(msgspec.Struct):
@@ -141,16 +143,16 @@ class History(msgspec.Struct):
         there = self.snapshots[onto].line
         todo = tuple(s for s in reversed(since[0]) if not _all_in(s.own, there) and (squash or not s.is_nothing))
         compound = any(s.squashed for line in since for s in line)
-        if compound and any(_any_in(s.own, there) for s in since[0]):
+        if compound and any(any_in(s.own, there) for s in since[0]):
             may |= {ConflictError, RefusedError}  # a part of what was squashed is there already
         must = self._against(may, todo, picked, onto, squash=squash)
         if squash:
-            present = [_any_in(s.own, there) for s in reversed(since[0])]
+            present = [any_in(s.own, there) for s in reversed(since[0])]
             if False in present and True in present[present.index(False) :]:
                 may.add(RefusedError)
             if any(patch.kind == "equality" for s in todo for patch in s.own):
                 may.add(RefusedError)
-        return MergeModel(onto, todo, frozenset(may), must)
+        return MergeModel(onto, todo, frozenset(may), must, parted=True)
 
     def _against(
         self, may: set[type[BerglineError]], todo: tuple[SnapshotModel, ...], picked: int, onto: int, *, squash: bool
@@ -230,6 +232,7 @@ def _all_in(own: tuple[Patch, ...], line: tuple[Patch, ...]) -> bool:
     return all(id(p) in there for p in own)
 
 
-def _any_in(own: tuple[Patch, ...], line: tuple[Patch, ...]) -> bool:
+def any_in(own: tuple[Patch, ...], line: tuple[Patch, ...]) -> bool:
+    """Whether a line has one of some patches."""
     there = {id(p) for p in line}
     return any(id(p) in there for p in own)

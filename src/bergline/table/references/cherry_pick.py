@@ -21,7 +21,7 @@ from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
 from bergline.table.commits.validate import shown_file
-from bergline.table.references.common_ancestor import SQUASHED, first_ids, known_by, parts_of, repetition
+from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import move_branch
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
@@ -101,7 +101,6 @@ class CherryPick(SnapshotProducer):
         if self._again is None:
             self._again = _Again(self._io, self, load_change(self._io, base, picked))
             self._summary |= repetition(picked) | published_summary(picked)
-            self._summary |= {key: picked.summary[key] for key in (SQUASHED,) if key in picked.summary}
             self.conflicts_in_meaning = picked.operation != Operation.APPEND
         found = self._again.change.source.snapshot_id
         if found != picked.snapshot_id:

@@ -51,14 +51,14 @@ class Divergence(msgspec.Struct, frozen=True):
 
     def partly_present(self) -> Snapshot | None:
         """A picked snapshot that was squashed from several, of which the other line has done some and not all."""
-        there = _all_names(self.others)
+        there = all_names(self.others)
         present = self.present()
         partly = (s for s in self.picked if s.snapshot_id not in present and not there.isdisjoint(parts_of(s)))
         return next(partly, None)
 
     def numbers_there(self) -> tuple[tuple[int, int], ...]:
         """The sequence numbers of picked snapshots that the other line has done already, each with the one there."""
-        by_name = {name: s.sequence_number for s in self.others for name in _all_names([s])}
+        by_name = {name: s.sequence_number for s in self.others for name in all_names([s])}
         found = ((s, [by_name[name] for name in names_of(s) | parts_of(s) if name in by_name]) for s in self.picked)
         return tuple((s.sequence_number, max(numbers)) for s, numbers in found if numbers)
 
@@ -83,7 +83,7 @@ def divergence_at(base: TableMetadata, picked: int, other: int, ancestor: Snapsh
 
 def known_by(snapshots: Sequence[Snapshot], others: Iterable[Snapshot]) -> frozenset[int]:
     """The snapshots that others are, repeat, or were repeated from; a squashed one if they have all parts of it."""
-    there = _all_names(others)
+    there = all_names(others)
     return frozenset(
         s.snapshot_id
         for s in snapshots
@@ -107,23 +107,25 @@ def first_ids(snapshots: Iterable[Snapshot]) -> frozenset[int]:
     return frozenset().union(*(parts_of(s) or {_first_id(s)} for s in snapshots))
 
 
-def repetition(source: Snapshot) -> dict[str, str]:
-    """What the summary of a snapshot that repeats another says about it."""
-    of_source, origin = {SOURCE: str(source.snapshot_id)}, _first_id(source)
-    return of_source if origin == source.snapshot_id else of_source | {ORIGIN: str(origin)}
-
-
-def _first_id(snapshot: Snapshot) -> int:
-    return next(_ids(snapshot, ORIGIN), next(_ids(snapshot, SOURCE), snapshot.snapshot_id))
-
-
-def _all_names(snapshots: Iterable[Snapshot]) -> set[int]:
+def all_names(snapshots: Iterable[Snapshot]) -> set[int]:
     """The ids that the changes of some snapshots are known by."""
     names: set[int] = set()
     for snapshot in snapshots:
         parts = parts_of(snapshot)
         names |= {snapshot.snapshot_id} | parts if parts else names_of(snapshot)
     return names
+
+
+def repetition(source: Snapshot) -> dict[str, str]:
+    """What the summary of a snapshot that repeats another says about it."""
+    said, origin = {SOURCE: str(source.snapshot_id)}, _first_id(source)
+    if origin != source.snapshot_id:
+        said |= {ORIGIN: str(origin)}
+    return said | ({SQUASHED: source.summary[SQUASHED]} if SQUASHED in source.summary else {})
+
+
+def _first_id(snapshot: Snapshot) -> int:
+    return next(_ids(snapshot, ORIGIN), next(_ids(snapshot, SOURCE), snapshot.snapshot_id))
 
 
 def _since(newest_first: Sequence[Snapshot], ancestor: Snapshot | None = None) -> tuple[Snapshot, ...]:

@@ -18,7 +18,7 @@ from bergline.table.changes.removal import RemovedFiles
 from bergline.table.changes.row_delta import check_deletes_fit
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.produce import Draft, SnapshotProducer
-from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED_SINCE, repetition
+from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
 from bergline.table.references.other_side import OtherSide
 from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
 from bergline.table.references.staged import WAP_ID, published_summary
@@ -27,7 +27,7 @@ _SHOWN: Final = 5
 _COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
 _COMPUTED: Final = frozenset(
     {"operation", "changed-partition-count", "partition-summaries-included", "entries-processed"}
-    | {SOURCE, ORIGIN, SQUASHED_SINCE, WAP_ID}
+    | {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID}
 )
 
 

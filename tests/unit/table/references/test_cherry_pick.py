@@ -309,3 +309,26 @@ def test_picks_in_a_transaction_are_one_commit(parted: Table) -> None:
         changed.refs.create_tag("release")
     assert rows(parted) == rows(parted, "release") == [1, 2, 3, 7]
     assert parted.metadata.metadata_log[-1].metadata_file == before
+
+
+def test_a_squashed_snapshot_is_not_picked_where_a_part_of_it_is(orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("staging")
+    orders.append(order_rows(2), branch="staging")
+    orders.append(order_rows(3), branch="other")
+    orders.refs.cherry_pick("staging", onto="other")
+    orders.append(order_rows(4), branch="staging").append(order_rows(5))
+    squashed = orders.refs.merge("staging", into="main", squash=True).head
+    orders.compact(branch="other")
+    with pytest.raises(RefusedError, match="squashed from several, of which `other` has some already"):
+        orders.refs.cherry_pick("main", onto="other")
+    orders.refs.create_branch("clean", at=orders.metadata.snapshots[0].snapshot_id)
+    orders.append(order_rows(6), branch="clean")
+    orders.refs.cherry_pick("main", onto="clean")
+    picked = orders.metadata.snapshot(orders.refs["clean"].snapshot_id)
+    assert (
+        picked.summary["squashed-snapshot-ids"]
+        == orders.metadata.snapshot(squashed or 0).summary["squashed-snapshot-ids"]
+    )
+    assert orders.refs.merge("staging", into="clean").replayed == {}
+    assert ids(orders.scan(ref="clean").to_arrow()) == [1, 2, 4, 6]
