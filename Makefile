@@ -39,7 +39,7 @@ test: java $(INSTALLED) $(S3_SERVER) lint
 	@$(BIN)/python -m pytest
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server"
+	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q

@@ -181,7 +181,7 @@ def test_deletion_vector_that_its_entry_does_not_describe_is_an_error(changes: d
         ((5, 4), {"s": [{"x": 1, "y": "a"}, {"x": 4, "y": "a"}]}, [1, 2, 3, 4, 5]),
         ((6,), {"u": pa.array([uuid.UUID(int=4)], pa.uuid())}, [0, 1, 2, 3, 5]),
     ],
-    ids=str,
+    ids=lambda value: str({k: list(v) for k, v in value.items()} if isinstance(value, dict) else value),
 )
 def test_rows_equal_to_a_key_are_deleted(ids: tuple[int, ...], keys: dict[str, Any], expected: list[int]) -> None:
     io = MemoryFileIO()
