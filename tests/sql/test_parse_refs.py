@@ -4,6 +4,7 @@ import pytest
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.format.refs import SnapshotRefType
+from bergline.sql.cursor import Cursor
 from bergline.sql.parse_refs import parse_ref_statement
 from bergline.sql.statements import CreateRef, DropRef, ReplaceRef
 from bergline.table.references.ref_changes import Retention
@@ -48,7 +49,7 @@ DAY, HOUR, MINUTE = 86_400_000, 3_600_000, 60_000
     ],
 )
 def test_ref_statement_means(text: str, meaning: CreateRef | DropRef | ReplaceRef) -> None:
-    assert parse_ref_statement(text) == meaning
+    assert parse_ref_statement(Cursor(text)) == meaning
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_ref_statement_means(text: str, meaning: CreateRef | DropRef | ReplaceRe
     ],
 )
 def test_other_statements_are_left_alone(text: str) -> None:
-    assert parse_ref_statement(text) is None
+    assert parse_ref_statement(Cursor(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_other_statements_are_left_alone(text: str) -> None:
 )
 def test_what_does_not_parse_says_what_was_expected_and_where(text: str, message: str, line: int, column: int) -> None:
     with pytest.raises(SqlSyntaxError) as caught:
-        parse_ref_statement(text)
+        parse_ref_statement(Cursor(text))
     assert message in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
 
@@ -94,4 +95,4 @@ def test_what_does_not_parse_says_what_was_expected_and_where(text: str, message
 @pytest.mark.parametrize("text", ["RETAIN 0 DAYS", "RETAIN 0 SNAPSHOTS", "WITH SNAPSHOT RETENTION 0 SNAPSHOTS"])
 def test_zero_retention_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="above 0, found 0"):
-        parse_ref_statement(f"ALTER TABLE t CREATE BRANCH b {text}")
+        parse_ref_statement(Cursor(f"ALTER TABLE t CREATE BRANCH b {text}"))

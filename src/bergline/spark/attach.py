@@ -21,6 +21,7 @@ from bergline.lake import Lake
 from bergline.spark.errors import spark_errors
 from bergline.spark.session import LakeSession
 from bergline.spark.writer import LakeWriter
+from bergline.sql.resolve import Current
 
 # lets the driver look at local files instead of a Spark job, which is much faster
 _READ_CONFS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000"}
@@ -32,6 +33,7 @@ class _Attached:
     def __init__(self, spark: SparkSession) -> None:
         self.lakes: dict[str, Lake] = {}
         self.default = ""
+        self.current = Current()
         self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
 
 
@@ -145,7 +147,7 @@ def _lake_session(spark: SparkSession) -> LakeSession | None:
     if attached is None:
         return None
     original = _ORIGINALS[SparkSession, "sql"]
-    return LakeSession(spark, attached.lakes, attached.default, functools.partial(original, spark))
+    return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
 
 
 def _options_of(reader: DataFrameReader) -> dict[str, str]:

@@ -13,13 +13,17 @@ from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign_by_name, assign_by_position
 from bergline.spark.read import read
+from bergline.spark.surroundings import SparkSurroundings
+from bergline.spark.types import iceberg_schema
 from bergline.spark.write import write_files
 from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
-from bergline.sql.resolve import Lakes, Target, with_as_of, with_options
+from bergline.sql.resolve import Current, Lakes, Target, with_as_of, with_options
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
+from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.statements import Insert, Name, OtherStatement, Query
+from bergline.sql.table_statements import CreateTable
 from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
@@ -31,9 +35,11 @@ RunSql = Callable[..., DataFrame]
 class LakeSession:
     """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
 
-    def __init__(self, spark: SparkSession, lakes: dict[str, Lake], default: str, run_sql: RunSql) -> None:
+    def __init__(
+        self, spark: SparkSession, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
+    ) -> None:
         self._spark = spark
-        self._lakes = Lakes(lakes, default)
+        self._lakes = Lakes(lakes, default, current, SparkSurroundings(spark, run_sql))
         self._run_sql = run_sql
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
@@ -44,6 +50,8 @@ class LakeSession:
                 return self._run_query(statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
+            case CreateTable(source=str()):
+                return self._create_as(statement, args, frames)
             case OtherStatement():
                 self._check_other(statement)
             case _:
@@ -68,7 +76,7 @@ class LakeSession:
         """Refuse a way of writing that would make a table of Spark's beside the lake's namespace."""
         cursor = Cursor(name)
         parts = cursor.expect_dotted_name("a table name")
-        if len(parts) > 1 and self._lakes.place(parts):
+        if self._lakes.place(parts):
             raise UnsupportedError(
                 f"cannot run {method} on `{name}` yet", hints=[f'use df.writeTo("{name}").append(), or INSERT']
             )
@@ -117,6 +125,19 @@ class LakeSession:
             target.table.replace_partitions(files, branch=branch, summary=summary, discard_on_failure=True)
         else:
             target.table.overwrite_files(files, branch=branch, summary=summary, discard_on_failure=True)
+        return self._nothing()
+
+    def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
+        """A table with the columns and rows of a query: both are there when it is, or nothing is."""
+        placed = place_new_table(statement, self._lakes)
+        if placed is None:
+            return self._run_query(statement.whole or Query(statement.source or "", ()), args, frames)
+        if check_exists(statement, *placed) and statement.if_not_exists:
+            return self._nothing()
+        rows = self.sql(statement.source or "", args, **frames)
+        with staged(statement, self._lakes, placed, iceberg_schema(rows.schema)) as table:
+            files = write_files(assign_by_position(rows, table.schema, None), table)
+            table.append_files(files, summary=self._summary(), discard_on_failure=True)
         return self._nothing()
 
     def _read(self, target: Target) -> DataFrame:
@@ -173,18 +194,22 @@ class LakeSession:
         cursor = Cursor(name)
         parts = cursor.expect_dotted_name("a table name")
         cursor.expect_end()
-        return self._lakes.resolve(parts) if len(parts) > 1 else None
+        return self._lakes.resolve(parts)
 
     def _check_other(self, statement: OtherStatement) -> None:
         """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""
-        for name in statement.tables:
-            if self._names_table(name) or (name == statement.creates and self._lakes.place(name)):
-                if statement.error is not None:
-                    raise statement.error
-                raise UnsupportedError(
-                    f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
-                    hints=["docs/reference/statements.md lists what runs on lake tables"],
-                )
+        name = next((n for n in statement.tables if self._names_table(n)), None)
+        if statement.subject is not None and self._lakes.owns(statement.subject):
+            name = statement.subject
+        if name is None:
+            return
+        if statement.error is not None:
+            raise statement.error
+        self._lakes.resolve(name)
+        raise UnsupportedError(
+            f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
+            hints=["docs/reference/statements.md lists what runs on lake tables"],
+        )
 
     def _names_table(self, name: Name) -> bool:
         try:

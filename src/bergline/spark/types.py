@@ -1,4 +1,7 @@
-"""Iceberg's types as Spark's."""
+"""Iceberg's types as Spark's, and back."""
+
+from collections.abc import Iterator
+from itertools import count
 
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
@@ -43,6 +46,12 @@ def spark_schema(schema: Schema) -> T.StructType:
     return T.StructType([_field(f, f.name) for f in schema.fields])
 
 
+def iceberg_schema(schema: T.StructType) -> Schema:
+    """The columns of a table that takes a frame's rows; all may be null, as in tables that Spark makes of queries."""
+    ids = count(1)
+    return Schema(fields=_iceberg_fields(schema, ids, ""))
+
+
 def spark_type(type_: IcebergType, path: str) -> T.DataType:
     """A column's type."""
     match type_:
@@ -63,3 +72,34 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
 
 def _field(field: NestedField, path: str) -> T.StructField:
     return T.StructField(field.name, spark_type(field.type, path), not field.required)
+
+
+def _iceberg_fields(struct: T.StructType, ids: Iterator[int], path: str) -> tuple[NestedField, ...]:
+    return tuple(
+        NestedField(
+            next(ids), f.name, False, _iceberg_type(f.dataType, ids, f"{path}{f.name}"), f.metadata.get("comment")
+        )
+        for f in struct.fields
+    )
+
+
+def _iceberg_type(type_: T.DataType, ids: Iterator[int], path: str) -> IcebergType:
+    match type_:
+        case T.DecimalType():
+            return DecimalType(type_.precision, type_.scale)
+        case T.StructType():
+            return StructType(_iceberg_fields(type_, ids, f"{path}."))
+        case T.ArrayType():
+            return ListType(next(ids), _iceberg_type(type_.elementType, ids, f"{path}.element"), False)
+        case T.MapType():
+            key_id, value_id = next(ids), next(ids)
+            key = _iceberg_type(type_.keyType, ids, f"{path}.key")
+            return MapType(key_id, key, value_id, _iceberg_type(type_.valueType, ids, f"{path}.value"), False)
+        case T.StringType() | T.CharType() | T.VarcharType():
+            return STRING
+        case T.ByteType() | T.ShortType():
+            return INT
+    for iceberg, spark in _PRIMITIVES.items():
+        if spark == type_:
+            return iceberg
+    raise UnsupportedError(f"expected a type that Iceberg has, found `{type_.simpleString()}` in column `{path}`")

@@ -4,22 +4,23 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import msgspec
 import sqlglot
 from sqlglot import exp
 
 from bergline.errors import SqlSyntaxError
-from bergline.sql.cursor import Cursor
 from bergline.sql.parse_call import parse_call
-from bergline.sql.parse_ddl import create_statement, created_name, drop_statement
-from bergline.sql.parse_refs import parse_ref_statement
-from bergline.sql.statements import AsOf, Insert, Name, OtherStatement, Query, Statement, TableUse
+from bergline.sql.parse_own import OwnStatement, parse_own, parse_subject
+from bergline.sql.statements import AsOf, Call, Insert, Name, OtherStatement, Query, TableUse
+from bergline.sql.table_statements import CreateTable
 from bergline.sql.tokens import Token, TokenKind, tokenize
 
 _LOOSE_NAME = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))+")
-_READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "DROP", "("}
+Statement = OwnStatement | Call | Query | Insert | OtherStatement
+
+_READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "("}
 # what Spark could run on a table of its own; other words are mistakes, and Spark says so
 _OTHER = {
     "ALTER",
@@ -29,6 +30,7 @@ _OTHER = {
     "DELETE",
     "DESC",
     "DESCRIBE",
+    "DROP",
     "EXPLAIN",
     "LOAD",
     "MERGE",
@@ -42,6 +44,7 @@ _OTHER = {
     "UPDATE",
     "USE",
 }
+_WITH_SUBJECT = {"ANALYZE", "CACHE", "DELETE", "MERGE", "REFRESH", "TRUNCATE", "UNCACHE", "UPDATE"}
 
 
 def analyze(text: str) -> Statement:
@@ -53,16 +56,27 @@ def analyze(text: str) -> Statement:
     keyword = tokens[0].text.upper()
     if keyword == "CALL" and (call := parse_call(text)):
         return call
-    if keyword == "ALTER":
-        try:
-            statement = parse_ref_statement(text)
-        except SqlSyntaxError as error:
-            return OtherStatement(keyword, dotted_names(tokens), error)
-        if statement is not None:
-            return statement
-    if keyword not in _READABLE:
-        names = dotted_names(tokens) if keyword in _OTHER else ()
-        return OtherStatement(_describe_alter(text) if keyword == "ALTER" else keyword, names)
+    own = parse_own(text, tokens)
+    match own:
+        case CreateTable(source=str()):
+            return _create_as(text, own, tokens)
+        case OtherStatement():
+            return msgspec.structs.replace(own, tables=dotted_names(tokens))
+        case None:
+            return _read(text, tokens) if keyword in _READABLE else _other(text, keyword, tokens)
+    return own
+
+
+def _other(text: str, keyword: str, tokens: list[Token]) -> OtherStatement:
+    if keyword not in _OTHER:
+        return OtherStatement(keyword, ())
+    subject = parse_subject(text) if keyword in _WITH_SUBJECT else None
+    return OtherStatement(keyword, dotted_names(tokens), subject=subject)
+
+
+def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
+    """A statement that reads or inserts, by sqlglot."""
+    keyword = tokens[0].text.upper()
     clauses = _time_travel_clauses(tokens)
     try:
         with _without_sqlglots_log():
@@ -74,24 +88,29 @@ def analyze(text: str) -> Statement:
             return _query(text, tree, tokens, clauses)
         case exp.Insert():
             return _insert(text, tree, tokens, clauses)
+        case exp.Create() if isinstance(tree.expression, exp.Query) and _made(tree) == "TABLE":
+            return _query(text, tree.expression, tokens, clauses)
         case exp.Create():
-            made = "TABLE … AS SELECT" if str(tree.args.get("kind")).upper() == "TABLE" else tree.args.get("kind")
-            return create_statement(tree) or OtherStatement(
-                f"CREATE {made}", dotted_names(tokens), creates=created_name(tree)
-            )
-        case exp.Drop():
-            return drop_statement(tree) or OtherStatement(keyword, dotted_names(tokens))
+            return OtherStatement(f"CREATE {_made(tree)}", dotted_names(tokens))
     return OtherStatement(keyword, dotted_names(tokens))
 
 
-def _describe_alter(text: str) -> str:
-    """The words that say what the statement does, for the message that we do not run it."""
-    cursor = Cursor(text)
-    words = [cursor.advance().text.upper(), cursor.advance().text.upper()]
-    with contextlib.suppress(SqlSyntaxError):
-        cursor.expect_dotted_name("a name")
-        words += ["…", cursor.token.text.upper()]
-    return " ".join(words)
+def _made(tree: exp.Create) -> str:
+    return str(tree.args.get("kind")).upper()
+
+
+def _create_as(text: str, statement: CreateTable, tokens: list[Token]) -> CreateTable | OtherStatement:
+    """CREATE TABLE … AS: what its query reads, should the table be the engine's own."""
+    source = statement.source or ""
+    start = text.rindex(source)
+    query = analyze(source)
+    if isinstance(query, OtherStatement):
+        return OtherStatement("CREATE", dotted_names(tokens), query.error, statement.table)
+    if not isinstance(query, Query):
+        return OtherStatement("CREATE TABLE … AS", dotted_names(tokens), subject=statement.table)
+    uses = tuple(msgspec.structs.replace(u, start=u.start + start, end=u.end + start) for u in query.tables)
+    columns = tuple((name, tuple(s + start for s in starts)) for name, starts in query.columns)
+    return msgspec.structs.replace(statement, whole=Query(text, uses, columns))
 
 
 def dotted_names(tokens: list[Token]) -> tuple[Name, ...]:
@@ -123,7 +142,7 @@ def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[i
     following = {a.end: b for a, b in pairwise(tokens)}
     uses = []
     for table in tree.find_all(exp.Table):
-        if len(table.parts) < 2 or not _stands_in(text, table.parts):  # noqa: PLR2004
+        if not _stands_in(text, table.parts) or (len(table.parts) == 1 and not _may_be_table(table)):
             continue
         spans = [part.meta for part in table.parts]
         start, end = spans[0]["start"], spans[-1]["end"] + 1
@@ -135,6 +154,30 @@ def _query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tuple[i
         add_alias = not table.alias and not table.args.get("sample")
         uses.append(TableUse(tuple(p.name for p in table.parts), start, clause_end, as_of, add_alias))
     return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _long_columns(text, tree))
+
+
+def _may_be_table(table: exp.Table) -> bool:
+    """Whether a name of one part can be a table: not a function, nor a query that WITH gave this name."""
+    if not isinstance(table.this, exp.Identifier):
+        return False
+    node: exp.Expr = table
+    while (parent := node.parent) is not None:
+        if any(query.alias.casefold() == table.name.casefold() for query in _named_before(node, parent)):
+            return False
+        node = parent
+    return True
+
+
+def _named_before(node: exp.Expr, parent: exp.Expr) -> list[exp.Expr]:
+    """The queries that WITH names and that a part of a statement sees: inside WITH, those before it."""
+    if isinstance(node, exp.With):
+        return []
+    clause = parent if isinstance(parent, exp.With) else parent.args.get("with_")
+    if not isinstance(clause, exp.With):
+        return []
+    if clause is not parent or clause.args.get("recursive"):
+        return list(clause.expressions)
+    return list(takewhile(lambda query: query is not node, clause.expressions))
 
 
 def _stands_in(text: str, parts: Sequence[exp.Expr]) -> bool:

@@ -1,5 +1,6 @@
 """A walk over tokens, for the parsers of Iceberg's own statements."""
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from bergline.sql.statements import Name
@@ -13,6 +14,8 @@ class Cursor:
         self._text = text
         self._tokens = tokenize(text)
         self._position = 0
+        self.subject: Name | None = None
+        """The table or namespace that the statement is about, once it was read: whose error it is."""
 
     @property
     def token(self) -> Token:
@@ -69,6 +72,24 @@ class Cursor:
             parts.append(self.expect_name(what))
         return tuple(parts)
 
+    def expect_subject(self, what: str) -> Name:
+        """Take the name of the table or namespace that the statement is about."""
+        self.subject = self.expect_dotted_name(what)
+        return self.subject
+
+    def expect_text(self, what: str) -> str:
+        """Take text in quotes; pieces beside each other are one."""
+        pieces: list[str] = []
+        while self.token.kind is TokenKind.STRING:
+            pieces.append(self.advance().value)
+        return "".join(pieces) if pieces else self.fail(what)
+
+    def expect_one_of(self, *words: str) -> str:
+        """Take one of these keywords."""
+        if not self.token.is_word(*words):
+            self.fail(alternatives(words))
+        return self.advance().text.upper()
+
     def expect_whole_number(self) -> int:
         """Take a whole number."""
         if self.token.kind is not TokenKind.NUMBER or not self.token.text.isdecimal():
@@ -81,7 +102,34 @@ class Cursor:
         if self.token.kind is not TokenKind.END:
             self.fail(", ".join([*otherwise, "the end of the statement"]))
 
+    def rest(self) -> str:
+        """The text from the token at hand to the end, without a last semicolon."""
+        return self._text[self.token.start :].rstrip().removesuffix(";")
+
+    def is_at(self, *words: str) -> bool:
+        """Whether these keywords come next."""
+        position = self._position
+        found = self.accept(*words)
+        self._position = position
+        return found
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left, a semicolon aside."""
+        ahead = self.following if self.token.is_symbol(";") else self.token
+        return ahead.kind is TokenKind.END
+
+    @property
+    def is_at_name(self) -> bool:
+        """Whether a plain or back-quoted name comes next."""
+        return self.token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+
     def fail(self, expected: str) -> NoReturn:
         """Raise what was expected here."""
         found = f"`{self.token.text}`" if self.token.text else "the end of the statement"
         raise syntax_error(self._text, self.token.start, f"expected {expected}, found {found}")
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """Keywords as an error lists them."""
+    return ", ".join(f"`{word}`" for word in words)

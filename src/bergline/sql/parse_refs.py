@@ -10,12 +10,11 @@ _UNIT_MS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 _KINDS = {"BRANCH": SnapshotRefType.BRANCH, "TAG": SnapshotRefType.TAG}
 
 
-def parse_ref_statement(text: str) -> CreateRef | ReplaceRef | DropRef | None:
+def parse_ref_statement(cursor: Cursor) -> CreateRef | ReplaceRef | DropRef | None:
     """The ref statement that the text is; None if it is another kind of statement."""
-    cursor = Cursor(text)
     if not cursor.accept("ALTER", "TABLE") or cursor.token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
         return None
-    table = cursor.expect_dotted_name("a table name")
+    table = cursor.expect_subject("a table name")
     replaces = False
     if cursor.accept("CREATE"):
         verb = "CREATE"

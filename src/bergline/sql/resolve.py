@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -41,34 +41,125 @@ class Target(msgspec.Struct, frozen=True):
     selector: Selector
 
 
-class Lakes:
-    """The lakes of a session by name; one of them is the default."""
+class Current(msgspec.Struct):
+    """What USE said last: a lake, None for the default one, and a namespace in it."""
 
-    def __init__(self, lakes: Mapping[str, Lake], default: str) -> None:
+    lake: str | None = None
+    namespace: Name = ()
+
+
+class Surroundings(Protocol):
+    """What an engine has beside the lakes."""
+
+    @property
+    def user(self) -> str | None:
+        """Who runs statements: the owner of what they make."""
+        ...
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Whether there is such a view, which comes before every table of its name."""
+        ...
+
+    def has_catalog(self, name: str) -> bool:
+        """Whether names that begin so are the engine's."""
+        ...
+
+    def namespaces(self) -> list[str]:
+        """The namespaces of the engine's current catalog."""
+        ...
+
+
+class Alone(Surroundings):
+    """No engine: nothing but the lakes."""
+
+    @property
+    def user(self) -> str | None:
+        """Nobody."""
+        return None
+
+    def has_temporary_view(self, name: str) -> bool:
+        """No."""
+        return False
+
+    def has_catalog(self, name: str) -> bool:
+        """No."""
+        return False
+
+    def namespaces(self) -> list[str]:
+        """None."""
+        return []
+
+
+class Lakes:
+    """The lakes of a session by name; one of them is the default, until USE says otherwise."""
+
+    def __init__(
+        self,
+        lakes: Mapping[str, Lake],
+        default: str,
+        current: Current | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
         self._lakes = lakes
-        self.default = lakes[default]
+        self.current = current or Current()
+        self.surroundings: Surroundings = surroundings or Alone()
+        self.default_name = default if self.current.lake is None else self.current.lake
+        self.default = lakes[self.default_name]
 
     def has(self, name: str) -> bool:
         """Whether a lake has this name."""
         return name in self._lakes
 
+    def name_of(self, lake: Lake) -> str:
+        """The name that a lake is attached under."""
+        return next(name for name, known in self._lakes.items() if known is lake)
+
+    def use(self, lake: Lake | None, namespace: Name) -> None:
+        """Make a lake and a namespace the current ones; None goes back to the default lake."""
+        self.current.lake = None if lake is None else self.name_of(lake)
+        self.current.namespace = namespace
+
     def place(self, name: Name) -> tuple[Lake, Name] | None:
         """The lake that a table name belongs to and the name in it; None if it is not ours.
 
-        A name is ours if it begins with a lake's name, or if its namespace exists in the default lake.
+        A name is ours if it begins with a lake's name, or if its namespace exists in the default lake; one without a
+        namespace, if a namespace is in use and no temporary view has the name.
         """
+        used = self.current.namespace
+        if len(name) == 1:
+            is_ours = used and not self.surroundings.has_temporary_view(name[0])
+            return (self.default, (*used, *name)) if is_ours else None
         if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
             return self._lakes[name[0]], name[1:]
+        if len(name) > 2 and self.surroundings.has_catalog(name[0]):  # noqa: PLR2004
+            return None
         for cut in (1, 2):
             if len(name) > cut and self.default.namespace_exists(name[:-cut]):
                 return self.default, name
+        if used and len(name) == 2 and self.default.table_exists(TableName(used, name[0])):  # noqa: PLR2004
+            return self.default, (*used, *name)
         return None
 
-    def place_namespace(self, namespace: Name) -> tuple[Lake, Name]:
-        """The lake that a namespace belongs to, or would be created in."""
+    def place_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
+        """The lake that a namespace is in and its name there, () for a lake itself; None if it is not ours."""
+        if namespace[0] in self._lakes:
+            if len(namespace) > 1:
+                return self._lakes[namespace[0]], namespace[1:]
+            if not self.default.namespace_exists(namespace):
+                return self._lakes[namespace[0]], ()
+        if self.surroundings.has_catalog(namespace[0]) or not self.default.namespace_exists(namespace):
+            return None
+        return self.default, namespace
+
+    def place_new_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
+        """The lake that a namespace would be created in; None in a catalog of the engine."""
         if len(namespace) > 1 and namespace[0] in self._lakes:
             return self._lakes[namespace[0]], namespace[1:]
-        return self.default, namespace
+        return None if self.surroundings.has_catalog(namespace[0]) else (self.default, namespace)
+
+    def owns(self, name: Name) -> bool:
+        """Whether a name, of a table or of a namespace, belongs to a lake."""
+        return self.place(name) is not None or self.place_namespace(name) is not None
 
     def resolve(self, name: Name) -> Target | None:
         """The table that a name means; None if it is not ours, NotFoundError if it is and does not exist."""
@@ -87,10 +178,19 @@ class Lakes:
         table = lake.load_table(TableName(rest[:-2], rest[-2]))
         return Target(table, parse_selector(rest[-1], table))
 
+    def resolve_table(self, name: Name) -> Table | None:
+        """The table that a name means, which must name no version or metadata table of it."""
+        target = self.resolve(name)
+        if target is None:
+            return None
+        if target.selector != Selector():
+            raise InvalidInputError(f"expected a table, found `{'.'.join(name)}`")
+        return target.table
+
     def resolve_text(self, text: str) -> Target:
         """The table that a procedure's argument names."""
         parts = tuple(t.value for t in tokenize(text) if t.kind in {TokenKind.WORD, TokenKind.QUOTED})
-        target = self.resolve(parts) if len(parts) > 1 else None
+        target = self.resolve(parts) if parts else None
         if target is None:
             known = self.default.list_namespaces()
             raise NotFoundError(

@@ -2,25 +2,21 @@
 
 import pyarrow as pa
 
-from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.refs import SnapshotRefType
-from bergline.format.schema import Schema
+from bergline.sql.namespace_statements import AlterNamespace, CreateNamespace, DropNamespace
+from bergline.sql.parse_own import OwnStatement, RefStatement
 from bergline.sql.procedures import run_call
-from bergline.sql.resolve import Lakes, Selector
-from bergline.sql.statements import (
-    Call,
-    CreateNamespace,
-    CreateRef,
-    CreateTable,
-    DropRef,
-    DropTable,
-    Name,
-    ReplaceRef,
-)
+from bergline.sql.resolve import Lakes
+from bergline.sql.run_alter import alter_table
+from bergline.sql.run_namespaces import alter_namespace, create_namespace, drop_namespace
+from bergline.sql.run_tables import create_table, drop_table
+from bergline.sql.show import run_show
+from bergline.sql.show_statements import Use
+from bergline.sql.statements import Call, CreateRef, DropRef, ReplaceRef
+from bergline.sql.table_statements import AlterTable, CreateTable, DropTable
 from bergline.table.table import Table
 
-EngineFree = CreateRef | ReplaceRef | DropRef | Call | CreateNamespace | CreateTable | DropTable
+EngineFree = OwnStatement | Call
 
 NO_ROWS = pa.table({})
 
@@ -30,72 +26,46 @@ def run_statement(statement: EngineFree, lakes: Lakes, *, time_zone: str) -> pa.
     match statement:
         case Call():
             return run_call(statement, lakes, time_zone=time_zone)
-        case CreateNamespace(namespace, if_not_exists):
-            lake, name = lakes.place_namespace(namespace)
-            lake.create_namespace(name, if_not_exists=if_not_exists)
-            return NO_ROWS
-        case CreateTable():
-            return _create_table(statement, lakes)
-        case DropTable():
-            return _drop_table(statement, lakes)
         case CreateRef() | ReplaceRef() | DropRef():
             return _change_ref(statement, lakes)
+        case CreateTable():
+            return create_table(statement, lakes, time_zone=time_zone)
+        case DropTable():
+            return drop_table(statement, lakes)
+        case AlterTable():
+            return alter_table(statement, lakes, time_zone=time_zone)
+        case CreateNamespace():
+            return create_namespace(statement, lakes)
+        case DropNamespace():
+            return drop_namespace(statement, lakes)
+        case AlterNamespace():
+            return alter_namespace(statement, lakes)
+        case Use():
+            return _use(statement, lakes)
+    return run_show(statement, lakes)
 
 
-def _create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
-    placed = lakes.place(statement.table) or (
-        (lakes.default, statement.table) if statement.provider == "iceberg" else None
-    )
-    if placed is None or statement.provider not in {None, "iceberg"}:
-        return None
-    lake, name = placed
-    _check_distinct_names(statement.schema)
-    lake.create_table(
-        _table_name(name),
-        statement.schema,
-        partition_by=statement.partition_by,
-        properties=statement.properties,
-        location=statement.location,
-        if_not_exists=statement.if_not_exists,
-    )
-    return NO_ROWS
-
-
-def _check_distinct_names(schema: Schema) -> None:
-    """SQL does not tell upper from lower case in column names, so a table made by SQL must not need it."""
-    seen: dict[str, str] = {}
-    for name in schema.names:
-        if seen.setdefault(name.casefold(), name) != name:
-            raise InvalidInputError(
-                f"expected column names that differ in more than case, found `{seen[name.casefold()]}` and `{name}`"
-            )
-
-
-def _drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:
-    placed = lakes.place(statement.table)
+def _use(statement: Use, lakes: Lakes) -> pa.Table | None:
+    """The lake and namespace for names that say none; what is not ours ends the use of a lake."""
+    placed = lakes.place_namespace(statement.namespace)
     if placed is None:
+        lakes.use(None, ())
         return None
-    if statement.purge:
-        raise UnsupportedError("cannot purge yet: DROP TABLE without PURGE keeps the files")
-    lake, name = placed
-    try:
-        lake.drop_table(_table_name(name))
-    except NotFoundError:
-        if not statement.if_exists:
-            raise
+    lake, namespace = placed
+    if namespace:
+        lake.namespace_properties(namespace)
+    lakes.use(lake, namespace)
     return NO_ROWS
 
 
-def _change_ref(statement: CreateRef | ReplaceRef | DropRef, lakes: Lakes) -> pa.Table | None:
-    target = lakes.resolve(statement.table)
-    if target is None:
+def _change_ref(statement: RefStatement, lakes: Lakes) -> pa.Table | None:
+    table = lakes.resolve_table(statement.table)
+    if table is None:
         return None
-    if target.selector != Selector():
-        raise InvalidInputError(f"expected a table, found `{'.'.join(statement.table)}`")
-    refs, is_branch = target.table.refs, statement.kind is SnapshotRefType.BRANCH
+    refs, is_branch = table.refs, statement.kind is SnapshotRefType.BRANCH
     match statement:
         case CreateRef():
-            _create_ref(statement, target.table)
+            _create_ref(statement, table)
         case ReplaceRef(_, ref, _, snapshot_id, retention):
             replace = refs.replace_branch if is_branch else refs.replace_tag
             replace(ref, at=snapshot_id, retention=retention)
@@ -119,9 +89,3 @@ def _create_ref(statement: CreateRef, table: Table) -> None:
         max_ref_age_ms=retention.max_ref_age_ms,
         **flags,
     )
-
-
-def _table_name(name: Name) -> TableName:
-    if len(name) < 2:  # noqa: PLR2004
-        raise InvalidInputError(f"expected a table name like `db.orders`, found `{'.'.join(name)}`")
-    return TableName(name[:-1], name[-1])

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from bergline.errors import InvalidInputError, SqlSyntaxError
+from bergline.errors import BerglineError, InvalidInputError
 from bergline.format.refs import SnapshotRefType
-from bergline.format.schema import Schema
 from bergline.table.references.ref_changes import Retention
 
 Name = tuple[str, ...]
@@ -62,33 +61,6 @@ class Call(msgspec.Struct, frozen=True):
     error: InvalidInputError | None = None
 
 
-class CreateNamespace(msgspec.Struct, frozen=True):
-    """CREATE NAMESPACE, SCHEMA or DATABASE."""
-
-    namespace: Name
-    if_not_exists: bool = False
-
-
-class CreateTable(msgspec.Struct, frozen=True):
-    """CREATE TABLE with columns."""
-
-    table: Name
-    provider: str | None
-    schema: Schema
-    partition_by: tuple[str, ...] = ()
-    properties: dict[str, str] = {}
-    location: str | None = None
-    if_not_exists: bool = False
-
-
-class DropTable(msgspec.Struct, frozen=True):
-    """DROP TABLE."""
-
-    table: Name
-    if_exists: bool = False
-    purge: bool = False
-
-
 class AsOf(msgspec.Struct, frozen=True):
     """VERSION AS OF or TIMESTAMP AS OF with its literal; None where it is an expression."""
 
@@ -127,24 +99,10 @@ class Insert(msgspec.Struct, frozen=True):
 class OtherStatement(msgspec.Struct, frozen=True):
     """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read.
 
-    `creates` is the table that it would make.
+    `subject` is the table or namespace that it is about.
     """
 
     keyword: str
     tables: tuple[Name, ...]
-    error: SqlSyntaxError | None = None
-    creates: Name | None = None
-
-
-Statement = (
-    CreateRef
-    | ReplaceRef
-    | DropRef
-    | Call
-    | CreateNamespace
-    | CreateTable
-    | DropTable
-    | Query
-    | Insert
-    | OtherStatement
-)
+    error: BerglineError | None = None
+    subject: Name | None = None
