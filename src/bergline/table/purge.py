@@ -7,6 +7,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import ConflictError, RefusedError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
+from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.reachable import reachable_files
 from bergline.table.neighbours import other_tables
 
@@ -37,7 +38,7 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
         if catalog.metadata_files_stay:
             staying = {normalized(location) for location in _metadata_files(table)}
             files = [location for location in files if normalized(location) not in staying]
-        failed = catalog.io.delete(files)
+        failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
 
