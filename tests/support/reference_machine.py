@@ -45,7 +45,8 @@ from bergline.io.locations import normalized
 from bergline.table.commits.commit import Timing
 
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 START_MS = 1_900_000_000_000
 """A time in the future: every file that a test writes is old by then."""
 FIVE_DAYS_MS = 5 * DAY_MS
@@ -559,7 +560,7 @@ class ReferencesMachine(RuleBasedStateMachine):
 
     @rule(hours=st.sampled_from([1, 24, 72, 240]))
     def time_passes(self, hours: int) -> None:
-        self.now_ms += hours * DAY_MS // 24
+        self.now_ms += hours * HOUR_MS
 
     @rule(
         name=TABLE,
@@ -579,9 +580,10 @@ class ReferencesMachine(RuleBasedStateMachine):
         clean_metadata: bool,
     ) -> None:
         book, history = self.books[name], self.books[name].history
-        older_ms = self.now_ms - (FIVE_DAYS_MS if days is None else days * DAY_MS)
+        now_ms = self.now_ms + HOUR_MS  # when it is attempted
+        older_ms = now_ms - (FIVE_DAYS_MS if days is None else days * DAY_MS)
         named = frozenset(book.snapshot(i) for i in ids)
-        wish = ExpiryModel(self.now_ms, older_ms, retain_last or 1, named)
+        wish = ExpiryModel(now_ms, older_ms, retain_last or 1, named)
         older_than = None if days is None else dt.datetime.fromtimestamp(older_ms / 1000, dt.UTC)
         try:
             refs, kept = after_expiry(history, wish)
@@ -668,7 +670,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         self, book: Book, call: Callable[[], object], due: set[type[BerglineError]], *, surely: bool = True
     ) -> BerglineError | None:
         """The error that a call ends with, one that is due; then nothing has changed and no file was left."""
-        self.now_ms += DAY_MS // 24
+        self.now_ms += HOUR_MS
         self.sound = False
         before, files = book.table.refresh().metadata_location, set(book.table.io.list(book.table.location))
         try:
