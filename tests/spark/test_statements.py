@@ -197,3 +197,54 @@ def test_names_that_say_a_catalog_of_sparks_are_sparks(spark: SparkSession, orde
         spark.sql("DESCRIBE spark_catalog.db.orders")
     with pytest.raises(InvalidInputError, match="expected a namespace, found the lake"):
         spark.sql("DESCRIBE NAMESPACE lake")
+
+
+def test_catalog_lists_what_lakes_have(spark: SparkSession, orders: Table, lake: Lake, other: Lake) -> None:
+    lake.update_namespace("db", {"comment": "words"})
+    spark.sql("CREATE TABLE db.parts (id INT NOT NULL COMMENT 'key', `a b` ARRAY<INT>) PARTITIONED BY (id) COMMENT 'c'")
+    catalog = spark.catalog
+    assert next((d.name, d.catalog, d.description) for d in catalog.listDatabases()) == ("db", "lake", "words")
+    assert [d.name for d in catalog.listDatabases()] == ["db", "default"]
+    assert [d.name for d in catalog.listDatabases("def*")] == ["default"]
+    assert catalog.getDatabase("db").name == "db"
+    assert [catalog.databaseExists(n) for n in ("db", "other.db", "default", "lake", "nope", "lake.nope")] == [
+        *(True, True, True, True),
+        *(False, False),
+    ]
+    assert [(t.name, t.catalog, t.namespace, t.description) for t in catalog.listTables("db")] == [
+        ("orders", "lake", ["db"], None),
+        ("parts", "lake", ["db"], "c"),
+    ]
+    assert [t.name for t in catalog.listTables("other.db", "o*")] == ["orders"]
+    assert catalog.getTable("other.db.orders").catalog == "other"
+    assert [catalog.tableExists(n) for n in ("db.orders", "other.db.orders", "db.nope", "nope.t")] == [
+        *(True, True, False, False)
+    ]
+    columns = catalog.listColumns("db.parts")
+    assert [(c.name, c.description, c.dataType, c.nullable, c.isPartition) for c in columns] == [
+        ("id", "key", "int", False, True),
+        ("a b", None, "array<int>", True, False),
+    ]
+    with pytest.raises(AnalysisException, match=r"no table `db\.nope`"):
+        catalog.listColumns("db.nope")
+
+
+def test_catalog_knows_and_says_what_is_in_use(spark: SparkSession, orders: Table, other: Lake) -> None:
+    catalog = spark.catalog
+    assert (catalog.currentCatalog(), catalog.currentDatabase()) == ("spark_catalog", "default")
+    spark.range(1).createOrReplaceTempView("only_a_view")
+    try:
+        assert "only_a_view" in [t.name for t in catalog.listTables()]
+        catalog.setCurrentDatabase("db")
+        assert (catalog.currentCatalog(), catalog.currentDatabase()) == ("lake", "db")
+        assert [t.name for t in catalog.listTables()] == ["orders"]
+        assert [catalog.tableExists(n) for n in ("orders", "only_a_view", "nope")] == [True, True, False]
+        catalog.setCurrentCatalog("other")
+        assert [d.catalog for d in catalog.listDatabases()] == ["other"]
+        assert catalog.currentDatabase() == ""
+    finally:
+        catalog.dropTempView("only_a_view")
+        catalog.setCurrentCatalog("spark_catalog")
+    assert catalog.currentDatabase() == "default"
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+        catalog.setCurrentDatabase("nope")

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
+from bergline.spark import listings
 from bergline.spark.errors import spark_errors
 from bergline.spark.session import LakeSession
 from bergline.spark.writer import LakeWriter
@@ -37,6 +39,19 @@ class _Attached:
         self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
 
 
+_LISTINGS: dict[str, Callable[..., Any]] = {
+    "currentCatalog": listings.current_catalog,
+    "setCurrentCatalog": listings.set_current_catalog,
+    "currentDatabase": listings.current_database,
+    "setCurrentDatabase": listings.set_current_database,
+    "listDatabases": listings.list_databases,
+    "getDatabase": listings.get_database,
+    "databaseExists": listings.database_exists,
+    "listTables": listings.list_tables,
+    "getTable": listings.get_table,
+    "tableExists": listings.table_exists,
+    "listColumns": listings.list_columns,
+}
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
 _ORIGINALS: dict[tuple[type, str], Callable[..., Any]] = {}
@@ -91,6 +106,8 @@ def _patch_classes() -> None:
     _patch(ClassicDataFrame, "writeTo", _write_to)
     _patch(DataFrameWriter, "saveAsTable", _refused("saveAsTable"))
     _patch(DataFrameWriter, "insertInto", _refused("insertInto"))
+    for method, replacement in _LISTINGS.items():
+        _patch(Catalog, method, replacement)
 
 
 def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
@@ -161,6 +178,8 @@ def _options_of(reader: DataFrameReader) -> dict[str, str]:
 
 
 def _session_of(owner: Any) -> SparkSession:
+    if isinstance(owner, Catalog):
+        return owner._sparkSession  # noqa: SLF001
     return owner._spark if isinstance(owner, DataFrameReader | DataFrameWriter) else owner.sparkSession  # noqa: SLF001
 
 

@@ -39,7 +39,7 @@ class LakeSession:
         self, spark: SparkSession, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
     ) -> None:
         self._spark = spark
-        self._lakes = Lakes(lakes, default, current, SparkSurroundings(spark, run_sql))
+        self.lakes = Lakes(lakes, default, current, SparkSurroundings(spark, run_sql))
         self._run_sql = run_sql
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
@@ -55,7 +55,7 @@ class LakeSession:
             case OtherStatement():
                 self._check_other(statement)
             case _:
-                rows = run_statement(statement, self._lakes, time_zone=self._time_zone)
+                rows = run_statement(statement, self.lakes, time_zone=self._time_zone)
                 if rows is not None:
                     return self._frame(rows)
         return self._run_sql(text, args, **frames)
@@ -76,7 +76,7 @@ class LakeSession:
         """Refuse a way of writing that would make a table of Spark's beside the lake's namespace."""
         cursor = Cursor(name)
         parts = cursor.expect_dotted_name("a table name")
-        if self._lakes.place(parts):
+        if self.lakes.place(parts):
             raise UnsupportedError(
                 f"cannot run {method} on `{name}` yet", hints=[f'use df.writeTo("{name}").append(), or INSERT']
             )
@@ -96,7 +96,7 @@ class LakeSession:
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         ours = {}
         # a table that stands twice in a statement is looked up once: both are the same state of it
-        targets = {name: self._lakes.resolve(name) for name in {use.name for use in query.tables}}
+        targets = {name: self.lakes.resolve(name) for name in {use.name for use in query.tables}}
         for use in query.tables:
             target = targets[use.name]
             if target is not None:
@@ -111,7 +111,7 @@ class LakeSession:
         return self._run_sql(text, args, **{names[use]: self._read(target) for use, target in ours.items()})
 
     def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
-        target = self._lakes.resolve(insert.table)
+        target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
         branch = self._write_branch(target, None)
@@ -129,13 +129,13 @@ class LakeSession:
 
     def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
         """A table with the columns and rows of a query: both are there when it is, or nothing is."""
-        placed = place_new_table(statement, self._lakes)
+        placed = place_new_table(statement, self.lakes)
         if placed is None:
             return self._run_query(statement.whole or Query(statement.source or "", ()), args, frames)
         if check_exists(statement, *placed) and statement.if_not_exists:
             return self._nothing()
         rows = self.sql(statement.source or "", args, **frames)
-        with staged(statement, self._lakes, placed, iceberg_schema(rows.schema)) as table:
+        with staged(statement, self.lakes, placed, iceberg_schema(rows.schema)) as table:
             files = write_files(assign_by_position(rows, table.schema, None), table)
             table.append_files(files, summary=self._summary(), discard_on_failure=True)
         return self._nothing()
@@ -194,18 +194,18 @@ class LakeSession:
         cursor = Cursor(name)
         parts = cursor.expect_dotted_name("a table name")
         cursor.expect_end()
-        return self._lakes.resolve(parts)
+        return self.lakes.resolve(parts)
 
     def _check_other(self, statement: OtherStatement) -> None:
         """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""
         name = next((n for n in statement.tables if self._names_table(n)), None)
-        if statement.subject is not None and self._lakes.owns(statement.subject):
+        if statement.subject is not None and self.lakes.owns(statement.subject):
             name = statement.subject
         if name is None:
             return
         if statement.error is not None:
             raise statement.error
-        self._lakes.resolve(name)
+        self.lakes.resolve(name)
         raise UnsupportedError(
             f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
             hints=["docs/reference/statements.md lists what runs on lake tables"],
@@ -213,7 +213,7 @@ class LakeSession:
 
     def _names_table(self, name: Name) -> bool:
         try:
-            return self._lakes.resolve(name) is not None
+            return self.lakes.resolve(name) is not None
         except NotFoundError:
             return False
 

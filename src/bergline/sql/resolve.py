@@ -110,6 +110,10 @@ class Lakes:
         """Whether a lake has this name."""
         return name in self._lakes
 
+    def by_name(self, name: str) -> Lake:
+        """The lake of this name."""
+        return self._lakes[name]
+
     def name_of(self, lake: Lake) -> str:
         """The name that a lake is attached under."""
         return next(name for name, known in self._lakes.items() if known is lake)
