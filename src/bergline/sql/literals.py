@@ -6,7 +6,7 @@ from typing import Any
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.arguments import shown
-from bergline.format.types import DOUBLE, FLOAT, TIMESTAMPTZ, IcebergType
+from bergline.format.types import DOUBLE, FLOAT, INT, LONG, TIMESTAMPTZ, IcebergType
 from bergline.sql.cursor import Cursor
 from bergline.sql.moments import in_zone, parse_moment
 from bergline.sql.statements import Moment
@@ -58,6 +58,10 @@ def default_value(literal: Any, type_: IcebergType, time_zone: str, *, format_ve
             return in_zone(moment, time_zone) if type_ == TIMESTAMPTZ else moment.replace(tzinfo=None)
         case int() | Decimal() if not isinstance(literal, bool) and type_ in (FLOAT, DOUBLE):
             return float(literal)
+        case Decimal() if type_ in (INT, LONG):
+            if literal != int(literal):
+                raise InvalidInputError(f"expected a `{type_}` value as a default, found {literal}")
+            return int(literal)
     return literal
 
 

@@ -34,8 +34,9 @@ def drop_namespace(statement: DropNamespace, lakes: Lakes) -> pa.Table | None:
     try:
         if statement.cascade:
             for inner in sorted(lake.catalog.list_namespaces(name), key=len, reverse=True):
-                _empty(lake, inner)
-                lake.drop_namespace(inner)
+                if lake.namespace_exists(inner):  # some are there only as long as one inside them is
+                    _empty(lake, inner)
+                    lake.drop_namespace(inner)
             _empty(lake, name)
         lake.drop_namespace(name)
     except NotFoundError as error:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from bergline.catalog.identifiers import Namespace
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.partition_text import escape
 from bergline.lake import Lake
 from bergline.sql.describe import describe_namespace, describe_table, show_create_table
 from bergline.sql.quoting import dotted
@@ -153,7 +154,7 @@ def _partitions(statement: ShowPartitions, lakes: Lakes) -> pa.Table | None:
     specs = {spec.spec_id: spec for spec in table.metadata.partition_specs}
     partitions = {(planned.file.spec_id, tuple(planned.file.partition)) for planned in scan.plan().files}
     paths = sorted({specs[spec_id].partition_path(table.schema, values) for spec_id, values in partitions})
-    wanted = [f"{name}={'null' if value is None else value}" for name, value in statement.values.items()]
+    wanted = [f"{escape(name)}={escape(value or 'null')}" for name, value in statement.values.items()]
     shown = [path for path in paths if all(part in path.split("/") for part in wanted)]
     return _text(("partition",), [(path,) for path in shown])
 

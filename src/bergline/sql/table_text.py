@@ -5,7 +5,7 @@ from bergline.format.partition import PartitionField
 from bergline.format.schema import Schema
 from bergline.format.sorting import SortField
 from bergline.format.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, Void
-from bergline.format.types import BINARY, DATE, TIMESTAMP, TIMESTAMPTZ, FixedType, NestedField
+from bergline.format.types import BINARY, DATE, TIMESTAMP, TIMESTAMPTZ, DecimalType, FixedType, NestedField
 from bergline.sql.quoting import dotted, quoted_text
 
 HIDDEN_PROPERTIES = frozenset({"comment", "location", "provider", "owner", "external", "is_managed_location"})
@@ -52,6 +52,8 @@ def default_text(field: NestedField) -> str | None:
             return str(value).lower()
         case int() | float():
             return str(value)
+        case str() if isinstance(field.type, DecimalType):
+            return value
         case str() if field.type == DATE:
             return f"DATE '{value}'"
         case str() if field.type == TIMESTAMPTZ:
