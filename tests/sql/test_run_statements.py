@@ -103,6 +103,11 @@ def test_columns_are_found_in_any_case_and_keep_their_spelling(run: Session, lak
     run("ALTER TABLE db.t RENAME COLUMN point TO place")
     run("ALTER TABLE db.t SET IDENTIFIER FIELDS ID")
     assert list(lake.load_table("db.t").schema.names) == ["Id", "place", "place.X"]
+    for change in ("ADD COLUMN ID INT", "ADD COLUMN place.x INT", "RENAME COLUMN id TO Place"):
+        with pytest.raises(AlreadyExistsError):
+            run(f"ALTER TABLE db.t {change}")
+    run("ALTER TABLE db.t RENAME COLUMN ID TO id")
+    run("ALTER TABLE db.t RENAME COLUMN id TO Id")
     assert ("identifier-fields", "[Id]") in (run("SHOW TBLPROPERTIES db.t") or [])
 
 

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.properties import FORMAT_VERSION, RESERVED_PROPERTIES, asked_format_version
 from bergline.format.types import IcebergType
 from bergline.lake import Lake
@@ -93,6 +93,7 @@ class _SchemaChanges:
         match change:
             case AddColumns(columns):
                 for column in columns:
+                    _check_free(schema, ".".join(column.path))
                     schema.add_column(
                         ".".join(column.path),
                         column.type,
@@ -106,7 +107,9 @@ class _SchemaChanges:
                     with _ignoring_missing() if if_exists else contextlib.nullcontext():
                         schema.drop_column(_found(schema, path))
             case RenameColumn(path, name):
-                schema.rename_column(_found(schema, path), name)
+                old = _found(schema, path)
+                _check_free(schema, f"{old.rpartition('.')[0]}.{name}".removeprefix("."), old)
+                schema.rename_column(old, name)
             case SetIdentifierFields(columns):
                 schema.set_identifier_fields([_found(schema, (column,)) for column in columns])
             case AlterColumns(changes):
@@ -135,6 +138,13 @@ def _found(schema: SchemaUpdate, path: Name) -> str:
     """The column's name as the table spells it; SQL does not tell upper from lower case."""
     field = schema.schema.find(".".join(path))
     return schema.schema.names_by_id[field.id]
+
+
+def _check_free(schema: SchemaUpdate, new: str, old: str | None = None) -> None:
+    """SQL could not tell a column from another whose name differs only in case."""
+    taken = next((n for n in schema.schema.names if n != old and n.casefold() == new.casefold()), None)
+    if taken is not None:
+        raise AlreadyExistsError(f"column `{taken}` exists already, found `{new}`", kind="column", name=new)
 
 
 def _place(position: Position | None) -> dict[str, Any]:
