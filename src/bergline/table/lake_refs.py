@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.arguments import shown
+from bergline.format.arguments import check_whole, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRefType, check_ref_name
-from bergline.table.chosen_tables import Tables, find_tables, tables_having, tables_to_mark
+from bergline.table.chosen_tables import Tables, find_tables, named_tables, tables_having, tables_to_mark
 from bergline.table.commits.commit import TableWork, Timing, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.creating import NewRef
@@ -74,20 +76,28 @@ class LakeRefs:
         branch: str,
         *,
         into: str = MAIN,
-        tables: Tables | None = None,
+        tables: Tables | Mapping[str | TableName, int] | None = None,
         namespace: str | Namespace | None = None,
         merge: bool = False,
         squash: bool = False,
         keep_branch: bool = False,
+        tag: str | None = None,
     ) -> RefReport:
         """Bring what a branch has into another, in the named tables or in all that have it, and drop the branch.
 
         Where the other has moved on by itself that is refused, unless `merge`: then the branch's snapshots are done
-        again on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays.
+        again on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag`
+        is made in the same commit. A mapping of tables says at which snapshot the branch of each must be.
         """
         check_ref_name(branch)
-        wish = PublishWish(branch, into, merge or squash, squash, keep_branch)
-        operations = {table: Publish(self.catalog.io, wish) for table in self._having(branch, tables, namespace)}
+        if tag is not None:
+            check_ref_name(tag)
+        wish = PublishWish(branch, into, merge or squash, squash, keep_branch, tag)
+        heads = _heads(tables) if isinstance(tables, Mapping) else {}
+        names = self._having(branch, list(heads) if heads else tables, namespace)
+        operations = {
+            table: Publish(self.catalog.io, msgspec.structs.replace(wish, head=heads.get(table))) for table in names
+        }
         what = f"`{branch}` into `{into}`"
         return self._commit(f"publish {what}", f"published {what}", into, operations)
 
@@ -143,6 +153,12 @@ class LakeRefs:
         work = [TableWork(name, None, None, one) for name, one in watched.items()]
         commit(self.catalog, work, self._timing, refusal=f"cannot {to_do}")
         return RefReport(done, ref, tuple(one.seen(str(name)) for name, one in watched.items()))
+
+
+def _heads(tables: Mapping[str | TableName, int]) -> dict[TableName, int]:
+    for table, head in tables.items():
+        check_whole(head, f"the snapshot of `{table}`")
+    return dict(zip(named_tables(tables), tables.values(), strict=True))
 
 
 def _drop(base: TableMetadata, name: str, *, if_exists: bool) -> Change:

@@ -257,6 +257,37 @@ def test_history_that_expired_is_squashed(lake: Lake) -> None:
     assert rows(lake) == [[1, 2, 3, 4, 5], [1]]
 
 
+def test_publish_tags_what_it_made_of_main_in_the_same_commit(lake: Lake) -> None:
+    lake.branch("etl", BOTH)
+    lake.load_table("db.orders").append(order_rows(2), branch="etl")
+    lake.load_table("db.items").append(order_rows(3), branch="etl").append(order_rows(4))
+    before = {name: lake.load_table(name).metadata_location for name in BOTH}
+    lake.publish("etl", merge=True, tag="v1")
+    for name in BOTH:
+        table = lake.load_table(name)
+        assert table.refs["v1"].snapshot_id == table.refs["main"].snapshot_id
+        assert list(table.refs) == ["main", "v1"]
+        assert table.metadata.metadata_log[-1].metadata_file == before[name]
+
+
+def test_publish_with_a_tag_that_exists_changes_nothing(lake: Lake) -> None:
+    lake.branch("etl", BOTH)
+    lake.load_table("db.orders").append(order_rows(2), branch="etl")
+    lake.tag("v1", ["db.items"])
+    assert set(reasons(lambda: lake.publish("etl", tag="v1"))) == {"db.items"}
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [1]
+
+
+def test_publish_is_refused_where_a_branch_is_not_at_the_snapshot_that_was_looked_at(lake: Lake) -> None:
+    lake.branch("etl", BOTH)
+    seen = {name: lake.load_table(name).append(order_rows(2), branch="etl").refs["etl"].snapshot_id for name in BOTH}
+    lake.load_table("db.items").append(order_rows(3), branch="etl")
+    assert set(reasons(lambda: lake.publish("etl", tables=seen))) == {"db.items"}
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [1]
+    with pytest.raises(InvalidInputError, match="whole number for the snapshot of"):
+        lake.publish("etl", tables={"db.orders": "main"})
+
+
 def test_tag_is_not_published_and_main_is_not_dropped(lake: Lake) -> None:
     lake.branch("etl-42", ["db.orders"])
     lake.tag("etl-42", ["db.items"])

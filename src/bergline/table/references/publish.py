@@ -3,6 +3,7 @@
 import msgspec
 
 from bergline.errors import ConflictError, RefusedError
+from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRefType
 from bergline.io.fileio import FileIO
@@ -10,7 +11,7 @@ from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeWish, plan_merge
-from bergline.table.references.ref_changes import drop_ref, existing_ref
+from bergline.table.references.ref_changes import Retention, create_ref, drop_ref, existing_ref
 
 
 class PublishWish(msgspec.Struct, frozen=True):
@@ -21,6 +22,10 @@ class PublishWish(msgspec.Struct, frozen=True):
     merge: bool = False
     squash: bool = False
     keep_branch: bool = False
+    tag: str | None = None
+    """A tag for where `into` is then."""
+    head: int | None = None
+    """Where the branch must be; None for wherever the first attempt finds it."""
 
     @property
     def merging(self) -> MergeWish:
@@ -38,7 +43,7 @@ class Publish:
         self._io = io
         self._wish = wish
         self._merge = Merge(io, wish.merging)
-        self._published: int | None = None
+        self._published = wish.head
 
     @property
     def result(self) -> MergeResult:
@@ -46,14 +51,17 @@ class Publish:
         return self._merge.result
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """Move or merge, then drop the branch."""
+        """Move or merge, then tag and drop the branch."""
         self._check_branch(base)
         if not self._wish.merge:
             self._check_fast_forward(base)
         moved = self._merge.attempt(base, stamp)
-        if self._wish.keep_branch:
-            return moved
-        return join_changes((moved, drop_ref(base, self._wish.branch, SnapshotRefType.BRANCH)))
+        changes = [moved]
+        if self._wish.tag is not None:
+            changes.append(self._tag(base, moved, stamp, self._wish.tag))
+        if not self._wish.keep_branch:
+            changes.append(drop_ref(base, self._wish.branch, SnapshotRefType.BRANCH))
+        return join_changes(changes)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""
@@ -62,6 +70,10 @@ class Publish:
     def abandoned(self) -> None:
         """Remove everything that was written."""
         self._merge.abandoned()
+
+    def _tag(self, base: TableMetadata, moved: Change, stamp: CommitStamp, tag: str) -> Change:
+        after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
+        return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._wish.into).snapshot_id, Retention())
 
     def _check_branch(self, base: TableMetadata) -> None:
         ref = existing_ref(base, self._wish.branch, SnapshotRefType.BRANCH)
