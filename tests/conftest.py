@@ -85,7 +85,7 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
     """One Spark session for all tests; no Iceberg jar in it."""
     needs_java()
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more
         .appName("bergline-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")

@@ -80,14 +80,14 @@ def test_time_travel_is_understood(clause: str, as_of: AsOf | None) -> None:
             "WITH q AS (SELECT 1) INSERT INTO db.orders SELECT * FROM q",
             False,
             None,
-            "WITH q AS (SELECT 1)   SELECT * FROM q",
+            "WITH q AS (SELECT 1) SELECT * FROM q",
         ),
     ],
 )
 def test_insert_is_split_into_target_and_source(text: str, overwrite: bool, columns: object, source: str) -> None:
     insert = analyze(text)
     assert isinstance(insert, Insert)
-    assert (insert.table, insert.overwrite, insert.columns, insert.source) == (
+    assert (insert.table, insert.overwrite, insert.columns, " ".join(insert.source.split())) == (
         ("db", "orders"),
         overwrite,
         columns,

@@ -2,106 +2,99 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
-from bergline.spark.types import spark_schema
+from bergline.format.types import NestedField
+from bergline.spark.store import find_misfit, stored_value
+from bergline.spark.types import spark_type
 
 _ANSI = "spark.sql.ansi.enabled"
 _ANSI_LOCK = threading.Lock()
-_NUMBERS = (T.NumericType,)
-_TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
-_ATOMIC = (T.AtomicType,)
 
 
-def assign_by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None) -> DataFrame:
-    """INSERT: the query's columns in order go to the table's, or to those listed; the others become null."""
-    targets = [f.name for f in schema.fields] if columns is None else [schema.find(c).name for c in columns]
+def assign(
+    frame: DataFrame,
+    schema: Schema,
+    *,
+    by_name: bool,
+    columns: Sequence[str] | None = None,
+    constants: Mapping[str, Column] | None = None,
+) -> DataFrame:
+    """The frame's rows with a table's columns, in order and type; InvalidInputError says which column does not fit.
+
+    By position they go to the table's columns in order, or to those listed; by name to those of the same name.
+    `constants` are columns that the query does not give. The others are left out: they have their default, or null.
+    """
+    given = {top_level(schema, name).name: value for name, value in (constants or {}).items()}
+    sources = _by_name(frame, schema) if by_name else _by_position(frame, schema, columns, set(given))
+    if both := [name for name in sources if name in given]:
+        raise InvalidInputError(
+            f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
+        )
+    numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
+    chosen: list[Column] = []
+    for field in schema.fields:
+        if field.name in given:
+            value = given[field.name].cast(spark_type(field.type, field.name))
+        elif field.name in sources:
+            value = _checked(numbered, sources[field.name], field, by_name=by_name)
+        else:
+            _check_may_be_absent(field)
+            continue
+        chosen.append(value.alias(field.name))
+    with _ansi_casts(frame.sparkSession):
+        return numbered.select(*chosen)
+
+
+def top_level(schema: Schema, name: str) -> NestedField:
+    """The column of this name, in any case; NotFoundError with the near names."""
+    for fold in (str, str.casefold):
+        found = [f for f in schema.fields if fold(f.name) == fold(name)]
+        if len(found) == 1:
+            return found[0]
+    known = [f.name for f in schema.fields]
+    raise NotFoundError(f"no column `{name}`: the table has {_names(known)}", kind="column", name=name, known=known)
+
+
+def _by_position(frame: DataFrame, schema: Schema, columns: Sequence[str] | None, given: set[str]) -> dict[str, int]:
+    targets = [top_level(schema, c).name for c in columns] if columns is not None else [f.name for f in schema.fields]
+    if columns is None:
+        targets = [name for name in targets if name not in given]
     if len(set(targets)) != len(targets):
         raise InvalidInputError(f"expected each column once, found {_names(targets)}")
     if len(frame.columns) != len(targets):
         raise InvalidInputError(
             f"expected {len(targets)} columns ({_names(targets)}), found {len(frame.columns)} ({_names(frame.columns)})"
         )
-    numbered = frame.toDF(*(f"_{i}" for i in range(len(targets))))
-    return _assign(numbered, schema, {t: f"_{i}" for i, t in enumerate(targets)})
+    return {target: position for position, target in enumerate(targets)}
 
 
-def assign_by_name(frame: DataFrame, schema: Schema) -> DataFrame:
-    """DataFrame writes: columns of the same name; the others become null."""
-    sources: dict[str, str] = {}
-    for column in frame.columns:
-        target = schema.find(column).name
+def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
+    sources: dict[str, int] = {}
+    for position, column in enumerate(frame.columns):
+        target = top_level(schema, column).name
         if target in sources:
-            raise InvalidInputError(f"expected column `{target}` once, found `{sources[target]}` and `{column}`")
-        sources[target] = column
-    return _assign(frame, schema, sources)
+            first = frame.columns[sources[target]]
+            raise InvalidInputError(f"expected column `{target}` once, found `{first}` and `{column}`")
+        sources[target] = position
+    return sources
 
 
-def _assign(frame: DataFrame, schema: Schema, sources: dict[str, str]) -> DataFrame:
-    fields = {f.name: f for f in spark_schema(schema)}
-    chosen: list[Column] = []
-    for column in schema.fields:
-        field = fields[column.name]
-        source = sources.get(column.name)
-        if source is None:
-            if column.required:
-                raise InvalidInputError(f"expected a value for the required column `{column.name}`, found none")
-            continue
-        found = frame.schema[source].dataType
-        if not can_store(found, field.dataType):
-            raise InvalidInputError(
-                f"expected `{field.dataType.simpleString()}`, found `{found.simpleString()}` for column `{column.name}`"
-            )
-        value = frame[f"`{source.replace('`', '``')}`"]
-        same = _plain(found) == _plain(field.dataType)
-        chosen.append((value if same else value.cast(_plain(field.dataType))).alias(column.name))
-    with _ansi_casts(frame.sparkSession):
-        return frame.select(*chosen)
+def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool) -> Column:
+    found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
+    if misfit := find_misfit(found, target, field.name, by_name=by_name):
+        raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`")
+    return stored_value(frame[f"_{position}"], found, target, by_name=by_name)
 
 
-def can_store(source: T.DataType, target: T.DataType) -> bool:
-    """Spark's ANSI rule: whether a value of one type may be stored in a column of another."""
-    match source, target:
-        case T.NullType(), _:
-            return True
-        case T.ArrayType(), T.ArrayType():
-            return can_store(source.elementType, target.elementType)
-        case T.MapType(), T.MapType():
-            return can_store(source.keyType, target.keyType) and can_store(source.valueType, target.valueType)
-        case T.StructType(), T.StructType():
-            return len(source) == len(target) and all(
-                s.name == t.name and can_store(s.dataType, t.dataType) for s, t in zip(source, target, strict=True)
-            )
-        case T.StringType(), T.StringType():
-            return True
-        case T.StringType(), _:
-            return False
-        case _, T.StringType():
-            return isinstance(source, _ATOMIC) and not isinstance(source, T.BinaryType)
-    if isinstance(source, _NUMBERS) and isinstance(target, _NUMBERS):
-        return True
-    if isinstance(source, _TIMES) and isinstance(target, _TIMES):
-        return True
-    return _plain(source) == _plain(target)
-
-
-def _plain(type_: T.DataType) -> T.DataType:
-    """The type without field ids and nullability, for comparing and casting."""
-    match type_:
-        case T.ArrayType():
-            return T.ArrayType(_plain(type_.elementType))
-        case T.MapType():
-            return T.MapType(_plain(type_.keyType), _plain(type_.valueType))
-        case T.StructType():
-            return T.StructType([T.StructField(f.name, _plain(f.dataType)) for f in type_])
-        case T.StringType():
-            return T.StringType()
-    return type_
+def _check_may_be_absent(field: NestedField) -> None:
+    if field.required and write_value(field) is None:
+        raise InvalidInputError(f"expected a value for the required column `{field.name}`, found none")
 
 
 @contextlib.contextmanager

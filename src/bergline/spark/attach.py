@@ -16,12 +16,13 @@ from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark import listings
-from bergline.spark.errors import spark_errors
+from bergline.spark.errors import spark_error, spark_errors
 from bergline.spark.session import LakeSession
+from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told
 from bergline.spark.writer import LakeWriter
 from bergline.sql.resolve import Current
 
@@ -104,8 +105,9 @@ def _patch_classes() -> None:
     _patch(SparkSession, "table", _table)
     _patch(DataFrameReader, "table", _reader_table)
     _patch(ClassicDataFrame, "writeTo", _write_to)
-    _patch(DataFrameWriter, "saveAsTable", _refused("saveAsTable"))
-    _patch(DataFrameWriter, "insertInto", _refused("insertInto"))
+    _patch(DataFrameWriter, "saveAsTable", _save_as_table)
+    _patch(DataFrameWriter, "insertInto", _insert_into)
+    _patch(DataFrameWriter, "save", _save)
     for method, replacement in _LISTINGS.items():
         _patch(Catalog, method, replacement)
 
@@ -140,29 +142,54 @@ def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, 
 
 
 def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, table: str) -> Any:
-    try:
-        target = session.resolve_write(table)
-    except NotFoundError as error:
-        hints = [*error.hints, "writeTo needs a table that exists: make it with CREATE TABLE"]
-        raise NotFoundError(str(error), kind=error.kind, name=error.name, hints=hints) from error
-    return original(frame, table) if target is None else LakeWriter(session, frame, target)
+    name = session.lake_name(table)
+    return original(frame, table) if name is None else LakeWriter(session, frame, name)
 
 
-def _refused(method: str) -> Callable[..., Any]:
-    """A way of writing that we do not run: refused for lake tables, Spark's own for others."""
+def _insert_into(
+    session: LakeSession,
+    original: Any,
+    writer: DataFrameWriter,
+    tableName: str,  # noqa: N803  (Spark's name)
+    overwrite: bool | None = None,
+) -> None:
+    name = session.lake_name(tableName)
+    if name is None:
+        original(writer, tableName, overwrite)
+        return
+    if overwrite is not None:
+        writer.mode("overwrite" if overwrite else "append")
+    insert_into(session, writer._df, name, saving_of(writer))  # noqa: SLF001
 
-    def run(session: LakeSession, original: Any, writer: DataFrameWriter, *args: Any, **kwargs: Any) -> Any:
-        name = args[0] if args else kwargs.get("name", kwargs.get("tableName"))
-        session.check_not_ours(str(name), method)
-        return original(writer, *args, **kwargs)
 
-    return run
+def _save_as_table(
+    session: LakeSession, original: Any, writer: DataFrameWriter, name: str, *args: Any, **settings: Any
+) -> None:
+    ours = session.lake_name(name)
+    if ours is None:
+        original(writer, name, *args, **settings)
+        return
+    save_as_table(session, writer._df, ours, saving_of(told(writer, *args, **settings)))  # noqa: SLF001
+
+
+def _save(
+    session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
+) -> None:
+    saving = saving_of(told(writer, *args, **settings))
+    place = path or saving.options.get("path")
+    name = session.lake_name(place) if saving.source == "iceberg" and place else None
+    if name is None:
+        original(writer, path, *args, **settings)
+        return
+    save(session, writer._df, name, saving)  # noqa: SLF001
 
 
 def _lake_session(spark: SparkSession) -> LakeSession | None:
     attached = _SESSIONS.get(_session_id(spark))
     if attached is None:
         return None
+    if spark.sparkContext._jsc is None:  # noqa: SLF001  (what `stop` leaves behind)
+        raise spark_error(InvalidInputError("expected a running Spark session, found one that was stopped"))
     original = _ORIGINALS[SparkSession, "sql"]
     return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
 

@@ -7,27 +7,27 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError, UnsupportedError
-from bergline.format.refs import MAIN
+from bergline.catalog.identifiers import TableName
+from bergline.errors import NotFoundError, UnsupportedError
 from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
-from bergline.spark.assign import assign_by_name, assign_by_position
+from bergline.spark.assign import assign
 from bergline.spark.read import read
 from bergline.spark.surroundings import SparkSurroundings
 from bergline.spark.types import iceberg_schema
-from bergline.spark.write import write_files
+from bergline.spark.write_goal import wap_branch, write_goal
+from bergline.spark.write_insert import run_insert
+from bergline.spark.write_options import WriteOptions
+from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
-from bergline.sql.resolve import Current, Lakes, Target, with_as_of, with_options
+from bergline.sql.resolve import Current, Lakes, Selector, Target, with_as_of, with_options
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.statements import Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 from bergline.table.table import Table
-
-WAP_BRANCH = "spark.wap.branch"
-_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 RunSql = Callable[..., DataFrame]
 
@@ -68,30 +68,32 @@ class LakeSession:
         selector = with_options(target.selector, options or {}, self._time_zone)
         return self._read(Target(target.table, selector))
 
-    def resolve_write(self, name: str) -> Target | None:
-        """The table that a DataFrame write names; None if it is not ours."""
-        return self._resolve_text(name)
+    @property
+    def spark(self) -> SparkSession:
+        """The session itself."""
+        return self._spark
 
-    def check_not_ours(self, name: str, method: str) -> None:
-        """Refuse a way of writing that would make a table of Spark's beside the lake's namespace."""
-        cursor = Cursor(name)
+    def lake_name(self, text: str) -> Name | None:
+        """The parts of a table name that belongs to a lake; None if it is not ours."""
+        cursor = Cursor(text)
         parts = cursor.expect_dotted_name("a table name")
-        if self.lakes.place(parts):
-            raise UnsupportedError(
-                f"cannot run {method} on `{name}` yet", hints=[f'use df.writeTo("{name}").append(), or INSERT']
-            )
+        cursor.expect_end()
+        return parts if self.lakes.place(parts) else None
 
-    def append(self, frame: DataFrame, target: Target, branch: str | None) -> None:
-        """Add a DataFrame's rows by column name."""
-        goal = self._write_branch(target, branch)
-        files = write_files(assign_by_name(frame, target.table.schema), target.table)
-        target.table.append_files(files, branch=goal, summary=self._summary(), discard_on_failure=True)
+    def resolve_write(self, name: Name) -> Target:
+        """The table that a DataFrame is written to, of a lake; NotFoundError if it does not exist."""
+        target = self.lakes.resolve(name)
+        if target is None:
+            raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
+        return target
 
-    def overwrite_partitions(self, frame: DataFrame, target: Target, branch: str | None) -> None:
-        """Replace the partitions that a DataFrame has rows in."""
-        goal = self._write_branch(target, branch)
-        files = write_files(assign_by_name(frame, target.table.schema), target.table)
-        target.table.replace_partitions(files, branch=goal, summary=self._summary(), discard_on_failure=True)
+    def place_new(self, name: Name) -> tuple[Lake, TableName]:
+        """The lake that a new table goes to, and its name there."""
+        placed = self.lakes.place(name)
+        if placed is None:
+            raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
+        lake, rest = placed
+        return lake, TableName(rest[:-1], rest[-1])
 
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         ours = {}
@@ -114,17 +116,7 @@ class LakeSession:
         target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
-        branch = self._write_branch(target, None)
-        source = self.sql(insert.source, args, **frames)
-        rows = assign_by_position(source, target.table.schema, insert.columns)
-        files = write_files(rows, target.table)
-        summary = self._summary()
-        if not insert.overwrite:
-            target.table.append_files(files, branch=branch, summary=summary, discard_on_failure=True)
-        elif str(self._spark.conf.get(_OVERWRITE_MODE)).upper() == "DYNAMIC":
-            target.table.replace_partitions(files, branch=branch, summary=summary, discard_on_failure=True)
-        else:
-            target.table.overwrite_files(files, branch=branch, summary=summary, discard_on_failure=True)
+        run_insert(self._spark, insert, target, self.sql(insert.source, args, **frames))
         return self._nothing()
 
     def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
@@ -136,8 +128,8 @@ class LakeSession:
             return self._nothing()
         rows = self.sql(statement.source or "", args, **frames)
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema)) as table:
-            files = write_files(assign_by_position(rows, table.schema, None), table)
-            table.append_files(files, summary=self._summary(), discard_on_failure=True)
+            goal = write_goal(self._spark, Target(table, Selector()), None)
+            TableWrite(self._spark, table, goal, WriteOptions()).append(assign(rows, table.schema, by_name=False))
         return self._nothing()
 
     def _read(self, target: Target) -> DataFrame:
@@ -159,36 +151,10 @@ class LakeSession:
         scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
         return read(scan, self._spark)
 
-    def _wap_branch(self, table: Table) -> str | None:
-        """The branch that `spark.wap.branch` names, unless the table opted out."""
-        if table.properties.get("write.wap.enabled", "true").lower() == "false":
-            return None
-        return self._spark.conf.get(WAP_BRANCH, None) or None
-
     def _wap_ref(self, table: Table) -> str | None:
         """Reads take the session's ref if the table has it, else `main`."""
-        ref = self._wap_branch(table)
+        ref = wap_branch(self._spark, table)
         return ref if ref is not None and ref in table.refs else None
-
-    def _write_branch(self, target: Target, option: str | None) -> str:
-        """The branch that a write goes to; tags, snapshots, moments and metadata tables refuse writes."""
-        table, selector = target.table, target.selector
-        if selector.ref is not None and selector.ref in table.refs:
-            table.check_branch(selector.ref)
-        if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
-            raise RefusedError(f"cannot write to `{table.name}` with time travel or to its metadata tables")
-        if option is not None and selector.branch and option != selector.branch:
-            raise InvalidInputError(f"expected one branch, found `{selector.branch}` and the option `{option}`")
-        if selector.branch and selector.branch != MAIN and selector.branch not in table.refs:
-            raise NotFoundError(
-                f"no branch `{selector.branch}` of `{table.name}`",
-                kind="ref",
-                name=selector.branch,
-                known=table.refs,
-            )
-        branch = selector.branch or self._wap_branch(table) or MAIN if option is None else option
-        table.check_branch(branch)
-        return branch
 
     def _resolve_text(self, name: str) -> Target | None:
         cursor = Cursor(name)
@@ -227,10 +193,3 @@ class LakeSession:
     @property
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
-
-    def _summary(self) -> dict[str, str]:
-        return {
-            "engine-name": "spark",
-            "engine-version": self._spark.version,
-            "spark.app.id": self._spark.sparkContext.applicationId,
-        }

@@ -11,7 +11,9 @@ import sqlglot
 from sqlglot import exp
 
 from bergline.errors import SqlSyntaxError
+from bergline.sql.cursor import Cursor
 from bergline.sql.parse_call import parse_call
+from bergline.sql.parse_insert import parse_insert_head
 from bergline.sql.parse_own import OwnStatement, parse_own, parse_subject
 from bergline.sql.statements import AsOf, Call, Insert, Name, OtherStatement, Query, TableUse
 from bergline.sql.table_statements import CreateTable
@@ -77,6 +79,10 @@ def _other(text: str, keyword: str, tokens: list[Token]) -> OtherStatement:
 def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
     """A statement that reads or inserts, by sqlglot."""
     keyword = tokens[0].text.upper()
+    if keyword in {"INSERT", "WITH"} and (insert := _insert(text, tokens)):
+        return insert
+    if keyword == "TABLE" and (query := _table_query(text, tokens)):
+        return query
     clauses = _time_travel_clauses(tokens)
     try:
         with _without_sqlglots_log():
@@ -84,10 +90,8 @@ def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
     except sqlglot.errors.SqlglotError as error:
         return OtherStatement(keyword, dotted_names(tokens), _syntax_error(error))
     match tree:
-        case exp.Query():
+        case exp.Query() | exp.Values():
             return _query(text, tree, tokens, clauses)
-        case exp.Insert():
-            return _insert(text, tree, tokens, clauses)
         case exp.Create() if isinstance(tree.expression, exp.Query) and _made(tree) == "TABLE":
             return _query(text, tree.expression, tokens, clauses)
         case exp.Create():
@@ -208,28 +212,45 @@ def _all_parts(column: exp.Column) -> list[exp.Expr]:
     return parts
 
 
-def _insert(
-    text: str, tree: exp.Insert, tokens: list[Token], clauses: list[tuple[int, int, AsOf]]
-) -> Insert | OtherStatement:
-    columns: tuple[str, ...] | None = None
-    table = tree.this
-    if isinstance(table, exp.Schema):
-        columns = tuple(e.name for e in table.expressions)
-        table = table.this
-    names = dotted_names(tokens)
-    if not isinstance(table, exp.Table) or tree.args.get("by_name") or table.args.get("partition"):
-        return OtherStatement("INSERT … BY NAME or PARTITION", names)
-    if tree.args.get("where"):
-        return OtherStatement("INSERT … REPLACE WHERE", names)
-    insert = next(a for a, b in pairwise(tokens) if a.is_word("INSERT") and b.is_word("INTO", "OVERWRITE"))
-    end = table.parts[-1].meta["end"] + 1
-    if columns is not None:
-        end = next(t.end for t in tokens if t.start >= end and t.is_symbol(")"))
-    source = f"{text[: insert.start]} {text[end:]}".strip().rstrip(";")
-    whole = _query(text, tree, tokens, clauses)
-    reads = tuple(use for use in whole.tables if use.start != table.parts[0].meta["start"])
-    name = tuple(p.name for p in table.parts)
-    return Insert(name, bool(tree.args.get("overwrite")), columns, source, msgspec.structs.replace(whole, tables=reads))
+def _insert(text: str, tokens: list[Token]) -> Insert | OtherStatement | None:
+    """An INSERT into a table; None if the text is none."""
+    try:
+        head = parse_insert_head(text)
+    except SqlSyntaxError as error:
+        return OtherStatement("INSERT", dotted_names(tokens), error)
+    if head is None:
+        return None
+    source = _blank(text, [(head.start, head.end)]).rstrip().removesuffix(";")
+    query = analyze(source)
+    if not isinstance(query, Query):
+        why = query.error if isinstance(query, OtherStatement) else None
+        return OtherStatement("INSERT", dotted_names(tokens), why)
+    return Insert(
+        head.table,
+        head.overwrite,
+        head.columns,
+        source,
+        msgspec.structs.replace(query, text=text),
+        head.by_name,
+        head.partition,
+        head.if_not_exists,
+        head.replace_where,
+        head.options,
+    )
+
+
+def _table_query(text: str, tokens: list[Token]) -> Query | None:
+    """`TABLE db.orders`, which is short for SELECT * FROM."""
+    cursor = Cursor(text)
+    cursor.expect("TABLE")
+    start = cursor.token.start
+    try:
+        name = cursor.expect_dotted_name("a table name")
+        cursor.expect_end()
+    except SqlSyntaxError:
+        return None
+    end = max(token.end for token in tokens if not token.is_symbol(";") and token.kind is not TokenKind.END)
+    return Query(text, (TableUse(name, start, end, None, add_alias=False),))
 
 
 def _time_travel_clauses(tokens: list[Token]) -> list[tuple[int, int, AsOf]]:
@@ -265,9 +286,10 @@ def _without_sqlglots_log() -> Iterator[None]:
 
 
 def _blank(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with these spans as spaces, so that every other offset stays."""
+    """The text with these spans as spaces, so that every other offset, line and column stays."""
     for start, end in spans:
-        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+        blank = "".join("\n" if c == "\n" else " " for c in text[start:end])
+        text = f"{text[:start]}{blank}{text[end:]}"
     return text
 
 

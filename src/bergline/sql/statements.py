@@ -94,6 +94,14 @@ class Insert(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] | None
     source: str
     whole: Query
+    by_name: bool = False
+    partition: tuple[tuple[str, str | None], ...] = ()
+    """Columns of PARTITION (…), each with the text of its value or None."""
+    if_not_exists: bool = False
+    replace_where: str | None = None
+    """The condition of INSERT INTO … REPLACE WHERE."""
+    options: dict[str, str] = {}
+    """Of INSERT INTO t WITH (…)."""
 
 
 class OtherStatement(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ What other writers set is looked at only where it is needed.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Final
 
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.format.integers import MAX_INT, MAX_LONG
@@ -21,6 +22,8 @@ from bergline.table.changes.delete_rows import GRANULARITY, check_granularity
 from bergline.table.commits.isolation import property_isolation
 
 Check = Callable[[str, str], object]
+DISTRIBUTION_MODE: Final = "write.distribution-mode"
+DISTRIBUTION_MODES: Final = ("none", "hash", "range")
 _BOOLEANS = ("true", "false")
 _PREFIXES = ("write.", "write.delete.")
 
@@ -43,6 +46,13 @@ def check_properties(
         merged = {k: v for k, v in {**(base or {}), **updates}.items() if k not in gone}
         for prefix in _PREFIXES:
             compression_level(merged, prefix)
+
+
+def check_distribution_mode(key: str, value: str) -> str:
+    """The mode of this name, in any case."""
+    if value.lower() not in DISTRIBUTION_MODES:
+        raise InvalidInputError(f"expected {' or '.join(DISTRIBUTION_MODES)} for property `{key}`, found `{value}`")
+    return value.lower()
 
 
 def _whole(key: str, value: str, *, least: int = 0, most: int = MAX_INT) -> None:
@@ -135,6 +145,8 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.target-file-size-bytes": _LONG_SIZE,
     "write.delete.target-file-size-bytes": _LONG_SIZE,
     "write.wap.enabled": _check_boolean,
+    "write.spark.fanout.enabled": _check_boolean,
+    DISTRIBUTION_MODE: check_distribution_mode,
     GRANULARITY: check_granularity,
     DELETE_MODE: check_delete_mode,
     "write.delete.isolation-level": _check_isolation,

@@ -50,6 +50,8 @@ WRONG = [
     ("write.summary.partition-limit", "many"),
     ("write.target-file-size-bytes", "512MB"),
     ("write.wap.enabled", "1"),
+    ("write.distribution-mode", "round robin"),
+    ("write.spark.fanout.enabled", "perhaps"),
 ]
 # what is needed for the commit that sets it, or for every read
 AT_ONCE = {"write.metadata.compression-codec", "schema.name-mapping.default"}
@@ -78,7 +80,8 @@ def test_right_values_are_taken(orders: Table) -> None:
         "write.metadata.metrics.column.amount": "none",
         "write.parquet.compression-codec": "GZIP",
         "write.parquet.compression-level": "9",
-        "write.spark.fanout.enabled": "perhaps",
+        "write.spark.accept-any-schema": "perhaps",
+        "write.distribution-mode": "HASH",
         "owner": "",
     }
     check_properties(right, orders.schema)

@@ -26,7 +26,7 @@ from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Change, CommitStamp, Operation
-from bergline.table.commits.produce import branch_head
+from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.commits.validate import Validation
 
 DELETE_MODE: Final = "write.delete.mode"
@@ -43,6 +43,8 @@ class RowsToDelete(msgspec.Struct, frozen=True):
     """None allows all that loses no rows."""
     since: int | Literal["head"] | None = "head"
     """The snapshot that the caller looked at, None for an empty branch; by default the head at the first attempt."""
+    starts_branch: bool = True
+    """Whether a branch that does not exist is made, at the head of `main`."""
 
 
 class Delete:
@@ -67,6 +69,8 @@ class Delete:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """What was planned, on this base; ConflictError if the filter does not fit it any more."""
+        if not self._rows.starts_branch:
+            check_branch_exists(base, self._rows.branch)
         if self._first_base is None:
             self._planned = self._plan(base)
             self._first_base = base

@@ -1,0 +1,64 @@
+"""What a query asks of each of its tables, found by Spark's own optimizer before any file is looked up.
+
+The query is optimized once on placeholders: relations of the tables' columns without rows. What then stands directly on
+a placeholder is all that the query needs of that table, through CTEs, joins and subqueries, as Spark has proved it.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, any_of
+from bergline.format.schema import Schema
+from bergline.spark.catalyst import class_of, known_part, scala_items
+
+_MARK = "bergline.placeholder"
+_PLACEHOLDER = "LogicalRDD"
+
+
+def placeholder(spark: SparkSession, columns: T.StructType, mark: int | None = None) -> ClassicDataFrame:
+    """A relation of these columns that is never run; the mark says which it is in an optimized plan."""
+    metadata = {} if mark is None else {_MARK: mark}
+    fields = [T.StructField(f.name, f.dataType, True, metadata) for f in columns]
+    session = spark._jsparkSession  # noqa: SLF001  (a relation that is not optimized away cannot be made otherwise)
+    relation = session.createDataFrame(
+        spark.sparkContext._jsc.emptyRDD(),  # noqa: SLF001
+        session.parseDataType(T.StructType(fields).json()),
+    )
+    return ClassicDataFrame(relation, spark)
+
+
+def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicate]:
+    """For each placeholder, by its mark, what holds for the rows that the frame can use; one alone needs no mark."""
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
+    found: list[list[Predicate]] = [[] for _ in schemas]
+    for condition, leaf in _leaves(plan):
+        mark = 0 if len(schemas) == 1 and class_of(leaf) == _PLACEHOLDER else _mark(leaf)
+        if mark is not None:
+            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schemas[mark]))
+    # a table that stands in several places is read once for all of them
+    return [ALWAYS_TRUE if not parts or ALWAYS_TRUE in parts else any_of(parts) for parts in found]
+
+
+def _leaves(plan: Any) -> Iterator[tuple[Any, Any]]:
+    """Every leaf of a plan and of the subqueries in it, with the condition directly above it."""
+    pending = [(None, plan)]
+    while pending:
+        condition, node = pending.pop()
+        pending += [(None, subquery) for subquery in scala_items(node.subqueries())]
+        children = list(scala_items(node.children()))
+        if not children:
+            yield condition, node
+        above = node.condition() if class_of(node) == "Filter" else None
+        pending += [(above, child) for child in children]
+
+
+def _mark(leaf: Any) -> int | None:
+    for attribute in scala_items(leaf.output()):
+        mark = json.loads(attribute.metadata().json()).get(_MARK)
+        return None if mark is None else int(mark)
+    return None

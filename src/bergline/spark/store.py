@@ -1,0 +1,131 @@
+"""Spark's ANSI rule of storing: whether a value of one type may go into a column of another, and how it gets there."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
+
+_TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+
+
+class Misfit(NamedTuple):
+    """What does not fit, and where inside the column."""
+
+    path: str
+    expected: str
+    found: str
+
+
+def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: bool) -> Misfit | None:
+    """The first place where a value of one type cannot be stored as another; None if all fits."""
+    match source, target:
+        case T.ArrayType(), T.ArrayType():
+            return find_misfit(source.elementType, target.elementType, f"{path}.element", by_name=by_name)
+        case T.MapType(), T.MapType():
+            return find_misfit(source.keyType, target.keyType, f"{path}.key", by_name=by_name) or find_misfit(
+                source.valueType, target.valueType, f"{path}.value", by_name=by_name
+            )
+        case T.StructType(), T.StructType():
+            return _struct_misfit(source, target, path, by_name=by_name)
+    if _fits(source, target):
+        return None
+    return Misfit(path, f"`{target.simpleString()}`", f"`{source.simpleString()}`")
+
+
+def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_name: bool) -> Column:
+    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
+    if plain_type(source) == plain_type(target):
+        return value
+    if not (by_name and _has_struct(target)) or isinstance(source, T.NullType):
+        return value.cast(plain_type(target))
+    match source, target:
+        case T.StructType(), T.StructType():
+            fields = [
+                stored_value(value.getField(s.name), s.dataType, t.dataType, by_name=True).alias(t.name)
+                for s, t in _pairs_by_name(source, target)
+            ]
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case T.ArrayType(), T.ArrayType():
+            return F.transform(
+                value, lambda item: stored_value(item, source.elementType, target.elementType, by_name=True)
+            )
+        case T.MapType(), T.MapType():
+            keys = F.transform_keys(value, lambda k, _: stored_value(k, source.keyType, target.keyType, by_name=True))
+            return F.transform_values(
+                keys, lambda _, v: stored_value(v, source.valueType, target.valueType, by_name=True)
+            )
+    return value.cast(plain_type(target))
+
+
+def plain_type(type_: T.DataType) -> T.DataType:
+    """The type without field ids and nullability, for comparing and casting."""
+    match type_:
+        case T.ArrayType():
+            return T.ArrayType(plain_type(type_.elementType))
+        case T.MapType():
+            return T.MapType(plain_type(type_.keyType), plain_type(type_.valueType))
+        case T.StructType():
+            return T.StructType([T.StructField(f.name, plain_type(f.dataType)) for f in type_])
+        case T.StringType():
+            return T.StringType()
+    return type_
+
+
+def _fits(source: T.DataType, target: T.DataType) -> bool:
+    if isinstance(source, T.NullType):
+        return True
+    if isinstance(target, T.StringType):
+        return isinstance(source, T.AtomicType)
+    if isinstance(source, T.NumericType) and isinstance(target, T.NumericType):
+        return True
+    if isinstance(source, _TIMES) and isinstance(target, _TIMES):
+        return True
+    return plain_type(source) == plain_type(target)
+
+
+def _struct_misfit(source: T.StructType, target: T.StructType, path: str, *, by_name: bool) -> Misfit | None:
+    if by_name:
+        if unknown := [s.name for s in source if _field_named(target, s.name) is None]:
+            return Misfit(path, f"fields {_names(target)}", f"`{unknown[0]}`")
+        pairs = list(_pairs_by_name(source, target))
+        if twice := [t.name for _, t in pairs if [p.name for _, p in pairs].count(t.name) > 1]:
+            return Misfit(path, f"field `{twice[0]}` once", "it twice")
+    else:
+        if len(source) != len(target):
+            return Misfit(path, f"{len(target)} fields ({_names(target)})", f"{len(source)} ({_names(source)})")
+        pairs = list(zip(source, target, strict=True))
+    misfits = (find_misfit(s.dataType, t.dataType, f"{path}.{t.name}", by_name=by_name) for s, t in pairs)
+    return next((misfit for misfit in misfits if misfit), None)
+
+
+def _pairs_by_name(source: T.StructType, target: T.StructType) -> Iterator[tuple[T.StructField, T.StructField]]:
+    """The source's fields in the target's order."""
+    for field in target:
+        for candidate in source:
+            if _field_named(target, candidate.name) == field:
+                yield candidate, field
+
+
+def _field_named(struct: T.StructType, name: str) -> T.StructField | None:
+    for fold in (str, str.casefold):
+        found = [f for f in struct if fold(f.name) == fold(name)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _has_struct(type_: T.DataType) -> bool:
+    match type_:
+        case T.StructType():
+            return True
+        case T.ArrayType():
+            return _has_struct(type_.elementType)
+        case T.MapType():
+            return _has_struct(type_.keyType) or _has_struct(type_.valueType)
+    return False
+
+
+def _names(struct: T.StructType) -> str:
+    return ", ".join(f"`{f.name}`" for f in struct)

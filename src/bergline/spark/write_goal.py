@@ -1,0 +1,69 @@
+"""Where the rows of a write go, found out once: planning, checks and commit all use the same answer."""
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.format.refs import MAIN
+from bergline.sql.resolve import Target
+from bergline.table.table import Table
+
+WAP_BRANCH = "spark.wap.branch"
+WAP_ID = "spark.wap.id"
+_OPT_OUT = "write.wap.enabled"
+
+
+class WriteGoal(msgspec.Struct, frozen=True):
+    """A branch, and whether the write may make it: not one that was there when the write was planned."""
+
+    branch: str = MAIN
+    starts_branch: bool = True
+    wap_id: str | None = None
+    """With it the snapshot is only staged: no ref names it, and the branch is what it builds on."""
+
+
+def wap_branch(spark: SparkSession, table: Table) -> str | None:
+    """The branch that `spark.wap.branch` names, unless the table opted out."""
+    return _wap_setting(spark, table, WAP_BRANCH)
+
+
+def write_goal(spark: SparkSession, target: Target, option: str | None) -> WriteGoal:
+    """Where a write goes; tags, snapshots, moments and metadata tables refuse writes."""
+    table, selector = target.table, target.selector
+    if selector.ref is not None and selector.ref in table.refs:
+        table.check_branch(selector.ref)
+    if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
+        raise RefusedError(f"cannot write to `{table.name}` with time travel or to its metadata tables")
+    named = selector.branch
+    if option is not None and named is not None and option != named:
+        raise InvalidInputError(
+            f"expected one branch, found `{named}` in the name and `{option}` in the option `branch`"
+        )
+    if named is not None and named != MAIN and named not in table.refs:
+        raise NotFoundError(f"no branch `{named}` of `{table.name}`", kind="ref", name=named, known=table.refs)
+    asked = named if option is None else option
+    branch, wap_id = _with_wap(spark, table, asked)
+    table.check_branch(branch)
+    return WriteGoal(branch, branch == MAIN or branch not in table.refs, wap_id)
+
+
+def _with_wap(spark: SparkSession, table: Table, asked: str | None) -> tuple[str, str | None]:
+    """The branch and the WAP id, by what was asked for and by the session's settings."""
+    session_branch, wap_id = wap_branch(spark, table), _wap_setting(spark, table, WAP_ID)
+    if session_branch is not None and wap_id is not None:
+        raise InvalidInputError(
+            f"expected one of {WAP_BRANCH} and {WAP_ID}, found both: `{session_branch}` and `{wap_id}`",
+            hints=[f'unset one of them: spark.conf.unset("{WAP_ID}")'],
+        )
+    if session_branch is not None and asked is not None and asked != session_branch:
+        raise InvalidInputError(
+            f"expected one branch, found `{asked}` and `{session_branch}` in {WAP_BRANCH}",
+            hints=[f'spark.conf.unset("{WAP_BRANCH}") lets you write to other branches'],
+        )
+    return asked or session_branch or MAIN, wap_id
+
+
+def _wap_setting(spark: SparkSession, table: Table, key: str) -> str | None:
+    if table.properties.get(_OPT_OUT, "true").lower() == "false":
+        return None
+    return spark.conf.get(key, None) or None

@@ -1,0 +1,38 @@
+"""A table that comes into being, or begins again, with the columns and rows of a DataFrame, in one commit."""
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.catalog.identifiers import TableName
+from bergline.lake import Lake
+from bergline.spark.assign import assign
+from bergline.spark.types import iceberg_schema
+from bergline.spark.write_goal import write_goal
+from bergline.spark.write_options import WriteOptions
+from bergline.spark.write_rows import TableWrite
+from bergline.sql.resolve import Selector, Target
+
+
+class NewTable(msgspec.Struct, frozen=True):
+    """What is said of a new table beside its columns, which are those of the rows."""
+
+    name: TableName
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = {}
+    location: str | None = None
+
+
+def write_new_table(
+    spark: SparkSession, lake: Lake, new: NewTable, frame: DataFrame, options: WriteOptions, *, replace: bool
+) -> None:
+    """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
+    with lake.stage_table(
+        new.name,
+        iceberg_schema(frame.schema),
+        partition_by=new.partition_by,
+        properties=new.properties,
+        location=new.location,
+        replace=replace,
+    ) as table:
+        goal = write_goal(spark, Target(table, Selector()), options.branch)
+        TableWrite(spark, table, goal, options).append(assign(frame, table.schema, by_name=True))

@@ -1,0 +1,97 @@
+"""One write of a DataFrame to a table: its rows as files on the executors, then one commit."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.spark.write import write_files
+from bergline.spark.write_goal import WriteGoal
+from bergline.spark.write_options import WriteOptions
+from bergline.table.changes.append import Append
+from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.removal import Everything
+from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.commits.operation import Operation
+from bergline.table.commits.produce import SnapshotProducer
+from bergline.table.references.staged import staged, wap_summary
+from bergline.table.table import Table
+
+_SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
+
+
+class TableWrite:
+    """Takes frames that have the table's columns; a write that fails leaves no file and no snapshot."""
+
+    def __init__(self, spark: SparkSession, table: Table, goal: WriteGoal, options: WriteOptions) -> None:
+        self._table = table
+        self._goal = goal
+        self._options = options
+        self._summary = _engine_summary(spark) | options.summary | wap_summary(goal.wap_id)
+        # a branch that the write makes starts where `main` is now
+        self._since = head_id(table.metadata, goal.branch)
+
+    def append(self, rows: DataFrame) -> None:
+        """Add the rows; without any, the snapshot is empty."""
+        files = write_files(rows, self._table, self._options)
+        io, branch = self._table.io, self._goal.branch
+        self._commit(Append(io, files, branch=branch, summary=self._summary, discard_on_failure=True))
+
+    def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
+        """Replace the rows that match a filter, by default all."""
+        goal, isolation, io = self._goal, self._options.isolation, self._table.io
+        if row_filter is not None:
+            since: int | Literal["head"] | None = self._since if isolation else "head"
+            wanted = RowsToDelete(row_filter, goal.branch, isolation, since, goal.starts_branch)
+            files = write_files(rows, self._table, self._options)
+            self._commit(Delete(io, wanted, files, summary=self._summary))
+            return
+        files = write_files(rows, self._table, self._options)
+        checks = OverwriteChecks(self._since, isolation) if isolation else None
+        self._commit(
+            Overwrite(
+                io,
+                files,
+                [Everything()],
+                branch=goal.branch,
+                summary=self._summary,
+                checks=checks,
+                discard_on_failure=True,
+            )
+        )
+
+    def overwrite_partitions(self, rows: DataFrame) -> None:
+        """Replace the partitions that the rows are in; without rows there is nothing to do."""
+        metadata = self._table.metadata
+        files = write_files(rows, self._table, self._options)
+        if not files:
+            return
+        self._commit(
+            replace_partitions(
+                self._table.io,
+                metadata,
+                files,
+                branch=self._goal.branch,
+                summary=self._summary,
+                isolation=self._options.isolation,
+                discard_on_failure=True,
+            )
+        )
+
+    def _commit(self, operation: Operation) -> None:
+        if isinstance(operation, SnapshotProducer):
+            operation.starts_branch = self._goal.starts_branch
+        self._table.commit(staged(operation, self._goal.wap_id))
+
+
+def _engine_summary(spark: SparkSession) -> dict[str, str]:
+    """What the official runtime puts into every summary, and what the session adds."""
+    settings: Mapping[str, str] = spark.conf.getAll
+    app_id, app_name = settings.get("spark.app.id", ""), settings.get("spark.app.name", "")
+    own = {"engine-name": "spark", "engine-version": spark.version}
+    own |= {"app-id": app_id, "spark.app.id": app_id} if app_id else {}
+    own |= {"app-name": app_name} if app_name else {}
+    added = {k.removeprefix(_SESSION_SUMMARY): v for k, v in settings.items() if k.startswith(_SESSION_SUMMARY)}
+    return own | added
