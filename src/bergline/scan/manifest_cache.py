@@ -17,6 +17,20 @@ _LISTED_MANIFESTS = 100_000
 Content = TypeVar("Content")
 
 
+class FreshReads:
+    """The files that one operation has read itself: for those that delete, nothing read before it counts."""
+
+    def __init__(self) -> None:
+        self._paths: set[str] = set()
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._paths
+
+    def add(self, path: str) -> None:
+        """A file was read from storage just now."""
+        self._paths.add(path)
+
+
 class FileCache(Generic[Content]):
     """The files used last, up to a total size. A path means the same bytes for ever, in one storage."""
 
@@ -28,17 +42,22 @@ class FileCache(Generic[Content]):
         self._lock = threading.Lock()
         self.size = 0
 
-    def find(self, io: FileIO, path: str) -> Content | None:
-        """What is in the file at a path, if it is here."""
+    def find(self, io: FileIO, path: str, fresh: FreshReads | None = None) -> Content | None:
+        """What is in the file at a path, if it is here; what must be `fresh` and is not is forgotten."""
         with self._lock:
             key = self._key(io, path)
             if key not in self._files:
                 return None
+            if fresh is not None and path not in fresh:
+                self.size -= self._files.pop(key)[1]
+                return None
             self._files.move_to_end(key)
             return self._files[key][0]
 
-    def keep(self, io: FileIO, path: str, content: Content, size: int) -> None:
+    def keep(self, io: FileIO, path: str, content: Content, size: int, fresh: FreshReads | None = None) -> None:
         """Remember a file, in place of those that nobody has asked for in a long time."""
+        if fresh is not None:
+            fresh.add(path)
         with self._lock:
             key = self._key(io, path)
             if size > self._limit or key in self._files:

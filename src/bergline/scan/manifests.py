@@ -24,46 +24,50 @@ from bergline.format.partition import PartitionSpec
 from bergline.format.partition_columns import check_partition
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
-from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS
+from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
 
 _READERS = 32
 _CORES = os.cpu_count() or 1
 
 
-def load_manifest_list(io: FileIO, snapshot: Snapshot) -> list[ManifestFile]:
-    """The manifests of a snapshot; an old v1 snapshot names them itself."""
+def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
+    """The manifests of a snapshot, with `fresh` from storage, not from memory; an old v1 snapshot names them itself."""
     if snapshot.key_id is not None:
         raise UnsupportedError(f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id}")
     if snapshot.manifest_list is None:
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
-    known = MANIFEST_LISTS.find(io, snapshot.manifest_list)
+    known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)
     if known is None:
         known = tuple(parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list))
-        keep_manifest_list(io, snapshot.manifest_list, known)
+        keep_manifest_list(io, snapshot.manifest_list, known, fresh)
     return list(known)
 
 
-def load_manifest_lists(io: FileIO, snapshots: Sequence[Snapshot]) -> list[list[ManifestFile]]:
+def load_manifest_lists(
+    io: FileIO, snapshots: Sequence[Snapshot], fresh: FreshReads | None = None
+) -> list[list[ManifestFile]]:
     """The manifests of each of several snapshots, read side by side."""
     if len(snapshots) == 1:
-        return [load_manifest_list(io, snapshots[0])]
-    return list(_threads(os.getpid()).map(lambda s: load_manifest_list(io, s), snapshots))
+        return [load_manifest_list(io, snapshots[0], fresh)]
+    return list(_threads(os.getpid()).map(lambda s: load_manifest_list(io, s, fresh), snapshots))
 
 
-def keep_manifest_list(io: FileIO, location: str, manifests: Sequence[ManifestFile]) -> None:
+def keep_manifest_list(
+    io: FileIO, location: str, manifests: Sequence[ManifestFile], fresh: FreshReads | None = None
+) -> None:
     """Remember what is in a manifest list, exactly as it would be read."""
-    MANIFEST_LISTS.keep(io, location, tuple(manifests), len(manifests) + 1)
+    MANIFEST_LISTS.keep(io, location, tuple(manifests), len(manifests) + 1, fresh)
 
 
-def load_columns(io: FileIO, manifests: Sequence[ManifestFile]) -> list[pl.DataFrame]:
-    """The entries of each manifest as they stand in its file."""
+def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshReads | None = None) -> list[pl.DataFrame]:
+    """The entries of each manifest as they stand in its file; with `fresh`, from storage, not from memory."""
     for manifest in manifests:
         if manifest.key_metadata is not None:
             raise UnsupportedError(f"cannot read the encrypted manifest {manifest.manifest_path}")
     paths = [m.manifest_path for m in manifests]
-    known = {path: MANIFESTS.find(io, path) for path in paths}
+    known = {path: MANIFESTS.find(io, path, fresh) for path in paths}
     frames = {path: frame for path, frame in known.items() if frame is not None}
-    frames |= _load(io, [path for path in known if path not in frames])
+    frames |= _load(io, [path for path in known if path not in frames], fresh)
     return [_checked(frames[m.manifest_path], m) for m in manifests]
 
 
@@ -128,11 +132,11 @@ def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
     return frame
 
 
-def _load(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[str, pl.DataFrame]:
     """Manifests that are not in the cache."""
     frames = _decode_one(io, paths[0]) if len(paths) == 1 else _decode_many(io, paths)
     for path, frame in frames.items():
-        MANIFESTS.keep(io, path, frame, int(frame.estimated_size()))
+        MANIFESTS.keep(io, path, frame, int(frame.estimated_size()), fresh)
     return frames
 
 

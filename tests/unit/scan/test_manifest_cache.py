@@ -5,7 +5,7 @@ import threading
 import polars as pl
 
 from bergline.io.memory import MemoryFileIO
-from bergline.scan.manifest_cache import FileCache
+from bergline.scan.manifest_cache import FileCache, FreshReads
 
 
 def frame(rows: int) -> pl.DataFrame:
@@ -37,6 +37,15 @@ def test_what_is_larger_than_the_cache_is_not_kept() -> None:
     cache.keep(io, "large", frame(31), 8 * 31)
     assert cache.find(io, "large") is None
     assert cache.find(io, "small") is not None
+
+
+def test_what_was_kept_before_is_not_fresh() -> None:
+    cache, io, fresh = FileCache[pl.DataFrame](8 * 1000), MemoryFileIO(), FreshReads()
+    cache.keep(io, "m", frame(1), 8 * 1)
+    assert (cache.find(io, "m", fresh), cache.size) == (None, 0)
+    cache.keep(io, "m", frame(2), 8 * 2, fresh)
+    found = [cache.find(io, "m", fresh), cache.find(io, "m")]
+    assert [f.height for f in found if f is not None] == [2, 2]
 
 
 def test_cleared_cache_holds_nothing() -> None:

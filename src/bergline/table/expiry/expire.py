@@ -12,6 +12,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement, same_table
 from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, RemoveSnapshotRef, RemoveSnapshots, Update
 from bergline.io.fileio import FileIO
+from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
@@ -73,9 +74,12 @@ class PlannedExpiry(msgspec.Struct, frozen=True):
 
 
 def work_out_expiry(
-    io: FileIO, base: TableMetadata, wish: ExpiryWish, cleaning: Cleaning, now_ms: int
+    io: FileIO, base: TableMetadata, wish: ExpiryWish, cleaning: Cleaning, now_ms: int, *, fresh: FreshReads
 ) -> PlannedExpiry:
-    """Decide, and find out which files then have no snapshot left; what cannot be read stops it."""
+    """Decide, and find out which files then have no snapshot left; what cannot be read stops it.
+
+    Manifests that are not `fresh` are read from storage.
+    """
     decision = decide_expiry(base, wish, now_ms)
     updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in decision.removed_refs)
     if decision.removed_snapshots:
@@ -85,8 +89,8 @@ def work_out_expiry(
     with _readable(cleaning.level):
         if cleaning.level is not CleanupLevel.NONE:
             contents = cleaning.level is CleanupLevel.ALL
-            files = unneeded_files(io, base, decision.removed_snapshots, contents=contents)
-        if cleaning.layout and (more := remove_unused_layout(io, after)):
+            files = unneeded_files(io, base, decision.removed_snapshots, contents=contents, fresh=fresh)
+        if cleaning.layout and (more := remove_unused_layout(io, after, fresh)):
             updates = (*updates, *more)
             after = apply_updates(base, updates, base_location=None, now_ms=now_ms)
     return PlannedExpiry(decision, updates, after, tuple(files))
@@ -102,13 +106,14 @@ class Expire:
         self._wish = wish
         self._cleaning = cleaning
         self._dry_run = dry_run
+        self._fresh = FreshReads()
         self._planned: PlannedExpiry | None = None
         self.result = ExpiryResult()
         """What went; before the commit is certain, and in a dry run, what is planned to go."""
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
-        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms)
+        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms, fresh=self._fresh)
         self._planned = planned
         self.result = _result(planned, planned.files)
         if self._dry_run or not planned.updates:
@@ -123,7 +128,7 @@ class Expire:
         self.result = _result(planned, ())
         # operations that followed in the same transaction may have brought files back
         contents = cleaning.level is CleanupLevel.ALL
-        files = still_unneeded(self._io, planned.files, planned.after, metadata, contents=contents)
+        files = still_unneeded(self._io, planned.files, planned.after, metadata, contents=contents, fresh=self._fresh)
         locations = [f.location for f in files]
         failed = set(delete_files(self._io, locations, threads=cleaning.threads, progress=cleaning.progress))
         self.result = _result(planned, [f for f in files if f.location not in failed], tuple(sorted(failed)))

@@ -13,6 +13,7 @@ from bergline.format.manifest import EntryStatus, ManifestFile
 from bergline.format.snapshot import Snapshot
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
+from bergline.scan.manifest_cache import FreshReads
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.expiry.orphan_paths import PathRules
 
@@ -61,15 +62,19 @@ class NamedFiles:
 
 
 def named_files(io: FileIO, table: LoadedTable, read: set[str] | None = None) -> Iterator[str]:
-    """All locations that metadata names, some twice; lists and manifests in `read` are left out, new ones put there."""
+    """All locations that metadata names, some twice; lists and manifests in `read` are left out, new ones put there.
+
+    They are read from storage: what was read for something else before says nothing of now.
+    """
     known: set[str] = set() if read is None else read
     yield from named_in_metadata(table)
     snapshots = [s for s in table.metadata.snapshots if s.manifest_list is None or s.manifest_list not in known]
-    manifests = _manifests(io, snapshots)
+    fresh = FreshReads()
+    manifests = _manifests(io, snapshots, fresh)
     yield from manifests
     new = [m for path, m in manifests.items() if path not in known and m.has_live_files]
     for start in range(0, len(new), _MANIFESTS_AT_ONCE):
-        for frame in load_columns(io, new[start : start + _MANIFESTS_AT_ONCE]):
+        for frame in load_columns(io, new[start : start + _MANIFESTS_AT_ONCE], fresh):
             yield from frame.filter(pl.col("status") != int(EntryStatus.DELETED))["file_path"]
     known |= manifests.keys()  # only now: what raised is read again
     known |= {s.manifest_list for s in snapshots if s.manifest_list is not None}
@@ -88,6 +93,7 @@ def named_in_metadata(table: LoadedTable) -> Iterator[str]:
     yield from (s.statistics_path for s in metadata.partition_statistics)
 
 
-def _manifests(io: FileIO, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
+def _manifests(io: FileIO, snapshots: Iterable[Snapshot], fresh: FreshReads) -> dict[str, ManifestFile]:
     with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-lists") as pool:
-        return {m.manifest_path: m for found in pool.map(partial(load_manifest_list, io), snapshots) for m in found}
+        lists = pool.map(partial(load_manifest_list, io, fresh=fresh), snapshots)
+        return {m.manifest_path: m for found in lists for m in found}

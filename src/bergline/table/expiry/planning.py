@@ -9,6 +9,7 @@ import msgspec
 
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
+from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.expire import Cleaning, work_out_expiry
@@ -34,11 +35,12 @@ class ExplainExpiry:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan on this base, as expiry itself would."""
-        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms)
+        fresh = FreshReads()
+        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms, fresh=fresh)
         self.plan = ExpiryPlan(
             planned.decision,
             tuple(_with_sizes(self._io, planned.files)),
-            _held_by_refs(self._io, base, planned.decision, self._cleaning.level),
+            _held_by_refs(self._io, base, planned.decision, self._cleaning.level, fresh),
             planned.removed_specs,
             planned.removed_schemas,
         )
@@ -51,12 +53,15 @@ class ExplainExpiry:
         """Nothing was written."""
 
 
-def _held_by_refs(io: FileIO, base: TableMetadata, decision: ExpiryDecision, level: CleanupLevel) -> dict[str, Amount]:
+def _held_by_refs(
+    io: FileIO, base: TableMetadata, decision: ExpiryDecision, level: CleanupLevel, fresh: FreshReads
+) -> dict[str, Amount]:
     """For each ref that stays, the files that only snapshots kept by it alone need."""
     if level is CleanupLevel.NONE:
         return {}
     owners = {d.snapshot.snapshot_id: (d.kept_by or _NO_REF) if d.kept else NOBODY for d in decision.snapshots}
-    held = held_files(io, base, lambda i: owners.get(i, _NO_REF), most=1, contents=level is CleanupLevel.ALL)
+    contents = level is CleanupLevel.ALL
+    held = held_files(io, base, lambda i: owners.get(i, _NO_REF), most=1, contents=contents, fresh=fresh)
     files: dict[str, list[StoredFile]] = defaultdict(list)
     for one in held:
         for owner in one.owners:

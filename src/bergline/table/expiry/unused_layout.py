@@ -11,19 +11,20 @@ from bergline.format.requirements import AssertCurrentSchemaId, AssertDefaultSpe
 from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, Update
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
+from bergline.scan.manifest_cache import FreshReads
 from bergline.scan.manifests import load_columns, load_manifest_lists
 
 
-def remove_unused_layout(io: FileIO, metadata: TableMetadata) -> tuple[Update, ...]:
+def remove_unused_layout(io: FileIO, metadata: TableMetadata, fresh: FreshReads) -> tuple[Update, ...]:
     """Updates that remove what no snapshot, manifest or equality delete needs.
 
     Stay: the current schema and the default spec; those with the highest ids, which would be given again; and the
     schemas in which the columns of specs and of equality deletes are found, because they may have been dropped since.
     """
-    manifests = _manifests(io, metadata)
+    manifests = _manifests(io, metadata, fresh)
     specs = {m.partition_spec_id for m in manifests} | {metadata.default_spec_id, max(metadata.specs_by_id)}
     together = [{f.source_id for f in s.fields} for s in metadata.partition_specs if s.spec_id in specs]
-    together += [{column} for column in _equality_columns(io, manifests)]
+    together += [{column} for column in _equality_columns(io, manifests, fresh)]
     schemas = _used_schemas(metadata, together)
     unused_specs = tuple(sorted(metadata.specs_by_id.keys() - specs))
     unused_schemas = tuple(i for s in metadata.schemas if (i := s.schema_id) is not None and i not in schemas)
@@ -41,8 +42,8 @@ def layout_requirements(base: TableMetadata) -> tuple[Requirement, ...]:
     return (AssertCurrentSchemaId(base.current_schema_id), AssertDefaultSpecId(base.default_spec_id), *heads)
 
 
-def _manifests(io: FileIO, metadata: TableMetadata) -> list[ManifestFile]:
-    lists = load_manifest_lists(io, metadata.snapshots)
+def _manifests(io: FileIO, metadata: TableMetadata, fresh: FreshReads) -> list[ManifestFile]:
+    lists = load_manifest_lists(io, metadata.snapshots, fresh)
     return list({normalized(m.manifest_path): m for manifests in lists for m in manifests}.values())
 
 
@@ -56,11 +57,11 @@ def _used_schemas(metadata: TableMetadata, together: Iterable[set[int]]) -> set[
     return used
 
 
-def _equality_columns(io: FileIO, manifests: list[ManifestFile]) -> set[int]:
+def _equality_columns(io: FileIO, manifests: list[ManifestFile], fresh: FreshReads) -> set[int]:
     """The columns that equality deletes compare."""
     of_deletes = [m for m in manifests if m.content is ManifestContent.DELETES and m.has_live_files]
     columns: set[int] = set()
-    for frame in load_columns(io, of_deletes):
+    for frame in load_columns(io, of_deletes, fresh):
         live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
         columns.update(live["equality_ids"].explode().drop_nulls().to_list())
     return columns

@@ -20,7 +20,6 @@ from bergline.format.manifest import DataFile
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
-from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.commits.commit import Timing
 from bergline.table.expiry import orphan_sweep
@@ -320,7 +319,6 @@ def test_metadata_that_cannot_be_read_stops_everything(orders: Table, clock: Clo
     orders.io.delete([location])
     if "broken" in damage:
         orders.io.create(location, b"no manifest")
-    forget_files()
     before = orders.io.list(orders.location)
     for attempt in (orders.plan_orphans, lambda: orders.sweep_orphans(plan)):
         with pytest.raises((NotFoundError, FormatError), match=location):

@@ -18,7 +18,6 @@ from bergline.errors import (
     NotFoundError,
     RefusedError,
 )
-from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
 
 SOON = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
@@ -158,7 +157,6 @@ def test_a_manifest_that_cannot_be_read_stops_expiry(orders: Table, damage: byte
     path.unlink()
     if damage is not None:
         path.write_bytes(damage)
-    forget_files()
     before = state(table)
     with pytest.raises(NotFoundError if damage is None else FormatError, match=path.name):
         table.expire(older_than=SOON)
