@@ -129,7 +129,9 @@ class LakeSession:
         rows = self.sql(statement.source or "", args, **frames)
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema)) as table:
             goal = write_goal(self._spark, Target(table, Selector()), None)
-            TableWrite(self._spark, table, goal, WriteOptions()).append(assign(rows, table.schema, by_name=False))
+            writing = TableWrite(self._spark, table, goal, WriteOptions())
+            write = writing.overwrite if statement.replaces else writing.append
+            write(assign(rows, table.schema, by_name=False))
         return self._nothing()
 
     def _read(self, target: Target) -> DataFrame:

@@ -1,0 +1,290 @@
+"""The same statements through the official runtime and through bergline: the same answers, the same metadata."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peers import OfficialRuntime
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import bergline
+from bergline import Lake, Table
+
+pytestmark = [pytest.mark.official, pytest.mark.spark]
+
+ASK = """
+def ask(text):
+    try:
+        frame = spark.sql(text)
+        rows = [list(row) for row in frame.collect()]
+    except Exception:
+        return "refused"
+    return [[f"{f.name} {f.dataType.simpleString()} {f.nullable}" for f in frame.schema.fields], rows]
+
+result = [ask(text) for text in statements]
+"""
+
+NAMESPACES = """
+CREATE NAMESPACE IF NOT EXISTS db
+CREATE NAMESPACE db
+CREATE NAMESPACE other COMMENT 'words' LOCATION '/tmp/elsewhere' WITH PROPERTIES ('a' = 'b', c = 5)
+CREATE NAMESPACE db.inner
+SHOW NAMESPACES
+SHOW DATABASES LIKE 'o*|x'
+SHOW NAMESPACES IN db
+SHOW NAMESPACES IN nope
+ALTER NAMESPACE other SET PROPERTIES ('d' = 'e')
+ALTER NAMESPACE other UNSET PROPERTIES ('a')
+COMMENT ON NAMESPACE other IS 'it''s'
+DESCRIBE NAMESPACE other
+DESCRIBE NAMESPACE EXTENDED other
+DESCRIBE NAMESPACE nope
+DROP NAMESPACE db.inner
+DROP NAMESPACE IF EXISTS nope
+CREATE TABLE db.t (id INT)
+DROP NAMESPACE db
+SHOW TABLES IN db
+USE db
+SHOW TABLES
+SHOW CURRENT NAMESPACE
+SHOW TABLES LIKE 'T*'
+SHOW TABLES 'x|y'
+USE lake.other
+SHOW CURRENT NAMESPACE
+DROP NAMESPACE other
+"""
+CREATED = """
+CREATE TABLE db.t (id BIGINT NOT NULL COMMENT 'the id', s STRING, ts TIMESTAMP, ntz TIMESTAMP_NTZ, p STRUCT<x: DOUBLE NOT NULL COMMENT 'xx', y: INT>, l ARRAY<STRUCT<a: INT>>, m MAP<STRING, DECIMAL(9,2)>, sm SMALLINT, vc VARCHAR(10), ch CHAR(3), bin BINARY, b BOOLEAN, d DATE, f FLOAT) USING iceberg PARTITIONED BY (days(ts), bucket(16, id), truncate(4, s), b) COMMENT 'a ''table''' TBLPROPERTIES ('k'='v', x.y = true)
+CREATE TABLE IF NOT EXISTS db.t (other INT)
+CREATE TABLE db.t (other INT)
+DESCRIBE db.t
+DESCRIBE TABLE EXTENDED db.t
+DESCRIBE db.t id
+DESCRIBE db.t s
+DESCRIBE db.t nope
+DESCRIBE db.t p.x
+DESCRIBE db.nope
+SHOW CREATE TABLE db.t
+SHOW TBLPROPERTIES db.t
+SHOW TBLPROPERTIES db.t ('k')
+SHOW TBLPROPERTIES db.t ('nope')
+SHOW COLUMNS IN db.t
+SHOW COLUMNS FROM t FROM db
+CREATE TABLE db.plain (`a b` INT, `select` STRING)
+DESCRIBE EXTENDED db.plain
+SHOW CREATE TABLE db.plain
+CREATE TABLE db.hive (id INT) PARTITIONED BY (p STRING COMMENT 'pp')
+DESCRIBE db.hive
+CREATE TABLE db.times (y DATE, mo TIMESTAMP, h TIMESTAMP_NTZ) PARTITIONED BY (years(y), months(mo), hours(h))
+SHOW CREATE TABLE db.times
+CREATE TABLE db.clustered (id INT) CLUSTERED BY (id) INTO 4 BUCKETS
+DESCRIBE db.clustered
+CREATE TABLE db.three (id INT, v VARIANT) TBLPROPERTIES ('format-version' = '3')
+DESCRIBE EXTENDED db.three
+CREATE TABLE db.one (id INT) TBLPROPERTIES ('format-version' = '1')
+SHOW TBLPROPERTIES db.one
+CREATE TABLE db.bad (id INT) PARTITIONED BY (nope)
+CREATE TABLE db.bad (id INT) PARTITIONED BY (days(id))
+CREATE TABLE db.bad (id INT, id STRING)
+CREATE TABLE db.bad (id INT, t INTERVAL DAY)
+CREATE TABLE db.bad (id FOO)
+CREATE TABLE db.bad (id INT, g INT GENERATED ALWAYS AS (id + 1))
+CREATE TABLE db.bad (id VOID)
+CREATE TABLE db.bad (id INT) TBLPROPERTIES ('location' = '/x')
+CREATE OR REPLACE TABLE db.hive (id BIGINT, q INT) PARTITIONED BY (q) TBLPROPERTIES ('new' = 'n')
+REPLACE TABLE db.hive (id BIGINT, q INT, r STRING)
+REPLACE TABLE db.nope (id INT)
+SHOW CREATE TABLE db.hive
+DROP TABLE db.nope
+DROP TABLE IF EXISTS db.nope
+DROP TABLE db.clustered
+DROP TABLE db.one PURGE
+SHOW TABLES IN db
+"""  # noqa: E501  (a statement is a line)
+COLUMNS = """
+CREATE TABLE db.t (id BIGINT NOT NULL, s STRING, ts TIMESTAMP, p STRUCT<x: DOUBLE, y: INT>, l ARRAY<STRUCT<a: INT>>, m MAP<STRING, STRUCT<v: INT>>, i INT, f FLOAT, d DECIMAL(5,2)) PARTITIONED BY (s)
+ALTER TABLE db.t ADD COLUMN c1 INT
+ALTER TABLE db.t ADD COLUMNS (c2 STRING COMMENT 'cc' AFTER id, c3 ARRAY<INT> FIRST)
+ALTER TABLE db.t ADD COLUMNS c5 INT, c6 STRUCT<a: INT NOT NULL, b: STRING>
+ALTER TABLE db.t ADD COLUMN c4 INT NOT NULL
+ALTER TABLE db.t ADD COLUMN p.z BIGINT AFTER x
+ALTER TABLE db.t ADD COLUMN l.element.b STRING
+ALTER TABLE db.t ADD COLUMN m.value.w STRING FIRST
+ALTER TABLE db.t ADD COLUMN c1 INT
+ALTER TABLE db.t ADD COLUMN C1 INT
+ALTER TABLE db.t ADD COLUMN IF NOT EXISTS c1 INT
+ALTER TABLE db.t ADD COLUMN c9 INT AFTER nope
+ALTER TABLE db.t ADD COLUMN nope.c9 INT
+ALTER TABLE db.t DROP COLUMN c3
+ALTER TABLE db.t DROP COLUMNS (c2, p.z)
+ALTER TABLE db.t DROP COLUMN nope
+ALTER TABLE db.t DROP COLUMN IF EXISTS nope
+ALTER TABLE db.t DROP COLUMN s
+ALTER TABLE db.t RENAME COLUMN C1 TO c1b
+ALTER TABLE db.t RENAME COLUMN p.x TO xx
+ALTER TABLE db.t RENAME COLUMN nope TO xx
+ALTER TABLE db.t RENAME COLUMN i TO ts
+ALTER TABLE db.t ALTER COLUMN i TYPE BIGINT
+ALTER TABLE db.t ALTER COLUMN i TYPE INT
+ALTER TABLE db.t ALTER COLUMN f TYPE DOUBLE
+ALTER TABLE db.t ALTER COLUMN d TYPE DECIMAL(9,2)
+ALTER TABLE db.t ALTER COLUMN d TYPE DECIMAL(9,3)
+ALTER TABLE db.t ALTER COLUMN i COMMENT 'words'
+ALTER TABLE db.t ALTER COLUMN p.xx COMMENT 'words'
+ALTER TABLE db.t ALTER COLUMN i FIRST
+ALTER TABLE db.t ALTER COLUMN i AFTER id
+ALTER TABLE db.t ALTER COLUMN p.y FIRST
+ALTER TABLE db.t ALTER COLUMN id DROP NOT NULL
+ALTER TABLE db.t ALTER COLUMN id SET NOT NULL
+ALTER TABLE db.t ALTER COLUMN nope TYPE INT
+ALTER TABLE db.t CHANGE COLUMN s s STRING COMMENT 'changed'
+ALTER TABLE db.t CHANGE COLUMN s s2 STRING
+ALTER TABLE db.t ALTER COLUMN s TYPE STRING, f COMMENT 'two'
+ALTER TABLE db.t TYPO
+ALTER TABLE db.nope ADD COLUMN x INT
+DESCRIBE db.t
+SHOW CREATE TABLE db.t
+"""  # noqa: E501  (a statement is a line)
+LAYOUT = """
+CREATE TABLE db.t (id BIGINT NOT NULL, s STRING NOT NULL, ts TIMESTAMP, p STRUCT<x: DOUBLE, y: INT>)
+ALTER TABLE db.t SET TBLPROPERTIES ('a'='1', 'b.c'='2')
+ALTER TABLE db.t SET TBLPROPERTIES (d='1', e.f=true, g=5)
+ALTER TABLE db.t UNSET TBLPROPERTIES ('a')
+ALTER TABLE db.t UNSET TBLPROPERTIES IF EXISTS ('a', 'd')
+ALTER TABLE db.t SET TBLPROPERTIES ('format-version'='1')
+ALTER TABLE db.t SET TBLPROPERTIES ('comment'='hello')
+COMMENT ON TABLE db.t IS 'bye'
+ALTER TABLE db.t SET TBLPROPERTIES ('location'='/x')
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t ADD PARTITION FIELD bucket(16, id)
+ALTER TABLE db.t ADD PARTITION FIELD truncate(s, 4) AS shard
+ALTER TABLE db.t ADD PARTITION FIELD days(ts)
+ALTER TABLE db.t ADD PARTITION FIELD day(ts)
+ALTER TABLE db.t ADD PARTITION FIELD p.y
+ALTER TABLE db.t ADD PARTITION FIELD nope
+ALTER TABLE db.t ADD PARTITION FIELD foo(id)
+DESCRIBE EXTENDED db.t
+ALTER TABLE db.t REPLACE PARTITION FIELD ts_day WITH hours(ts) AS h
+ALTER TABLE db.t DROP PARTITION FIELD bucket(16, id)
+ALTER TABLE db.t DROP PARTITION FIELD shard
+ALTER TABLE db.t DROP PARTITION FIELD nope
+DESCRIBE EXTENDED db.t
+ALTER TABLE db.t DROP COLUMN ts
+ALTER TABLE db.t WRITE ORDERED BY s, id DESC
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t WRITE LOCALLY ORDERED BY s ASC NULLS LAST, bucket(4, id), truncate(2, s) DESC, days(ts), p.y
+SHOW TBLPROPERTIES db.t
+SHOW CREATE TABLE db.t
+ALTER TABLE db.t WRITE DISTRIBUTED BY PARTITION
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id
+ALTER TABLE db.t WRITE UNORDERED
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t WRITE ORDERED BY nope
+ALTER TABLE db.t SET IDENTIFIER FIELDS id
+ALTER TABLE db.t SET IDENTIFIER FIELDS id, s
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t DROP IDENTIFIER FIELDS id
+ALTER TABLE db.t DROP IDENTIFIER FIELDS id
+ALTER TABLE db.t DROP IDENTIFIER FIELDS nope
+ALTER TABLE db.t SET IDENTIFIER FIELDS ts
+ALTER TABLE db.t SET TBLPROPERTIES ('format-version'='3', 'up'='yes')
+SHOW TBLPROPERTIES db.t
+ALTER TABLE db.t RENAME TO db.t2
+ALTER TABLE db.t2 RENAME TO t3
+ALTER TABLE db.t2 RENAME TO db.t4
+SHOW TABLES IN db
+"""
+FROM_QUERIES = """
+CREATE TABLE db.t USING iceberg PARTITIONED BY (bucket(2, id)) TBLPROPERTIES ('q'='w') AS SELECT id, 'x' AS s, CAST(1.5 AS DECIMAL(9,2)) AS d, named_struct('a', 1, 'b', array(map('k', DATE '2026-01-01'))) AS n FROM VALUES (1), (2), (null) AS v(id)
+DESCRIBE EXTENDED db.t
+SELECT id, s, d, to_json(n) FROM db.t ORDER BY id
+CREATE TABLE IF NOT EXISTS db.t AS SELECT 1 AS z
+CREATE TABLE db.t AS SELECT 1 AS z
+CREATE TABLE db.bad AS SELECT INTERVAL 1 DAY AS z
+CREATE TABLE db.bad AS SELECT 1 AS a, 2 AS a
+CREATE TABLE db.bad AS SELECT * FROM db.nope
+CREATE TABLE db.bad (a INT) AS SELECT 1
+REPLACE TABLE db.t USING iceberg AS SELECT id + 5 AS five FROM db.t WHERE id IS NOT NULL
+SELECT * FROM db.t ORDER BY five
+REPLACE TABLE db.nope USING iceberg AS SELECT 5 AS five
+CREATE OR REPLACE TABLE db.t (a INT, b STRING) PARTITIONED BY (a)
+SELECT * FROM db.t
+SELECT count(*) FROM db.t.snapshots
+CREATE OR REPLACE TABLE db.u AS WITH q AS (SELECT 1 AS a) SELECT * FROM q
+SHOW CREATE TABLE db.u
+SHOW TABLES IN db
+"""  # noqa: E501  (a statement is a line)
+SCRIPTS = {
+    "namespaces": NAMESPACES,
+    "created": CREATED,
+    "columns": COLUMNS,
+    "layout": LAYOUT,
+    "from queries": FROM_QUERIES,
+}
+
+
+@pytest.fixture
+def theirs(official_runtime: OfficialRuntime, tmp_path: Path) -> Iterator[Lake]:
+    """A catalog of the official runtime's own, which is in use there."""
+    home = tmp_path / "theirs"
+    home.mkdir()
+    official_runtime.use_catalog(home / "catalog.db", home / "warehouse", "lake")
+    with bergline.connect(f"sqlite:///{home}/catalog.db", warehouse=home / "warehouse") as lake:
+        lake.create_namespace("db", {"owner": "root"})
+        yield lake
+
+
+def ask(spark: SparkSession, text: str) -> Any:
+    try:
+        frame = spark.sql(text)
+    except PySparkException:
+        return "refused"
+    rows = json.loads(json.dumps([list(row) for row in frame.collect()], default=str))
+    return [[f"{f.name} {f.dataType.simpleString()} {f.nullable}" for f in frame.schema.fields], rows]
+
+
+def plain(answer: Any, home: Path) -> str:
+    """An answer without what must differ: directories, and the ids of snapshots."""
+    text = re.sub(r"(?:file:(?://)?)?" + re.escape(str(home)), "HOME", str(answer))
+    text = text.replace("[s,id]", "[id,s]")  # a set, in Java's order
+    return re.sub(r"file:(?://)?/", "/", re.sub(r"\d{12,}", "ID", text))
+
+
+def shape(table: Table) -> dict[str, Any]:
+    """What a table is, without what must differ."""
+    metadata = table.metadata
+    return {
+        "version": metadata.format_version,
+        "columns": [(f.id, n, f.required, str(f.type), f.doc) for n, f in metadata.schema.names.items()],
+        "identifiers": sorted(metadata.schema.identifier_field_ids),
+        "last column": metadata.last_column_id,
+        "specs": [
+            (s.spec_id, [(f.source_id, f.field_id, f.name, str(f.transform)) for f in s.fields])
+            for s in metadata.partition_specs
+        ],
+        "spec": metadata.default_spec_id,
+        "order": [(f.source_id, str(f.transform), f.direction, f.null_order) for f in metadata.sort_order.fields],
+        "properties": metadata.properties,
+        "operations": [s.summary.get("operation") for s in metadata.snapshots],
+    }
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_statements_answer_and_do_what_the_official_runtime_does(
+    spark: SparkSession, official_runtime: OfficialRuntime, lake: Lake, theirs: Lake, tmp_path: Path, script: str
+) -> None:
+    statements = [line for line in SCRIPTS[script].splitlines() if line]
+    expected = official_runtime.python(ASK, statements=statements)
+    lake.update_namespace("db", {"owner": "root"})
+    spark.sql("USE lake")
+    for text, answer in zip(statements, expected, strict=True):
+        found = ask(spark, text)
+        assert (text, plain(found, tmp_path)) == (text, plain(answer, tmp_path / "theirs"))
+    assert lake.list_tables("db") == theirs.list_tables("db")
+    for name in lake.list_tables("db"):
+        assert (name, shape(lake.load_table(name))) == (name, shape(theirs.load_table(name)))
