@@ -241,7 +241,7 @@ def test_lateral_joins_and_float_filters_in_structs(spark: SparkSession, lake: L
 
 
 def test_filters_on_other_columns_reach_the_files(spark: SparkSession, orders: Table) -> None:
-    orders.append(order_rows(1))
+    orders.append(order_rows(1, 9))
     plan = spark.sql("SELECT * FROM db.orders WHERE id > 5 AND amount > 5")._jdf.queryExecution().toString()
     assert "GreaterThan(id,5)" in plan
     assert "GreaterThan(amount" not in plan

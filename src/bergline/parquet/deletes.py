@@ -40,6 +40,11 @@ class DeletedRows:
             self._keys.append((columns, KeySet([pa.concat_arrays(same) for same in zip(*parts, strict=True)])))
 
     @property
+    def positions(self) -> PositionSet:
+        """The rows that are deleted by position."""
+        return self._positions
+
+    @property
     def key_columns(self) -> list[KeyColumn]:
         """The columns that `deleted` must be given."""
         return list({c.field_id: c for columns, _ in self._keys for c in columns}.values())

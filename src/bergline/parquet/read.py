@@ -31,9 +31,16 @@ def read_batches(io: FileIO, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
 
 
 def read_file(
-    io: FileIO, planned: PlannedFile, plan: ScanPlan, delete_files: DeleteFiles | None = None
+    io: FileIO,
+    planned: PlannedFile,
+    plan: ScanPlan,
+    delete_files: DeleteFiles | None = None,
+    row_groups: tuple[int, int | None] = (0, None),
 ) -> Iterator[pa.RecordBatch]:
-    """The matching rows of one file; `delete_files` remembers deletes from file to file."""
+    """The matching rows of one file; `delete_files` remembers deletes from file to file.
+
+    `row_groups` are the first one to read and the one to end before, None for all that are left.
+    """
     check_parquet(planned.file)
     path = planned.file.file_path
     wanted = named(columns_to_read(plan))
@@ -50,6 +57,8 @@ def read_file(
         gone.check_positions(file.metadata.num_rows)
         stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
         groups = matching_groups(stream, stored.stored, plan.filter, plan.table_schema)
+        part = range(file.metadata.num_row_groups)[slice(*row_groups)]
+        groups = list(part) if groups is None else [group for group in groups if group in part]
         for first, batch in row_group_batches(file, stored.names, groups):
             rows = stored.convert(batch, first)
             batches = _matching(rows, gone.deleted(rows, first), plan).to_batches()

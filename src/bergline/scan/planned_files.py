@@ -1,6 +1,7 @@
 """Planned files kept in columns: counting them costs nothing, each one is made when it is looked at."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, overload
 
 import msgspec
@@ -22,6 +23,11 @@ class FileGroup(msgspec.Struct, frozen=True):
     partition: Mapping[int, IcebergType]
     deletes: Sequence[tuple[DataFile, ...]] = ()
 
+    def only(self, mask: pl.Series) -> "FileGroup":
+        """The files for which the mask is true."""
+        deletes = list(compress(self.deletes, mask)) if self.deletes else ()
+        return FileGroup(self.frame.filter(mask), self.spec_id, self.partition, deletes)
+
     def planned(self, start: int, length: int) -> Iterator[PlannedFile]:
         """Some of the files."""
         part = self.frame.slice(start, length)
@@ -40,6 +46,16 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def paths(self) -> list[str]:
+        """Where the files are."""
+        return [path for group in self._groups for path in group.frame["file_path"].to_list()]
+
+    def split(self, choose: Callable[[FileGroup], pl.Series]) -> tuple["PlannedFiles", "PlannedFiles"]:
+        """The files for which a mask is true, and the others."""
+        masks = [(group, choose(group)) for group in self._groups]
+        return PlannedFiles([g.only(mask) for g, mask in masks]), PlannedFiles([g.only(~mask) for g, mask in masks])
 
     def __iter__(self) -> Iterator[PlannedFile]:
         for group in self._groups:

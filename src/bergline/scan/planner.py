@@ -57,6 +57,39 @@ def plan_scan(
     )
 
 
+def plan_appends(
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshots: Sequence[int],
+    *,
+    columns: Schema,
+    row_filter: Predicate = ALWAYS_TRUE,
+) -> ScanPlan:
+    """The files that some snapshots added, as they were added: no deletes apply. The last snapshot comes first."""
+    bound = bind(row_filter, metadata.schema)
+    manifests = {
+        m.manifest_path: m
+        for snapshot_id in snapshots
+        for m in load_manifest_list(io, metadata.snapshot(snapshot_id))
+        if m.content is ManifestContent.DATA and m.added_snapshot_id == snapshot_id
+    }
+    pruning = Pruning(bound, metadata.schema)
+    groups = _groups(io, list(manifests.values()), metadata, pruning, DeleteIndex((), metadata))
+    added = (pl.col("status") == int(EntryStatus.ADDED)) & pl.col("snapshot_id").is_in(list(snapshots))
+    files = PlannedFiles([FileGroup(g.frame.filter(added), g.spec_id, g.partition) for g in groups])
+    mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
+    return ScanPlan(
+        snapshot_id=snapshots[0] if snapshots else None,
+        table_schema=metadata.schema,
+        schema=columns,
+        filter=bound,
+        files=files,
+        by_id_only=why_not_by_name(metadata),
+        specs=metadata.specs_by_id,
+        name_mapping=None if mapping is None else parse_name_mapping(mapping),
+    )
+
+
 def _groups(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning, index: DeleteIndex
 ) -> list[FileGroup]:

@@ -21,6 +21,7 @@ from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark import listings
 from bergline.spark.errors import spark_error, spark_errors
+from bergline.spark.reader import load_table, options_of
 from bergline.spark.session import LakeSession
 from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told
 from bergline.spark.writer import LakeWriter
@@ -104,6 +105,7 @@ def _patch_classes() -> None:
     _patch(SparkSession, "sql", _sql)
     _patch(SparkSession, "table", _table)
     _patch(DataFrameReader, "table", _reader_table)
+    _patch(DataFrameReader, "load", _reader_load)
     _patch(ClassicDataFrame, "writeTo", _write_to)
     _patch(DataFrameWriter, "saveAsTable", _save_as_table)
     _patch(DataFrameWriter, "insertInto", _insert_into)
@@ -137,8 +139,15 @@ def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: 
 
 
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, _options_of(reader))
+    frame = session.table(tableName, options_of(reader))
     return original(reader, tableName) if frame is None else frame
+
+
+def _reader_load(
+    session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    frame = load_table(session, reader, path, *args, **kwargs)
+    return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
 def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, table: str) -> Any:
@@ -192,16 +201,6 @@ def _lake_session(spark: SparkSession) -> LakeSession | None:
         raise spark_error(InvalidInputError("expected a running Spark session, found one that was stopped"))
     original = _ORIGINALS[SparkSession, "sql"]
     return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
-
-
-def _options_of(reader: DataFrameReader) -> dict[str, str]:
-    """What a reader was told, also before attach; keys ignore case."""
-    options = reader._jreader.extraOptions()  # noqa: SLF001  (Spark keeps them nowhere else)
-    keys, found = options.keysIterator(), {}
-    while keys.hasNext():
-        key = keys.next()
-        found[str(key).lower()] = str(options.apply(key))
-    return found
 
 
 def _session_of(owner: Any) -> SparkSession:

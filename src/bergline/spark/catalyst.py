@@ -19,6 +19,7 @@ from bergline.expressions.predicate import (
     IsNan,
     IsNull,
     Not,
+    Or,
     Predicate,
     StartsWith,
     all_of,
@@ -55,9 +56,29 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def known_part(condition: Any, schema: Schema) -> Predicate:
-    """What holds for every row that a Catalyst condition keeps, in words that bind to the schema."""
-    return _inclusive(condition, schema) or ALWAYS_TRUE
+def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predicate:
+    """What holds for every row that a Catalyst condition keeps, in words that bind to the schema.
+
+    With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds and
+    tests for null are taken, which hold then too.
+    """
+    found = _inclusive(condition, schema)
+    if found is None:
+        return ALWAYS_TRUE
+    return _without_clock(found) or ALWAYS_TRUE if clock else found
+
+
+def _without_clock(predicate: Predicate) -> Predicate | None:
+    match predicate:
+        case And(left, right):
+            known = [part for part in map(_without_clock, (left, right)) if part is not None]
+            return all_of(known) if known else None
+        case Or(left, right):
+            first, second = _without_clock(left), _without_clock(right)
+            return None if first is None or second is None else any_of([first, second])
+        case Comparison(_, ">" | ">=") | IsNull() | Not(IsNull()):
+            return predicate
+    return None
 
 
 def exact_predicate(condition: Any, schema: Schema) -> Predicate | None:

@@ -34,14 +34,21 @@ def placeholder(spark: SparkSession, columns: T.StructType, mark: int | None = N
 
 def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicate]:
     """For each placeholder, by its mark, what holds for the rows that the frame can use; one alone needs no mark."""
-    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
+    execution = frame._jdf.queryExecution()  # noqa: SLF001  (only the optimizer knows)
+    plan, clock = execution.optimizedPlan(), _looks_at_the_clock(execution.analyzed(), frame.sparkSession)
     found: list[list[Predicate]] = [[] for _ in schemas]
     for condition, leaf in _leaves(plan):
         mark = 0 if len(schemas) == 1 and class_of(leaf) == _PLACEHOLDER else _mark(leaf)
         if mark is not None:
-            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schemas[mark]))
+            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schemas[mark], clock=clock))
     # a table that stands in several places is read once for all of them
     return [ALWAYS_TRUE if not parts or ALWAYS_TRUE in parts else any_of(parts) for parts in found]
+
+
+def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
+    """Whether a plan has `current_date()` and the like, which the optimizer has replaced by what it is now."""
+    patterns = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]  # noqa: SLF001
+    return bool(plan.containsPattern(patterns.CURRENT_LIKE()))
 
 
 def _leaves(plan: Any) -> Iterator[tuple[Any, Any]]:

@@ -1,6 +1,6 @@
 """What an attached session does with a statement, a table name or a write: ours here, the rest on to Spark."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import NotFoundError, UnsupportedError
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign
-from bergline.spark.read import read
+from bergline.spark.late_frame import late_frame
+from bergline.spark.run_query import run_query
 from bergline.spark.surroundings import SparkSurroundings
 from bergline.spark.types import iceberg_schema
 from bergline.spark.write_goal import wap_branch, write_goal
@@ -21,12 +22,14 @@ from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
+from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.resolve import Current, Lakes, Selector, Target, with_as_of, with_options
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.statements import Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
+from bergline.table.scan import TableScan
 from bergline.table.table import Table
 
 RunSql = Callable[..., DataFrame]
@@ -66,7 +69,10 @@ class LakeSession:
         if target is None:
             return None
         selector = with_options(target.selector, options or {}, self._time_zone)
-        return self._read(Target(target.table, selector))
+        source = self._source(Target(target.table, selector))
+        if not isinstance(source, TableScan):
+            return source
+        return late_frame(source, self._spark, target.table.name.name, metadata_columns(target))
 
     @property
     def spark(self) -> SparkSession:
@@ -109,8 +115,11 @@ class LakeSession:
         if frames:
             raise UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")
         names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
-        text = rewrite_query(query, names)
-        return self._run_sql(text, args, **{names[use]: self._read(target) for use, target in ours.items()})
+        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
+        tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
+        labels = {names[use]: ".".join(use.name) for use in ours}
+        text = rewrite_query(query, names, asked.edits)
+        return run_query(text, args, tables, labels=labels, spark=self._spark, run_sql=self._run_sql)
 
     def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
         target = self.lakes.resolve(insert.table)
@@ -134,24 +143,21 @@ class LakeSession:
             write(assign(rows, table.schema, by_name=False))
         return self._nothing()
 
-    def _read(self, target: Target) -> DataFrame:
+    def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
+        """A read of the state that a name means; metadata tables are read at once."""
         table, selector = target.table, target.selector
-        if selector.metadata_table is not None:
-            return self._frame(
-                table.inspect(
-                    selector.metadata_table,
-                    ref=selector.ref,
-                    snapshot_id=selector.snapshot_id,
-                    as_of_ms=selector.as_of_ms,
-                )
-            )
-        ref = selector.ref
-        if selector.branch is not None:
-            ref = selector.branch
-        elif not selector.names_a_version:
+        if selector.metadata_table is not None and selector.after is not None:
+            raise InvalidInputError(f"expected a table for an incremental read, found `{selector.metadata_table}`")
+        if selector.after is not None:
+            return table.scan_appends(selector.after, selector.snapshot_id).with_columns(more_columns)
+        ref = selector.ref if selector.branch is None else selector.branch
+        if not selector.names_a_version:
             ref = self._wap_ref(table)
+        if selector.metadata_table is not None:
+            name, snapshot_id, moment = selector.metadata_table, selector.snapshot_id, selector.as_of_ms
+            return self._frame(table.inspect(name, ref=ref, snapshot_id=snapshot_id, as_of_ms=moment))
         scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
-        return read(scan, self._spark)
+        return scan.with_columns(more_columns)
 
     def _wap_ref(self, table: Table) -> str | None:
         """Reads take the session's ref if the table has it, else `main`."""

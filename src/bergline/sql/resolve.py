@@ -16,7 +16,8 @@ from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.table import Table
 
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
-READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf")
+_START, _END = "start-snapshot-id", "end-snapshot-id"
+READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf", _START, _END)
 
 
 class Selector(msgspec.Struct, frozen=True):
@@ -27,11 +28,13 @@ class Selector(msgspec.Struct, frozen=True):
     snapshot_id: int | None = None
     as_of_ms: int | None = None
     metadata_table: str | None = None
+    after: int | None = None
+    """Only what appends brought after this snapshot, up to `snapshot_id`."""
 
     @property
     def names_a_version(self) -> bool:
         """Whether it fixes a state of the rows."""
-        return any(x is not None for x in (self.branch, self.ref, self.snapshot_id, self.as_of_ms))
+        return any(x is not None for x in (self.branch, self.ref, self.snapshot_id, self.as_of_ms, self.after))
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -252,6 +255,8 @@ def with_as_of(selector: Selector, as_of: AsOf | None, time_zone: str) -> Select
 def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str) -> Selector:
     """The selector with a reader's options; what is not understood is refused rather than ignored."""
     chosen: dict[str, Any] = {}
+    if _END in options and _START not in options:
+        raise InvalidInputError(f"expected `{_START}` beside `{_END}`, found none")
     for key, value in options.items():
         match key.lower():
             case "branch" | "tag":
@@ -260,13 +265,18 @@ def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str)
                 chosen["snapshot_id"] = _whole_number(key, value)
             case "as-of-timestamp":
                 chosen["as_of_ms"] = _whole_number(key, value)
+            case "start-snapshot-id":
+                chosen["after"] = _whole_number(key, value)
+            case "end-snapshot-id":
+                chosen["snapshot_id"] = _whole_number(key, value)
             case "versionasof":
                 chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("version", str(value)), time_zone))
             case "timestampasof":
                 chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("timestamp", str(value)), time_zone))
             case _:
                 raise UnsupportedError(f"expected one of the options {', '.join(READ_OPTIONS)}, found `{key}`")
-    if len(options) > 1 or (options and selector.names_a_version):
+    several = len(options) > 1 and set(options) != {_START, _END}
+    if several or (options and selector.names_a_version):
         raise InvalidInputError(f"expected one version, found {', '.join(f'`{key}`' for key in options)}")
     return msgspec.structs.replace(selector, **{k: v for k, v in chosen.items() if v is not None})
 

@@ -1,14 +1,15 @@
 """A query's text with lake tables replaced by named frames; everything else stays as it was written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bergline.sql.statements import Name, Query, TableUse
 
 
-def rewrite_query(query: Query, frames: Mapping[TableUse, str]) -> str:
+def rewrite_query(query: Query, frames: Mapping[TableUse, str], insertions: Iterable[tuple[int, int, str]] = ()) -> str:
     """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
     edits += [(starts[0], starts[keep], "") for name, starts in query.columns if (keep := _qualifier(name, frames))]
+    edits += [(start, end, _escape(text)) for start, end, text in insertions]
     pieces, position = [], 0
     for start, end, text in sorted(edits):
         pieces += [_escape(query.text[position:start]), text]

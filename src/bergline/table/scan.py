@@ -1,14 +1,17 @@
 """A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.parse import parse_predicate
-from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.arguments import check_list, shown
 from bergline.format.metadata import TableMetadata
+from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.parquet.read import read_batches, read_plan
@@ -39,6 +42,29 @@ class TableScan:
             if not names:
                 raise InvalidInputError("expected at least one column, found none")
             self._columns = select_columns(metadata, version.schema, names)
+
+    @property
+    def table_schema(self) -> Schema:
+        """The columns that a filter may look at."""
+        return self.version.schema
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are read."""
+        return self._columns
+
+    def with_columns(self, names: Iterable[str]) -> Self:
+        """The same read with more columns, such as `_file`, after the others."""
+        wider = copy.copy(self)
+        more = select_columns(self._metadata, self.version.schema, names)
+        wider._columns = Schema(fields=(*self._columns.fields, *more.fields), schema_id=self._columns.schema_id)  # noqa: SLF001
+        return wider
+
+    def where(self, row_filter: str | Predicate) -> Self:
+        """The same read of fewer rows."""
+        narrower = copy.copy(self)
+        narrower._filter = all_of([self._filter, to_predicate(row_filter)])  # noqa: SLF001  (a copy of its own)
+        return narrower
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""

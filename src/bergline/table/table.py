@@ -12,6 +12,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole
 from bergline.format.refs import MAIN
 from bergline.table.altering import TableAltering
+from bergline.table.append_scan import AppendScan
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import Timing, load_same_table
 from bergline.table.expiring import TableExpiring
@@ -74,6 +75,10 @@ class Table(TableWriting, TableAltering, TableMaintaining, TableExpiring, TableS
         """A read of `main`, a ref, a snapshot or a moment (as a datetime, or in milliseconds since 1970)."""
         version = self._version(ref, snapshot_id, as_of, as_of_ms)
         return TableScan(self.io, self.metadata, version, row_filter, columns)
+
+    def scan_appends(self, start_snapshot_id: int, end_snapshot_id: int | None = None) -> AppendScan:
+        """A read of the rows that appends brought after one snapshot, up to another or to the head of `main`."""
+        return AppendScan(self.io, self.metadata, start_snapshot_id, end_snapshot_id)
 
     def changes(self, before: int | str, after: int | str = MAIN) -> RowChanges:
         """The rows that came and went between two states, each a ref or a snapshot id, with the columns of the later.

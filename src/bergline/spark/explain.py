@@ -1,0 +1,50 @@
+"""How the lake tables of a frame are read: which files, by which executor, and why."""
+
+import weakref
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from bergline.errors import InvalidInputError
+from bergline.scan.plan import ScanPlan
+from bergline.spark.late_frame import LateFrame
+from bergline.spark.read_groups import read_groups
+from bergline.table.scan import TableScan
+
+Reads = Sequence[tuple[str, TableScan]]
+"""The tables of a query by name, which may stand in it several times."""
+
+_READS: "weakref.WeakKeyDictionary[DataFrame, Reads]" = weakref.WeakKeyDictionary()
+
+
+def remember_reads(frame: DataFrame, reads: Reads) -> DataFrame:
+    """The same frame, of which `explain_read` knows now what it reads."""
+    _READS[frame] = tuple(reads)
+    return frame
+
+
+def explain_read(source: DataFrame | TableScan) -> str:
+    """What is read for a scan, for `spark.table(…)` with its filters, or for the result of `spark.sql`."""
+    if isinstance(source, TableScan):
+        return _described("scan", source.plan())
+    if isinstance(source, LateFrame):
+        late = source._late  # noqa: SLF001  (a class of ours)
+        return _described(late.name, late.pruned().plan())
+    if source not in _READS:
+        raise InvalidInputError(
+            "expected a frame that reads a lake table, found another",
+            hints=["explain the result of spark.table or spark.sql itself, not what was made of it"],
+        )
+    return "\n".join(_described(name, scan.plan()) for name, scan in _READS[source])
+
+
+def _described(name: str, plan: ScanPlan) -> str:
+    lines = [f"{name}: {_counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
+    for group in read_groups(plan):
+        deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
+        lines.append(f"  {group.executor}{deletes}: {_counted(len(group.files), 'file')}, because {group.reason}")
+    return "\n".join(lines)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

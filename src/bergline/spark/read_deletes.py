@@ -1,0 +1,109 @@
+"""Deleted rows as frames, for joins with what Spark's own reader reads: positions by file, and keys by set of files.
+
+The delete files are read on the executors, by the reader that everything else uses.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import FormatError
+from bergline.format.manifest import DataFile, FileContent
+from bergline.format.name_mapping import NameMapping
+from bergline.io.fileio import FileIO
+from bergline.parquet.delete_files import DeleteFiles
+from bergline.parquet.deletes import DeletedRows
+from bergline.scan.plan import KeyColumn, PlannedFile
+from bergline.spark.arrow_rows import in_spark
+from bergline.spark.tasks import task_frame
+from bergline.spark.types import spark_type
+
+_POSITIONS = pa.schema([("file", pa.int32()), ("pos", pa.int64())])
+
+
+class KeySets(msgspec.Struct, frozen=True):
+    """Equality deletes on the same columns: the different sets of delete files, and which each data file has."""
+
+    columns: tuple[KeyColumn, ...]
+    deletes: tuple[tuple[DataFile, ...], ...]
+    sets: tuple[int | None, ...]
+
+
+def deleted_positions(files: Sequence[PlannedFile], spark: SparkSession, io: FileIO) -> DataFrame:
+    """The deleted positions of files, which are known by their numbers here: columns `file` and `pos`."""
+    tasks = [
+        (number, planned.file, by_position)
+        for number, planned in enumerate(files)
+        if (by_position := tuple(d for d in planned.deletes if d.content is FileContent.POSITION_DELETES))
+    ]
+
+    def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
+        number, file, deletes = pickle.loads(blob)  # noqa: S301  (we pickled it)
+        rows = DeletedRows(file.file_path, deletes, files=delete_files, key_columns=())
+        rows.check_positions(file.record_count)
+        for chunk in rows.positions.to_arrow().chunks:
+            yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=_POSITIONS)
+
+    return _map(tasks, read, "file int, pos bigint", spark, io)
+
+
+def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
+    """The equality deletes of files by the columns that they compare."""
+    by_ids: dict[tuple[int, ...], dict[tuple[str, ...], tuple[DataFile, ...]]] = {}
+    numbers: dict[tuple[int, ...], list[int | None]] = {}
+    for position, planned in enumerate(files):
+        own: dict[tuple[int, ...], list[DataFile]] = {}
+        for delete in planned.deletes:
+            if delete.content is FileContent.EQUALITY_DELETES:
+                own.setdefault(_ids(delete), []).append(delete)
+        for ids, deletes in own.items():
+            known = by_ids.setdefault(ids, {})
+            paths = tuple(d.file_path for d in deletes)
+            known.setdefault(paths, tuple(deletes))
+            numbers.setdefault(ids, [None] * len(files))[position] = list(known).index(paths)
+    return [
+        KeySets(tuple(c for c in columns if c.field_id in ids), tuple(found.values()), tuple(numbers[ids]))
+        for ids, found in by_ids.items()
+    ]
+
+
+def deleted_keys(keys: KeySets, mapping: NameMapping | None, spark: SparkSession, io: FileIO) -> DataFrame:
+    """The deleted keys of each set of delete files: columns `set`, `key0`, `key1` and so on."""
+    fields = [T.StructField("set", T.IntegerType())]
+    fields += [T.StructField(f"key{n}", spark_type(c.column.type, c.path[0])) for n, c in enumerate(keys.columns)]
+    columns = keys.columns
+    tasks = [(number, delete) for number, deletes in enumerate(keys.deletes) for delete in deletes]
+
+    def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
+        number, delete = pickle.loads(blob)  # noqa: S301  (we pickled it)
+        found = [in_spark(array) for array in delete_files.keys(delete, columns, mapping)]
+        arrays = [pa.repeat(pa.scalar(number, pa.int32()), len(found[0])), *found]
+        yield pa.record_batch(arrays, names=["set", *(f"key{n}" for n in range(len(columns)))])
+
+    return _map(tasks, read, T.StructType(fields), spark, io)
+
+
+def _ids(delete: DataFile) -> tuple[int, ...]:
+    if not delete.equality_ids:
+        raise FormatError(f"expected equality ids, found none for {delete.file_path}")
+    return tuple(sorted(set(delete.equality_ids)))
+
+
+def _map(
+    tasks: Sequence[object],
+    read: Callable[[DeleteFiles, bytes], Iterator[pa.RecordBatch]],
+    schema: T.StructType | str,
+    spark: SparkSession,
+    io: FileIO,
+) -> DataFrame:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        delete_files = DeleteFiles(io)
+        for batch in batches:
+            for blob in batch.column(0).to_pylist():
+                yield from read(delete_files, blob)
+
+    return task_frame(spark, [pickle.dumps(task) for task in tasks]).mapInArrow(run, schema)

@@ -1,0 +1,128 @@
+"""Files read by Spark's own Parquet reader; deleted rows and what is known of files come by joins.
+
+What it does must not depend on the session's settings: they are looked at when a frame is run, not when it is made.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import NotFoundError
+from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
+from bergline.format.schema import Schema
+from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
+from bergline.io.fileio import FileIO
+from bergline.io.locations import local_path
+from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
+from bergline.spark.filter import spark_filter
+from bergline.spark.read_deletes import deleted_keys, deleted_positions, key_sets
+from bergline.spark.read_groups import ReadGroup
+from bergline.spark.spark_paths import spark_path
+from bergline.spark.types import spark_schema
+
+# options of Spark's reader: take paths literally, infer nothing from them, and never pass over a file
+_OPTIONS = {
+    "recursiveFileLookup": "true",
+    "__globPaths__": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+_PATH, _ROW, _FILE, _LOCATION, _SPEC, _SET = (
+    f"bergline {name}" for name in ("path", "row", "file", "at", "spec", "set")
+)
+
+
+def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileIO) -> DataFrame:
+    """The rows of files that `read_groups` gave to Spark's reader."""
+    wanted, files, deleted = columns_to_read(plan), group.files, group.has_deletes
+    keys = key_sets(files, plan.key_columns) if deleted else []
+    stored = {f.id: f for f in wanted.fields if f.id not in RESERVED_IDS}
+    stored |= {c.column.id: c.column for key in keys for c in key.columns if c.column.id not in stored}
+    rows = _open(plan, group.paths, Schema(fields=tuple(stored.values())), spark)
+    about_files = deleted or any(f.id in RESERVED_IDS for f in wanted.fields)
+    rows = rows.select(*(_shielded(f) for f in stored.values()), *(_position() if about_files else ()))
+    if about_files:
+        rows = _with_files(rows, files, [key.sets for key in keys], spark)
+    if deleted:
+        positions = F.broadcast(deleted_positions(files, spark, io))
+        rows = rows.join(positions, (rows[_FILE] == positions["file"]) & (rows[_ROW] == positions["pos"]), "left_anti")
+    for number, key in enumerate(keys):
+        gone = F.broadcast(deleted_keys(key, plan.name_mapping, spark, io))
+        same = rows[f"{_SET} {number}"] == gone["set"]
+        for position, column in enumerate(key.columns):
+            same &= rows[_quoted(column.path[0])].eqNullSafe(gone[f"key{position}"])
+        rows = rows.join(gone, same, "left_anti")
+    rows = rows.select(*(_asked_for(f) for f in wanted.fields))
+    if plan.filter == ALWAYS_TRUE:
+        return rows
+    return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
+
+
+def _open(plan: ScanPlan, paths: Sequence[str], columns: Schema, spark: SparkSession) -> DataFrame:
+    reader = spark.read.schema(spark_schema(columns)).options(**_OPTIONS)
+    try:
+        return reader.parquet(*(f"file://{local_path(path)}" for path in paths))
+    except AnalysisException as error:
+        for path in paths:
+            if path.rsplit("/", 1)[-1] in str(error) and error.getCondition() == "PATH_NOT_FOUND":
+                message = f"no data file {path}, which snapshot {plan.snapshot_id} needs"
+                raise NotFoundError(message, kind="file", name=path) from error
+        raise
+
+
+def _position() -> tuple[Column, Column]:
+    return F.col("_metadata.file_path").alias(_PATH), F.col("_metadata.row_index").alias(_ROW)
+
+
+def _with_files(
+    rows: DataFrame, files: Sequence[PlannedFile], sets: Sequence[Sequence[int | None]], spark: SparkSession
+) -> DataFrame:
+    """The rows with the number of their file and what is known of it; a path that nobody knows is an error."""
+    known = {
+        _PATH: pa.array([spark_path(local_path(p.file.file_path)) for p in files], pa.string()),
+        _FILE: pa.array(range(len(files)), pa.int32()),
+        _LOCATION: pa.array([p.file.file_path for p in files], pa.string()),
+        _SPEC: pa.array([p.file.spec_id for p in files], pa.int32()),
+    }
+    known |= {f"{_SET} {n}": pa.array(numbers, pa.int32()) for n, numbers in enumerate(sets)}
+    about = F.broadcast(spark.createDataFrame(pa.table(known)))
+    unknown = F.raise_error(F.concat(F.lit("expected a data file of the plan, found "), F.col(_quoted(_PATH))))
+    number = F.coalesce(F.col(_quoted(_FILE)), unknown.cast("int"))
+    return rows.join(about, _PATH, "left").withColumn(_FILE, number)
+
+
+def _asked_for(field: NestedField) -> Column:
+    match field.id:
+        case FILE.id:
+            return F.when(F.col(_quoted(_FILE)).isNotNull(), F.col(_quoted(_LOCATION))).alias(field.name)
+        case POS.id:
+            return F.col(_quoted(_ROW)).alias(field.name)
+        case SPEC_ID.id:
+            return F.when(F.col(_quoted(_FILE)).isNotNull(), F.col(_quoted(_SPEC))).alias(field.name)
+    return _column(field)
+
+
+def _shielded(field: NestedField) -> Column:
+    """A column whose filters Spark does not push into files if it holds floats, by an expression that changes nothing.
+
+    Statistics in files leave out NaN, and dictionaries take -0.0 and 0.0 for different: rows would be lost.
+    """
+    column = _column(field)
+    if field.type in (FLOAT, DOUBLE):
+        return F.nanvl(column, column).alias(field.name)
+    if isinstance(field.type, StructType) and any(f.type in (FLOAT, DOUBLE) for _, f in walk_fields(field.type.fields)):
+        return F.when(column.isNotNull(), column).alias(field.name)
+    return column
+
+
+def _column(field: NestedField) -> Column:
+    return F.col(_quoted(field.name))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,39 @@
+"""A query on lake tables: what it asks of each table is found out first, then files are looked up and it is run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.spark.explain import remember_reads
+from bergline.spark.pushed import placeholder, pushed_filters
+from bergline.spark.read import read
+from bergline.spark.read_types import read_schema
+from bergline.sql.tokens import tokenize
+from bergline.table.scan import TableScan
+
+
+def run_query(
+    text: str,
+    args: Any,
+    tables: Mapping[str, TableScan | DataFrame],
+    *,
+    labels: Mapping[str, str],
+    spark: SparkSession,
+    run_sql: Callable[..., DataFrame],
+) -> DataFrame:
+    """Run a text in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
+
+    `labels` are the names that the tables have for people.
+    """
+    scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
+    filters: Mapping[str, Predicate] = dict.fromkeys(scans, ALWAYS_TRUE)
+    if scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
+        marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
+        asked = run_sql(text, args, **{**tables, **marked})
+        filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))
+    pruned = {name: scan.where(filters[name]) for name, scan in scans.items()}
+    frames = {name: read(scan, spark) for name, scan in pruned.items()}
+    reads = [(labels[name], scan) for name, scan in pruned.items()]
+    return remember_reads(run_sql(text, args, **{**tables, **frames}), reads)

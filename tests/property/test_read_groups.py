@@ -1,0 +1,161 @@
+"""Spark's own reader, the Arrow reader on executors and the reader in process give the same rows.
+
+Whatever files are called, whichever rows are deleted and however, and whichever columns came later.
+"""
+
+import datetime as dt
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from bergline import Lake, Table
+from bergline.format.manifest import DataFile
+from bergline.format.types import INT
+from bergline.spark.read import read_plan
+from bergline.spark.read_arrow import read_arrow
+from bergline.spark.read_groups import read_groups
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string()), ("d", pa.date32()), ("n", pa.int32()), ("f", pa.float64())])
+NAMES = (
+    "plain{}.parquet",
+    "_hidden{}.parquet",
+    ".dot{}.parquet",
+    "a space{}.parquet",
+    "per%20cent%{}.parquet",
+    "b{{r}}[a]ce{}.parquet",
+    "ünï ☃ 😀 e\u0301{}.parquet",
+    "k=v{}.parquet",
+    "q?m#h+&;,@!~$'()*:{}.parquet",
+    'back\\slash"{}.parquet',
+    "tab\t\u00a0\u2028{}.parquet",
+    "{}.parquet._COPYING_",
+    "{} .parquet ",
+)
+_rows = st.fixed_dictionaries(
+    {
+        "id": st.integers(0, 9),
+        "k": st.none() | st.sampled_from(["", "x", "y"]),
+        "d": st.none() | st.just(dt.date(2026, 1, 1)),
+        "n": st.none() | st.integers(0, 2),
+        "f": st.none() | st.sampled_from([0.0, -0.0, float("nan"), 1.5]),
+    }
+)
+_numbers = itertools.count()
+
+
+def renamed(file: DataFile, name: str) -> DataFile:
+    path = Path(file.file_path.removeprefix("file://"))
+    moved = path.rename(path.with_name(name.format(next(_numbers))))
+    return msgspec.structs.replace(file, file_path=f"file://{moved}")
+
+
+def add_data(table: Table, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(_rows, min_size=1, max_size=6))
+    if "extra" in table.schema.names:
+        rows = [{**row, "extra": row["n"]} for row in rows]
+    written = table._write(pa.Table.from_pylist(rows, table.scan().to_arrow().schema))
+    table.append_files([renamed(file, data.draw(st.sampled_from(NAMES))) for file in written])
+
+
+def add_some_deletes(table: Table, data: st.DataObject) -> None:
+    files = [p.file for p in table.scan().plan().files]
+    file = data.draw(st.sampled_from(files))
+    vectors = table.metadata.format_version >= 3
+    if data.draw(st.booleans()):
+        taken = any(d.file_format == "PUFFIN" for p in table.scan().plan().files for d in p.deletes)
+        positions = {file.file_path: sorted(data.draw(st.sets(st.integers(0, file.record_count - 1), min_size=1)))}
+        if not vectors:
+            add_deletes(table, position_deletes(table, positions))
+        elif not taken:
+            add_deletes(table, *deletion_vectors(table, positions))
+        return
+    names = data.draw(st.sampled_from([("n",), ("k", "d"), ("f",), ("d", "id")]))
+    keys = [{name: row[name] for name in names} for row in data.draw(st.lists(_rows, min_size=1, max_size=2))]
+    schema = pa.schema([SCHEMA.field(name) for name in names])
+    ids = [table.schema.names[name].id for name in names]
+    add_deletes(table, equality_deletes(table, pa.Table.from_pylist(keys, schema), ids, file.partition))
+
+
+def random_table(lake: Lake, data: st.DataObject) -> Table:
+    table = lake.create_table(
+        f"db.t{next(_numbers)}",
+        SCHEMA,
+        partition_by=data.draw(st.sampled_from([[], ["k"], ["bucket(2, id)"], ["d", "n"]])),
+        properties={"format-version": str(data.draw(st.sampled_from([2, 3])))},
+    )
+    add_data(table, data)
+    for _ in range(data.draw(st.integers(1, 4))):
+        step = data.draw(st.sampled_from(["data", "data", "deletes", "deletes", "column"]))
+        if step == "data":
+            add_data(table, data)
+        elif step == "deletes":
+            add_some_deletes(table, data)
+        elif "extra" not in table.schema.names:
+            with table.update_schema() as update:
+                update.add_column("extra", INT)
+    return table.refresh()
+
+
+def as_text(frame: DataFrame, table: int, reader: str) -> DataFrame:
+    return frame.select(F.lit(table).alias("t"), F.lit(reader).alias("r"), F.to_json(F.struct("*")).alias("row"))
+
+
+def frames_of(spark: SparkSession, table: Table, number: int, condition: str | None) -> list[DataFrame]:
+    columns = [*table.schema.names, "_file", "_pos", "_spec_id"]
+    scan = table.scan(condition, columns=columns)
+    plan = scan.plan()
+    groups = {group.executor for group in read_groups(plan)}
+    frames = [as_text(read_plan(plan, spark, scan.io), number, "chosen")]
+    if groups != {"arrow"} and plan.files:
+        frames.append(as_text(read_arrow(plan, tuple(plan.files), spark, scan.io), number, "arrow"))
+    return [*frames, as_text(spark.createDataFrame(scan.to_arrow()), number, "in process")]
+
+
+@given(st.data())
+@settings(
+    max_examples=int(os.environ.get("BERGLINE_EXAMPLES", "4")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_every_reader_gives_the_same_rows(spark: SparkSession, lake: Lake, data: st.DataObject) -> None:
+    conditions = [None, "n >= 1", "k = 'x' OR f > 1", "f = 0", "d IS NULL"]
+    frames: list[DataFrame] = []
+    for number in range(3):
+        table = random_table(lake, data)
+        frames += frames_of(spark, table, number, data.draw(st.sampled_from(conditions)))
+    found: dict[tuple[int, str], list[str]] = {}
+    together = frames[0]
+    for frame in frames[1:]:
+        together = together.unionAll(frame)
+    for row in together.collect():
+        found.setdefault((row.t, row.r), []).append(row.row)
+    for (number, reader), rows in found.items():
+        assert sorted(rows) == sorted(found.get((number, "in process"), [])), reader
+    for number in range(3):
+        if (number, "in process") in found:
+            assert (number, "chosen") in found
+
+
+def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:
+    table = lake.create_table("db.t", SCHEMA, partition_by=["k"])
+    row: dict[str, Any] = {"id": 1, "k": "x", "d": None, "n": 1, "f": 0.0}
+    for name in ("plain{}.parquet", "_hidden{}.parquet"):
+        table.append_files([renamed(f, name) for f in table._write(pa.Table.from_pylist([row], SCHEMA))])
+    groups = {g.executor: g for g in read_groups(table.scan().plan())}
+    assert sorted(groups) == ["arrow", "native"]
+    assert "passes over" in groups["arrow"].reason
+    key = equality_deletes(table, pa.table({"f": [0.0]}), [table.schema.names["f"].id], ("x",))
+    add_deletes(table, key)
+    (only,) = read_groups(table.scan().plan())
+    assert only.executor == "arrow"
