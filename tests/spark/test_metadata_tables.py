@@ -59,11 +59,13 @@ def test_versions_by_clause_and_by_option(spark: SparkSession, parts: Table) -> 
         spark.sql("SELECT * FROM db.parts.files VERSION AS OF 'nope'")
 
 
-def test_the_wap_branch_changes_rows_and_not_metadata_tables(spark: SparkSession, parts: Table) -> None:
+def test_metadata_tables_show_the_wap_branch_too(spark: SparkSession, parts: Table) -> None:
     parts.append(order_rows(4), branch="dev")
     spark.conf.set("spark.wap.branch", "dev")
     assert spark.sql("SELECT * FROM db.parts").count() == 3
-    assert spark.sql("SELECT * FROM db.parts.data_files").count() == 2
+    assert spark.sql("SELECT * FROM db.parts.data_files").count() == 3
+    assert spark.sql("SELECT * FROM db.parts.data_files VERSION AS OF 'main'").count() == 2
+    assert spark.sql("SELECT DISTINCT file_path FROM db.parts.all_data_files").count() == 3
 
 
 def test_types_that_spark_says_otherwise(spark: SparkSession, lake: Lake) -> None:

@@ -151,7 +151,7 @@ class LakeSession:
         if selector.after is not None:
             return table.scan_appends(selector.after, selector.snapshot_id).with_columns(more_columns)
         ref = selector.ref if selector.branch is None else selector.branch
-        if not selector.names_a_version:
+        if not selector.names_a_version and not (selector.metadata_table or "").startswith("all_"):
             ref = self._wap_ref(table)
         if selector.metadata_table is not None:
             name, snapshot_id, moment = selector.metadata_table, selector.snapshot_id, selector.as_of_ms
