@@ -66,5 +66,10 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+def counted(number: int, thing: str) -> str:
+    """So many things, in words that fit."""
+    return f"{number:,} {thing if number == 1 else _several(thing)}"
+
+
 def _several(what: str) -> str:
     return f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"

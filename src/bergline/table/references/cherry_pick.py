@@ -25,7 +25,7 @@ from bergline.table.references.common_ancestor import first_ids, known_by, parts
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import move_branch
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
-from bergline.table.references.staged import check_not_published, published_summary
+from bergline.table.references.staged import check_not_published, merge_hint, published_summary
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 
@@ -62,7 +62,7 @@ class CherryPick(SnapshotProducer):
             raise RefusedError(
                 f"{self._refusal(picked)}: only appends and replaced partitions can be, "
                 f"or what was made on the head of `{self._branch}`",
-                hints=["`refs.merge` brings every kind of change from branch to branch"],
+                hints=[merge_hint(picked, self._branch)],
             )
         self._prepare(base, picked)
         self.result = MergeResult(head_id, self.snapshot_id, {picked.snapshot_id: self.snapshot_id})
@@ -129,8 +129,11 @@ class CherryPick(SnapshotProducer):
         scope = Scope(partitions=frozenset([partition_key(f) for f in change.added_data]))
         since = change.source.parent_snapshot_id
         if parent is None and since is not None:
-            raise ConflictError(f"snapshot {since}, which it was made on, is not in the history of `{self._branch}`")
-        window = HistoryWindow(self._io, base, parent, since=since, branch=self._branch, earlier={})
+            raise self._unknown_base(change, f"snapshot {since}, which it was made on, is not in its history")
+        try:
+            window = HistoryWindow(self._io, base, parent, since=since, branch=self._branch, earlier={})
+        except ConflictError as error:
+            raise self._unknown_base(change, str(error)) from error
         operations = {s.operation for s in window.snapshots}
         for written in window.files(ManifestContent.DATA, operations, scope, _ADDED):
             raise ConflictError(
@@ -142,6 +145,10 @@ class CherryPick(SnapshotProducer):
         """A file may stand in a snapshot once."""
         if there := live_files(self._io, before, change.added_data):
             raise ConflictError(f"{min(path for path, _ in there)} is on `{self._branch}` already")
+
+    def _unknown_base(self, change: SnapshotChange, why: str) -> RefusedError:
+        """To look again does not help: the branch has never had what the partitions were replaced in."""
+        return RefusedError(f"{self._refusal(change.source)}: {why}", hints=[merge_hint(change.source, self._branch)])
 
     def _refusal(self, picked: Snapshot) -> str:
         return f"cannot cherry-pick snapshot {picked.snapshot_id} onto `{self._branch}`"

@@ -6,10 +6,10 @@ import msgspec
 
 from bergline.errors import InvalidInputError
 from bergline.format.metadata import TableMetadata
-from bergline.format.refs import SnapshotRefType
+from bergline.format.refs import SnapshotRefType, check_ref_name
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
-from bergline.table.references.ref_changes import Retention, create_ref
+from bergline.table.references.ref_changes import Retention, create_ref, existing_ref
 from bergline.table.references.start_branch import StartBranch
 from bergline.table.version import Place, snapshot_at
 
@@ -29,18 +29,18 @@ class NewRef(msgspec.Struct, frozen=True):
 
     def operation(self, io: FileIO, at: Place | None) -> Operation:
         """The ref at a place, by default the head of `main`; a branch of an empty table gets an empty snapshot."""
-        create = self._at(at)
+        create = self._creation(at)
         if at is None and self.kind is SnapshotRefType.BRANCH:
             return StartBranch(io, self.name, self.retention, create)
         return MetadataOperation(create)
 
-    def _at(self, at: Place | None) -> Callable[[TableMetadata], Change]:
-        return lambda base: create_ref(
-            base,
-            self.name,
-            self.kind,
-            None if at is None else snapshot_at(base, at),
-            self.retention,
-            if_not_exists=self.if_not_exists,
-            or_replace=self.or_replace,
-        )
+    def _creation(self, at: Place | None) -> Callable[[TableMetadata], Change]:
+        def create(base: TableMetadata) -> Change:
+            check_ref_name(self.name)
+            if self.if_not_exists and self.name in base.refs:
+                existing_ref(base, self.name, self.kind)  # what is wanted is there only if it is of this kind
+                return Change()
+            snapshot_id = None if at is None else snapshot_at(base, at)
+            return create_ref(base, self.name, self.kind, snapshot_id, self.retention, or_replace=self.or_replace)
+
+        return create

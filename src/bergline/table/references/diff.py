@@ -13,6 +13,7 @@ from bergline.format.types_json import render_type
 from bergline.io.fileio import FileIO
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
+from bergline.table.version import resolve_version
 
 
 class PartitionDiff(msgspec.Struct):
@@ -44,6 +45,7 @@ class RefDiff(msgspec.Struct, frozen=True):
     """Those of `only_to` whose changes the first has had by a merge or cherry-pick."""
     partitions: tuple[PartitionDiff, ...] = ()
     schema_changes: tuple[str, ...] = ()
+    """By the schemas that the two are read with: a branch with the table's, a tag with its snapshot's."""
 
     def to_arrow(self) -> pa.Table:
         """The partitions as rows."""
@@ -68,7 +70,7 @@ def diff_refs(io: FileIO, base: TableMetadata, from_ref: str, to_ref: str) -> Re
         divergence.picked,
         known_by(divergence.picked, divergence.others),
         tuple(_by_partition(base, added, removed)),
-        schema_changes(_schema(base, before), _schema(base, after)),
+        schema_changes(*(resolve_version(base, ref=name).schema for name in (from_ref, to_ref))),
     )
 
 
@@ -104,11 +106,6 @@ def _known(base: TableMetadata, before: Snapshot, after: Snapshot) -> Divergence
     """The lines as far as they go, where nobody knows any more where they parted."""
     ours, theirs = (tuple(base.ancestors(s.snapshot_id))[::-1] for s in (before, after))
     return Divergence(None, theirs, ours)
-
-
-def _schema(base: TableMetadata, snapshot: Snapshot) -> Schema:
-    known = {s.schema_id: s for s in base.schemas}
-    return known.get(snapshot.schema_id, base.schema)
 
 
 def _by_partition(

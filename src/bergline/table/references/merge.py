@@ -128,8 +128,7 @@ class Merge:
         """The replay of a change, made once: attempts share what it writes."""
         key = change.source.snapshot_id, start
         if key not in self._replays:
-            wish = self._wish
-            self._replays[key] = Replay(self._io, change, branch=wish.moved, refusal=wish.refusal, squashed=squashed)
+            self._replays[key] = Replay(self._io, change, wish=self._wish, squashed=squashed)
         return self._replays[key]
 
 

@@ -53,7 +53,7 @@ class MovingRefs:
 
     def publish(self, wap_id: str, *, into: str = MAIN) -> MergeResult:
         """Cherry-pick the snapshot that was staged under a WAP id; a second time is refused."""
-        return self._pick(lambda base: find_staged(base, wap_id), into)
+        return self._pick(lambda base: find_staged(base, wap_id, into), into)
 
     def staged(self, wap_id: str) -> Snapshot:
         """The snapshot that was staged under a WAP id, to be read before it is published."""

@@ -1,9 +1,11 @@
 """Changes to branches and tags, each worked out anew on every base: `(base, wish) -> updates + requirements`."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.arguments import check_text
+from bergline.format.arguments import check_text, counted, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId
@@ -39,14 +41,11 @@ def create_ref(
     snapshot_id: int | None,
     retention: Retention,
     *,
-    if_not_exists: bool = False,
     or_replace: bool = False,
 ) -> Change:
-    """A new branch or tag at a snapshot, by default the head of `main`; an existing one only as the flags say."""
+    """A new branch or tag at a snapshot, by default the head of `main`; one of that name moves with `or_replace`."""
     check_ref_name(name)
     old = base.refs.get(name)
-    if old is not None and if_not_exists:
-        return Change()
     if old is not None and not or_replace:
         raise AlreadyExistsError(f"{old.snapshot_ref_type} `{name}` exists already", kind="ref", name=name)
     if old is not None:
@@ -112,9 +111,22 @@ def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
     return _set(base, branch, msgspec.structs.replace(ref, snapshot_id=target.snapshot_id))
 
 
-def set_retention(base: TableMetadata, name: str, retention: Retention) -> Change:
-    """Change how long a ref and its history are kept."""
-    return _set(base, name, _with_retention(base.ref(name), retention))
+def set_retention(base: TableMetadata, name: str, retention: Retention, clear: Collection[str]) -> Change:
+    """Change how long a ref and its history are kept; settings that are cleared are the table's again."""
+    cleared = msgspec.structs.replace(base.ref(name), **dict.fromkeys(clear))
+    return _set(base, name, _with_retention(cleared, retention))
+
+
+def check_cleared(retention: Retention, clear: Collection[str]) -> None:
+    """Settings to clear have the names of settings, and none is given as well; without any there is nothing to do."""
+    given, known = retention.given(), Retention.__struct_fields__
+    for setting in clear:
+        if setting not in known:
+            raise InvalidInputError(f"expected settings of {', '.join(known)} to clear, found {shown(setting)}")
+        if setting in given:
+            raise InvalidInputError(f"expected {setting} to be set or cleared, found both")
+    if not given and not clear:
+        raise InvalidInputError(f"expected one of {', '.join(known)}, or `clear`, found no setting")
 
 
 def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
@@ -128,10 +140,12 @@ def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
         )
     theirs, ours = len(divergence.picked), len(divergence.others)
     if theirs == 0:
-        return RefusedError(f"{refusal}, but {ours} snapshot(s) ahead of it: there is nothing to move forward to")
+        return RefusedError(
+            f"{refusal}, but {counted(ours, 'snapshot')} ahead of it: there is nothing to move forward to"
+        )
     parted = "they began apart" if divergence.ancestor is None else f"they parted at snapshot {divergence.ancestor_id}"
     return RefusedError(
-        f"{refusal}: {parted}, `{branch}` has had {ours} snapshot(s) since and `{to}` {theirs}",
+        f"{refusal}: {parted}, `{branch}` has had {counted(ours, 'snapshot')} since and `{to}` {theirs}",
         hints=[f'`refs.merge("{to}", into="{branch}")` does the snapshots of `{to}` again on top of `{branch}`'],
     )
 

@@ -1,9 +1,9 @@
 """`table.refs`: branches and tags as a user works with them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import shown
+from bergline.format.arguments import check_list, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.table.commits.operation import Change, MetadataOperation
@@ -11,6 +11,7 @@ from bergline.table.references.creating import NewRef
 from bergline.table.references.moving import MovingRefs
 from bergline.table.references.ref_changes import (
     Retention,
+    check_cleared,
     drop_ref,
     rename_ref,
     replace_ref,
@@ -111,9 +112,13 @@ class Refs(MovingRefs):
         min_snapshots_to_keep: int | None = None,
         max_snapshot_age_ms: int | None = None,
         max_ref_age_ms: int | None = None,
+        clear: Iterable[str] = (),
     ) -> None:
-        """Change how long a ref and its history are kept."""
-        self._change(set_retention, name, Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms))
+        """Change how long a ref and its history are kept; settings in `clear`, by name, are the table's again."""
+        retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        cleared = check_list(clear, "setting")
+        check_cleared(retention, cleared)
+        self._change(set_retention, name, retention, cleared)
 
     def _of_kind(self, kind: SnapshotRefType) -> dict[str, SnapshotRef]:
         return {name: ref for name, ref in self._metadata().refs.items() if ref.snapshot_ref_type is kind}

@@ -19,6 +19,7 @@ from bergline.table.changes.row_delta import check_deletes_fit
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.produce import Draft, SnapshotProducer
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
+from bergline.table.references.merge_plan import MergeWish
 from bergline.table.references.other_side import OtherSide
 from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
 from bergline.table.references.staged import WAP_ID, published_summary
@@ -68,16 +69,15 @@ class Replay(SnapshotProducer):
         io: FileIO,
         change: SnapshotChange,
         *,
-        branch: str,
-        refusal: str,
+        wish: MergeWish,
         squashed: Mapping[str, str] | None = None,
     ) -> None:
-        """`refusal` is how an error about it begins; `squashed` is what the summary of several in one says of them."""
+        """`squashed` is what the summary of several in one says of them."""
         source = change.source
         kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
-        super().__init__(io, branch, kept | repetition(source) | published_summary(source) | dict(squashed or {}))
+        super().__init__(io, wish.moved, kept | repetition(source) | published_summary(source) | dict(squashed or {}))
         self.change = change
-        self._refusal = refusal
+        self._wish = wish
         self._place: Place | None = None
         self._written: dict[tuple[bool, tuple[int | None, ...]], tuple[ManifestFile, ...]] = {}
         removed_deletes = tuple(d.file for d in change.removed_deletes)
@@ -91,9 +91,9 @@ class Replay(SnapshotProducer):
         try:
             return self.attempt(base, stamp)
         except ConflictError as error:
-            raise ConflictError(f"{self._refusal}: {self._described()} cannot be done again: {error}") from error
+            raise ConflictError(f"{self._refused()}: {error}", hints=error.hints or self._hints()) from error
         except InvalidInputError as error:
-            raise RefusedError(f"{self._refusal}: {self._described()} cannot be done again: {error}") from error
+            raise RefusedError(f"{self._refused()}: {error}", hints=error.hints or self._hints()) from error
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
@@ -134,8 +134,16 @@ class Replay(SnapshotProducer):
             )
         return self._written[key]
 
-    def _described(self) -> str:
-        return describe_snapshot(self.change.source, ())
+    def _refused(self) -> str:
+        described = describe_snapshot(self.change.source, [self._wish.picked])
+        return f"{self._wish.refusal}: {described} cannot be done again"
+
+    def _hints(self) -> list[str]:
+        picked, onto = self._wish.picked, self._wish.onto
+        return [
+            f'`refs.diff("{onto}", "{picked}")` shows how they differ',
+            f"make that change anew on a branch at `{onto}`, and merge that one",
+        ]
 
 
 def _kind(added: ChangedFile) -> tuple[ManifestContent, int]:

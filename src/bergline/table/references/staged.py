@@ -1,6 +1,6 @@
 """Staged writes: snapshots that no ref names, known by a WAP id (write, audit, publish) until they are published."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -12,6 +12,7 @@ from bergline.format.requirements import same_table
 from bergline.format.snapshot import Snapshot
 from bergline.format.updates import AddSnapshot
 from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.references.common_ancestor import known_by
 
 WAP_ID: Final = "wap.id"
 """Summary: the id that a snapshot was staged under."""
@@ -60,14 +61,16 @@ def published_summary(source: Snapshot) -> dict[str, str]:
     return {PUBLISHED_WAP_ID: wap_id} if (wap_id := source.summary.get(WAP_ID)) else {}
 
 
-def find_staged(base: TableMetadata, wap_id: str) -> Snapshot:
-    """The one snapshot that was staged under a WAP id."""
+def find_staged(base: TableMetadata, wap_id: str, branch: str | None = None) -> Snapshot:
+    """The one snapshot that was staged under a WAP id; where it is for a branch, one that this has not had."""
     _checked(wap_id)
     found = [s for s in base.snapshots if s.summary.get(WAP_ID) == wap_id]
     if not found:
         known = {i for s in base.snapshots if (i := s.summary.get(WAP_ID))}
         raise NotFoundError(f"no snapshot staged under WAP id `{wap_id}`", kind="snapshot", name=wap_id, known=known)
     if len(found) > 1:
+        if branch is not None and (head := base.head(branch)) is not None:
+            check_not_published(found[-1], list(base.ancestors(head.snapshot_id)), branch)
         ids = ", ".join(str(s.snapshot_id) for s in found)
         raise RefusedError(
             f"expected one snapshot staged under WAP id `{wap_id}`, found several: {ids}",
@@ -76,15 +79,27 @@ def find_staged(base: TableMetadata, wap_id: str) -> Snapshot:
     return found[0]
 
 
-def check_not_published(picked: Snapshot, history: Iterable[Snapshot], branch: str) -> None:
+def check_not_published(picked: Snapshot, history: Sequence[Snapshot], branch: str) -> None:
     """Refuse a snapshot whose WAP id a branch has had already."""
     wap_id = picked.summary.get(WAP_ID)
     for snapshot in history if wap_id else ():
         if wap_id in (snapshot.summary.get(WAP_ID), snapshot.summary.get(PUBLISHED_WAP_ID)):
+            hints = []
+            if not known_by((picked,), history):  # other rows, staged later under the same id
+                hints = ["stage the rows under an id of their own", merge_hint(picked, branch)]
             raise RefusedError(
                 f"cannot publish WAP id `{wap_id}` to `{branch}`: "
-                f"it was published already, as snapshot {snapshot.snapshot_id}"
+                f"it was published already, as snapshot {snapshot.snapshot_id}",
+                hints=hints,
             )
+
+
+def merge_hint(snapshot: Snapshot, branch: str) -> str:
+    """How a snapshot that cannot be picked comes to a branch all the same."""
+    return (
+        f'`refs.create_branch("pick", at={snapshot.snapshot_id})` and `refs.merge("pick", into="{branch}")` '
+        f"bring snapshot {snapshot.snapshot_id} with what it was made on, whatever it did"
+    )
 
 
 def _checked(wap_id: str) -> str:

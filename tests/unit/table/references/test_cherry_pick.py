@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hints import follow
 from losing import LosingTable
 from rivals import overtaken
 from rows import ORDERS, ids, order_rows
@@ -147,8 +148,12 @@ def test_replaced_files_that_others_removed_are_a_conflict(parted: Table) -> Non
 
 def test_replaced_partitions_need_their_parent_in_the_history(parted: Table) -> None:
     parted.overwrite_partitions(order_rows(9, region="us"), branch="dev")
-    with pytest.raises(ConflictError, match="is not in its history"):
+    with pytest.raises(RefusedError, match=r"onto `main`: .* is not in its history") as caught:
         parted.refs.cherry_pick("dev")
+    (hint,) = caught.value.hints
+    assert "elsewhere" not in hint
+    follow(parted, hint)
+    assert rows(parted) == [1, 3, 9]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +168,9 @@ def test_replaced_partitions_need_their_parent_in_the_history(parted: Table) -> 
 def test_other_changes_only_move_a_branch(parted: Table, change: Callable[[Table], object]) -> None:
     parted.refs.set_current("dev", to=parted.metadata.snapshots[0].snapshot_id)
     change(parted)
-    with pytest.raises(RefusedError, match="only appends and replaced partitions"):
+    with pytest.raises(RefusedError, match="only appends and replaced partitions") as caught:
         parted.refs.cherry_pick("dev")
+    assert f'`refs.create_branch("pick", at={head(parted, "dev")})`' in caught.value.hints[0]
     parent = parted.metadata.snapshot(head(parted, "dev")).parent_snapshot_id
     assert parent is not None
     parted.refs.set_current(to=parent)

@@ -76,6 +76,20 @@ def test_columns_that_came_went_and_changed_are_named(lake: Lake) -> None:
     assert "added `amount` double" in table.refs.diff("main", "before").schema_changes
 
 
+def test_columns_are_those_that_reads_of_the_refs_give(lake: Lake) -> None:
+    table = lake.create_table("db.columns", ORDERS).append(order_rows(1))
+    table.refs.create_branch("dev")
+    table.refs.create_tag("v1")
+    with table.update_schema() as schema:
+        schema.add_column("note", "string")  # no snapshot has it yet
+    for before in ("main", "dev", "v1"):
+        for after in ("main", "dev", "v1"):
+            names = [set(table.scan(ref=ref).to_arrow().column_names) for ref in (before, after)]
+            added = tuple(f"added `{name}` string" for name in names[1] - names[0])
+            dropped = tuple(f"dropped `{name}`" for name in names[0] - names[1])
+            assert table.refs.diff(before, after).schema_changes == (*dropped, *added)
+
+
 def test_where_the_ancestor_has_expired_the_known_snapshots_are_named(parts: Table) -> None:
     parts.append(order_rows(6), branch="staging").append(order_rows(7), branch="staging").append(order_rows(8))
     parent = parts.metadata.snapshot(parts.refs["staging"].snapshot_id).parent_snapshot_id

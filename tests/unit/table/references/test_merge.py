@@ -298,6 +298,10 @@ def test_rebase_over_a_change_of_the_same_file_is_refused(parts: Table) -> None:
     parts.delete("id = 2")
     caught = unchanged(parts, lambda: parts.refs.rebase("staging", onto="main"))
     assert str(caught.value).startswith("cannot rebase `staging` onto `main`: snapshot ")
+    assert "on no ref" not in str(caught.value)
+    assert "(delete on `staging`, " in str(caught.value)
+    assert "(delete on `main`, " in str(caught.value)
+    assert caught.value.hints[0] == '`refs.diff("main", "staging")` shows how they differ'
 
 
 def test_a_merged_branch_is_known_after_it_was_rebased(parts: Table) -> None:

@@ -93,7 +93,8 @@ def test_if_exists_and_if_not_exists_change_nothing(table: Table) -> None:
     table.refs.drop_branch("nope", if_exists=True)
     table.refs.drop_tag("nope", if_exists=True)
     table.refs.create_branch("dev", if_not_exists=True, min_snapshots_to_keep=9)
-    table.refs.create_tag("dev", if_not_exists=True)
+    table.refs.create_branch("dev", at="nope", if_not_exists=True)
+    table.refs.create_tag("v1", at=99, if_not_exists=True)
     assert table.refresh().metadata_location == before
 
 
@@ -135,6 +136,16 @@ def test_retention_survives_fast_forward_and_replace(table: Table) -> None:
     assert (ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms) == (4, 5, 7)
 
 
+def test_settings_that_are_cleared_are_the_tables_again(table: Table) -> None:
+    table.refs.set_retention("dev", min_snapshots_to_keep=4, max_snapshot_age_ms=5, max_ref_age_ms=6)
+    table.refs.set_retention("dev", max_snapshot_age_ms=7, clear=["min_snapshots_to_keep", "max_ref_age_ms"])
+    ref = table.refs["dev"]
+    assert (ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms) == (None, 7, None)
+    before = table.metadata_location
+    table.refs.set_retention("dev", clear=["max_ref_age_ms"])
+    assert table.refresh().metadata_location == before
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
@@ -156,6 +167,16 @@ def test_retention_survives_fast_forward_and_replace(table: Table) -> None:
         (lambda r: r.replace_tag("nope"), NotFoundError, "no tag `nope`"),
         (lambda r: r.fast_forward("v1", to="dev"), InvalidInputError, "expected a branch, found the tag `v1`"),
         (lambda r: r.fast_forward("main", to="nope"), NotFoundError, "no branch or tag `nope`"),
+        (lambda r: r.create_tag("dev", if_not_exists=True), InvalidInputError, "a tag, found the branch `dev`"),
+        (lambda r: r.create_branch("v1", if_not_exists=True), InvalidInputError, "a branch, found the tag `v1`"),
+        (lambda r: r.set_retention("dev"), InvalidInputError, "or `clear`, found no setting"),
+        (lambda r: r.set_retention("dev", clear=["age"]), InvalidInputError, "to clear, found 'age'"),
+        (lambda r: r.set_retention("dev", clear="max_ref_age_ms"), InvalidInputError, "a list of settings"),
+        (
+            lambda r: r.set_retention("dev", max_ref_age_ms=5, clear=["max_ref_age_ms"]),
+            InvalidInputError,
+            "max_ref_age_ms to be set or cleared, found both",
+        ),
         (lambda r: r.set_retention("v1", min_snapshots_to_keep=2), InvalidInputError, "only max-ref-age-ms on a tag"),
     ],
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from add_deletes import position_deletes
+from hints import follow
 from rivals import overtaken
 from rows import ORDERS, ids, order_rows
 from table_checks import check_nothing_is_missing
@@ -97,6 +98,30 @@ def test_a_second_snapshot_under_one_id_is_for_cherry_pick(table: Table) -> None
     assert rows(table) == [1, 2, 3, 9]
     with pytest.raises(RefusedError, match="published already"):
         table.refs.cherry_pick(first)
+
+
+def test_a_published_id_that_is_staged_again_is_refused_with_a_way_on(table: Table) -> None:
+    table.append(order_rows(8), wap_id="w").append(order_rows(4)).refs.publish("w")
+    table.append(order_rows(9), wap_id="w").append(order_rows(5))
+    again = table.metadata.snapshots[-2]
+    for attempt in (lambda: table.refs.publish("w"), lambda: table.refs.cherry_pick(again.snapshot_id)):
+        with pytest.raises(RefusedError, match="`w` to `main`: it was published already") as caught:
+            attempt()
+        assert caught.value.hints[0] == "stage the rows under an id of their own"
+        assert f"at={again.snapshot_id}" in caught.value.hints[1]
+    follow(table, caught.value.hints[1])
+    assert rows(table) == [1, 2, 3, 4, 5, 8, 9]
+
+
+def test_a_staged_delete_comes_by_a_merge_where_main_has_moved_on(table: Table) -> None:
+    table.delete("id = 1", wap_id="w").append(order_rows(4))
+    with pytest.raises(RefusedError, match="only appends and replaced partitions") as caught:
+        table.refs.publish("w")
+    follow(table, caught.value.hints[0])
+    assert rows(table) == [2, 3, 4]
+    with pytest.raises(RefusedError, match="has had it already"):
+        table.refs.publish("w")
+    assert rows(table) == [2, 3, 4]
 
 
 def test_staging_starts_no_branch(table: Table) -> None:
