@@ -22,23 +22,24 @@ _READERS: Final = 16
 class GivenFiles:
     """The files that one call adds: they are there, with as many rows as is said, and not live on the branch yet.
 
-    One for all attempts: later ones look only at manifests that came in between.
+    One for all attempts: later ones look only at manifests that came in between, and at the files themselves only if
+    snapshots went, with which expiry may have deleted them.
     """
 
     def __init__(self, io: FileIO, files: Sequence[DataFile], branch: str) -> None:
         self._io = io
         self._files = files
         self._branch = branch
-        self._are_there = False
+        self._there_with: frozenset[int] | None = None
         self._looked_at: set[str] = set()
 
-    def check(self, parent: Snapshot | None) -> None:
+    def check(self, base: TableMetadata, parent: Snapshot | None) -> None:
         """Refuse files that are missing or live; `parent` is the branch's head."""
         if not self._files:
             return
-        if not self._are_there:
+        if self._there_with is None or not self._there_with <= base.snapshots_by_id.keys():
             self._check_there()
-            self._are_there = True
+        self._there_with = frozenset(base.snapshots_by_id)
         manifests = load_manifest_list(self._io, parent) if parent else []
         new = [m for m in manifests if m.manifest_path not in self._looked_at]
         if live := live_files(self._io, new, self._files):

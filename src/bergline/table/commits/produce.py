@@ -18,6 +18,7 @@ from bergline.format.manifest import (
 from bergline.format.manifest_avro import render_manifest_list, render_manifests
 from bergline.format.manifest_summary import describe_manifest
 from bergline.format.metadata import ROW_LINEAGE_VERSION, TableMetadata, positive_property
+from bergline.format.partition import PartitionSpec
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId, same_table
 from bergline.format.snapshot import Operation, Snapshot, summarize
@@ -28,6 +29,7 @@ from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with
 from bergline.table.changes.given_files import GivenFiles
 from bergline.table.changes.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.spec_check import check_specs, spec_to_write
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -74,7 +76,7 @@ class SnapshotProducer:
         self._commit_uuid = uuid.uuid4()
         self._earlier: Mapping[int, int | None] = {}
         self._lists: list[str] = []
-        self._manifests: list[str] = []
+        self._manifests: dict[str, PartitionSpec] = {}
         self._merger = ManifestMerger(io, self)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
@@ -90,8 +92,9 @@ class SnapshotProducer:
         self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
         parent = branch_head(base, self._branch)
-        self._given.check(parent)
+        self._given.check(base, parent)
         draft = self._merged(base, self.draft(base, parent))
+        check_specs(base, draft.manifests, self._manifests)
         snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (
             msgspec.structs.replace(ref, snapshot_id=self.snapshot_id)
@@ -129,7 +132,7 @@ class SnapshotProducer:
         content: ManifestContent = ManifestContent.DATA,
     ) -> tuple[ManifestFile, ...]:
         """Write entries to one manifest, or to several if it would grow too large."""
-        spec = base.specs_by_id[spec_id]
+        spec = spec_to_write(base, spec_id)
         schema = base.schema_for(spec)
         rendered = render_manifests(
             entries,
@@ -142,7 +145,7 @@ class SnapshotProducer:
         manifests = []
         for data, inside in rendered:
             location = join(metadata_directory(base), f"{self._commit_uuid}-m{len(self._manifests)}.avro")
-            self._manifests.append(location)
+            self._manifests[location] = spec
             self._io.create(location, data)
             manifests.append(
                 describe_manifest(

@@ -1,5 +1,6 @@
 """Files that callers give: theirs whatever comes, unless they hand them over."""
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.format.manifest import DataFile
+
+FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
 
 
 def data_files(table: Table, row_filter: str | None = None) -> list[DataFile]:
@@ -122,6 +125,33 @@ def test_a_file_that_another_adds_meanwhile_is_refused(lake: Lake, table: Table)
     with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
         losing.table.append_files(new)
     assert ids(table.refresh().scan().to_arrow()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("options", [{}, {"wap_id": "w"}], ids=["plain", "staged"])
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"rewrite_files"}))
+def test_a_file_that_expiry_deletes_meanwhile_is_refused(lake: Lake, name: str, options: dict[str, str]) -> None:
+    table = lake.create_table("db.t", ORDERS)
+    (old,) = data_files(table.append(order_rows(1)))
+    table.overwrite(order_rows(2))
+    losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").expire(older_than=FUTURE))
+    with pytest.raises(InvalidInputError, match="expected a file, found none at"):
+        CALLS[name](losing.table, [old], **options)
+    assert not table.io.exists(old.file_path)
+    assert ids(table.refresh().scan().to_arrow()) == [2]
+    assert len(table.metadata.snapshots) == 1
+
+
+def test_a_file_that_expiry_deletes_meanwhile_is_refused_in_a_transaction(lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS)
+    (old,) = data_files(table.append(order_rows(1)))
+    table.overwrite(order_rows(2))
+    losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").expire(older_than=FUTURE))
+    with (
+        pytest.raises(InvalidInputError, match="expected a file, found none at"),
+        losing.table.transaction() as tx,
+    ):
+        tx.append_files([old])
+    assert ids(table.refresh().scan().to_arrow()) == [2]
 
 
 def test_a_file_of_another_branch_may_be_added(table: Table) -> None:
