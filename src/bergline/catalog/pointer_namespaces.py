@@ -13,6 +13,7 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import shown
 from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
+from bergline.io.local import real_location
 from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
@@ -42,7 +43,7 @@ class PointerNamespaces:
         self.metadata_files_stay = False
         self.io = io
         self._warehouse = warehouse
-        self._own_places = tuple(normalized(place) for place in own_places)
+        self._own_places = tuple(own_places)
         self._clock_ms = clock_ms
         self._sleep = sleep
 
@@ -129,8 +130,8 @@ class PointerNamespaces:
 
     def is_own_file(self, location: str) -> bool:
         """Whether a file is one of the places of the store, or below one."""
-        asked = normalized(location)
-        return any(asked == place or asked.startswith(f"{place}/") for place in self._own_places)
+        asked = _real(location)
+        return any(asked == place or asked.startswith(f"{place}/") for place in map(_real, self._own_places))
 
     def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))
@@ -194,6 +195,10 @@ def _check_directories(name: TableName) -> None:
                 f"expected a name of up to {_MAX_DIRECTORY_BYTES} bytes on a disk, found {size} in `{part[:40]}…`",
                 hints=["choose a shorter one, or give a location"],
             )
+
+
+def _real(location: str) -> str:
+    return real_location(location) if scheme_of(location) == "file" else normalized(location)
 
 
 def _shortened(directory: str, most: int) -> str:

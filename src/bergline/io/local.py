@@ -109,6 +109,16 @@ def real_directory(directory: str) -> str:
     return os.path.realpath(directory)
 
 
+def real_location(location: str) -> str:
+    """One spelling for all names of a local file, with links in its directory and the file's own followed."""
+    return f"file://{os.path.realpath(local_path(location))}"
+
+
+def link_target(path: str) -> str:
+    """Where a link on disk leads to in the end; the path itself if it is none."""
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
 class LocalOutputFile:
     """A file being written beside its place, hidden, and linked into it when it is closed."""
 

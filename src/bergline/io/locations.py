@@ -30,7 +30,7 @@ def local_path(location: str) -> str:
         raise InvalidInputError(f"expected a location without null characters, found {location!a}")
     match = _SCHEME.match(location)
     if match is None:
-        return os.path.abspath(location)
+        return _one_root(os.path.abspath(location))
     if match["scheme"].lower() != "file":
         raise InvalidInputError(f"expected a file location, found `{location}`")
     path = location[match.end() :]
@@ -39,7 +39,7 @@ def local_path(location: str) -> str:
         if host not in {"", "localhost"} or not slash:
             raise InvalidInputError(f"expected a location like `file:///path`, found `{location}`")
         path = f"/{rest}"
-    return os.path.normpath(path)
+    return _one_root(os.path.normpath(path))
 
 
 class ObjectLocation(NamedTuple):
@@ -86,12 +86,17 @@ def is_absolute(location: str) -> bool:
 
 def absolute_location(location: str) -> str:
     """A location that means the same from any working directory; bare paths become `file:///…`."""
-    return location.rstrip("/") if _SCHEME.match(location) else f"file://{os.path.abspath(location)}"
+    return location.rstrip("/") if _SCHEME.match(location) else f"file://{_one_root(os.path.abspath(location))}"
 
 
 def join(location: str, *parts: str) -> str:
     """A location below another."""
     return "/".join([location.rstrip("/"), *parts])
+
+
+def _one_root(path: str) -> str:
+    """An absolute path with one slash in front: Python leaves two as they are, which mean the same on our systems."""
+    return f"/{path.lstrip('/')}" if path.startswith("//") else path
 
 
 def _split_object(location: str) -> ObjectLocation:

@@ -8,8 +8,9 @@ from bergline.errors import ConflictError, RefusedError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.table.expiry.deletion import delete_files
+from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.neighbours import other_tables
+from bergline.table.neighbours import files_of_other, other_tables
 
 _TRIES = 100
 
@@ -61,27 +62,14 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:
-    """Refuse where another name leads to the same table, as after registering it twice, wherever it has moved since."""
-    own = {normalized(location) for location in files}
-    for other in other_tables(catalog, table.name, f"purge table `{table.name}`"):
-        if _shares(other, table, own):
+    """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
+    doing, rules = f"purge table `{table.name}`", PathRules({}, {})
+    own = {rules.exact(location) for location in files}
+    for other in other_tables(catalog, table.name, doing):
+        uuid = other.metadata.table_uuid
+        same = uuid is not None and uuid == table.metadata.table_uuid
+        if same or any(rules.exact(location) in own for location in files_of_other(catalog, other, doing)):
             raise RefusedError(
                 f"cannot purge table `{table.name}`: `{other.name}` uses the same files",
                 hints=["drop it without purging, and its files stay"],
             )
-
-
-def _shares(other: LoadedTable, table: LoadedTable, files: set[str]) -> bool:
-    """Whether another name has the same table, or its metadata names one of these files."""
-    metadata = other.metadata
-    if metadata.table_uuid is not None and metadata.table_uuid == table.metadata.table_uuid:
-        return True
-    named = (
-        other.metadata_location,
-        *(entry.metadata_file for entry in metadata.metadata_log),
-        *(s.manifest_list for s in metadata.snapshots if s.manifest_list),
-        *(path for s in metadata.snapshots for path in s.manifests or ()),
-        *(s.statistics_path for s in metadata.statistics),
-        *(s.statistics_path for s in metadata.partition_statistics),
-    )
-    return any(normalized(location) in files for location in named)

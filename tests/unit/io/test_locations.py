@@ -43,6 +43,9 @@ def test_scheme(location: str, expected: str) -> None:
         ("file://localhost/a/b", "/a/b"),
         ("file:///a/b%20c", "/a/b%20c"),
         ("/a/b c", "/a/b c"),
+        ("//a/b", "/a/b"),
+        ("file:////a/b", "/a/b"),
+        ("file://///a/b", "/a/b"),
     ],
 )
 def test_local_path_takes_text_as_it_stands(location: str, expected: str) -> None:

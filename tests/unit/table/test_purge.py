@@ -68,6 +68,15 @@ def test_table_with_two_names_is_not_purged(lake: Lake, busy: Table, moved_on: b
     assert files(busy) == before
 
 
+def test_table_whose_data_files_another_table_has_is_not_purged(lake: Lake, busy: Table) -> None:
+    other = lake.create_table("db.other", ORDERS)
+    other.append_files([planned.file for planned in busy.scan().plan().files])
+    before = files(busy)
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.orders`: `db\.other` uses the same files"):
+        lake.purge_table("db.orders")
+    assert files(busy) == before
+
+
 def test_tables_with_one_directory_for_metadata_are_told_apart(lake: Lake, tmp_path: Path) -> None:
     shared = {"write.metadata.path": f"file://{tmp_path}/metadata"}
     first, second = (lake.create_table(f"db.{n}", ORDERS, properties=shared).append(order_rows(1)) for n in "ab")

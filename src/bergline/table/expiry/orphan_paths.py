@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from bergline.io.local import real_directory
+from bergline.io.local import link_target, real_directory
 from bergline.io.locations import normalized, scheme_of
 
 _SLASHES = re.compile("/{2,}")
@@ -36,20 +36,30 @@ class PathRules:
         self._real: dict[str, str] = {}
 
     def spell(self, location: str) -> Spelling:
-        """The spelling of a file's location; on a disk, links in its directory are followed."""
+        """The spelling of a file's location; on a disk, links are followed, of its directory and its own."""
+        exact, path = self._exact(location, whole=True)
+        return Spelling(exact, unicodedata.normalize("NFC", unquote(path)))
+
+    def exact(self, location: str) -> str:
+        """The exact spelling alone."""
+        return self._exact(location, whole=True)[0]
+
+    def below(self, directory: str) -> str:
+        """What the exact spelling of everything below a directory begins with."""
+        return self._exact(f"{directory.rstrip('/')}/x", whole=False)[0].removesuffix("x")
+
+    def _exact(self, location: str, *, whole: bool) -> tuple[str, str]:
+        """The exact spelling, and the path in it; a file that is a link is followed if the `whole` path counts."""
         scheme, _, rest = normalized(location).partition(":")
         authority, _, path = rest.removeprefix("//").partition("/") if rest.startswith("//") else ("", "", rest)
         path = _SLASHES.sub("/", f"/{path}")
         if scheme == "file":
             directory, _, name = path.rpartition("/")
             path = f"{self._real_directory(directory)}/{name}"
+            path = link_target(path) if whole else path
         scheme = self._schemes.get(scheme_of(location), self._schemes.get(scheme, scheme))
         authority = self._authorities.get(authority, authority).lower()
-        return Spelling(f"{scheme}://{authority}{path}", unicodedata.normalize("NFC", unquote(path)))
-
-    def below(self, directory: str) -> str:
-        """What the exact spelling of everything below a directory begins with."""
-        return self.spell(f"{directory.rstrip('/')}/x").exact.removesuffix("x")
+        return f"{scheme}://{authority}{path}", path
 
     def _real_directory(self, directory: str) -> str:
         if directory not in self._real:

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 
-from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
+from bergline.catalog.metadata_files import metadata_directory
 from bergline.errors import RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition_text import escape
 from bergline.io.locations import absolute_location
-from bergline.table.expiry.orphan_named import named_files, named_in_metadata
+from bergline.table.expiry.orphan_named import named_in_metadata
 from bergline.table.expiry.orphan_paths import PathRules
-from bergline.table.neighbours import every_view, other_tables
+from bergline.table.neighbours import every_view, files_of_other, other_tables
 
 _PATH_PROPERTIES = (
     "write.data.path",
@@ -46,11 +47,11 @@ def check_alone(catalog: Catalog, table: LoadedTable, places: Iterable[str], rul
     asked = {rules.below(place): place for place in places}
     for other in other_tables(catalog, table.name, doing):
         same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
-        shared = table.metadata.location if same else _shared(catalog, other, asked, rules)
+        shared = table.metadata.location if same else _shared(catalog, other, asked, rules, doing)
         if shared is not None:
             raise _not_alone(doing, f"table `{other.name}`", shared)
     for view in every_view(catalog, doing):
-        shared = _overlap([rules.below(view.metadata.location)], asked)
+        shared = _shared_by_view(view, asked, rules)
         if shared is not None:
             raise _not_alone(doing, f"view `{view.name}`", shared)
 
@@ -76,7 +77,8 @@ def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) ->
         inner, outer = rules.below(place), rules.below(other)
         return inner != outer and inner.startswith(outer) and not hidden.holds(inner[len(outer) :].rstrip("/"))
 
-    return tuple(p for p in places if not any(is_within(p, other) for other in places))
+    once = list({rules.below(p): p for p in reversed(places)}.values())[::-1]  # the first of those that are spelt alike
+    return tuple(p for p in once if not any(is_within(p, other) for other in once))
 
 
 def _old_places(table: LoadedTable) -> Iterator[str]:
@@ -87,17 +89,24 @@ def _old_places(table: LoadedTable) -> Iterator[str]:
             yield directory
 
 
-def _shared(catalog: Catalog, other: LoadedTable, asked: dict[str, str], rules: PathRules) -> str | None:
-    """A place where another table has files too."""
+def _shared(catalog: Catalog, other: LoadedTable, asked: dict[str, str], rules: PathRules, doing: str) -> str | None:
+    """A place where another table has files too: wherever it writes now, any of its files may be anywhere."""
     own = [rules.below(place) for place in places_of(other.metadata)]
     if (shared := _overlap(own, asked)) is not None:
         return shared
-    names = [rules.spell(location).exact for location in named_in_metadata(other)]
-    if all(name.startswith(tuple(own)) for name in names):
-        return None
-    # it has moved, or came from elsewhere: any of its files may be anywhere
-    every = (rules.spell(location).exact for location in named_files(catalog.io, other))
-    return next((place for name in every for below, place in asked.items() if name.startswith(below)), None)
+    every = (rules.exact(location) for location in files_of_other(catalog, other, doing))
+    return _place_of_one(every, asked)
+
+
+def _shared_by_view(view: LoadedView, asked: dict[str, str], rules: PathRules) -> str | None:
+    """A place where a view has its metadata, or would write it."""
+    own = [rules.below(place) for place in (view.metadata.location, metadata_directory(view.metadata))]
+    return _overlap(own, asked) or _place_of_one([rules.exact(view.metadata_location)], asked)
+
+
+def _place_of_one(names: Iterable[str], asked: dict[str, str]) -> str | None:
+    """A place that one of the files is in."""
+    return next((place for name in names for below, place in asked.items() if name.startswith(below)), None)
 
 
 def _overlap(own: Iterable[str], asked: dict[str, str]) -> str | None:

@@ -120,7 +120,7 @@ def _judge(
             yield Kept.HIDDEN
         elif file.modified_ms >= cutoff_ms:
             yield Kept.RECENT
-        elif catalog.is_own_file(file.location) or named.find(file.location) is Naming.NAMED:
+        elif named.find(file.location) is Naming.NAMED or catalog.is_own_file(file.location):
             yield Kept.NEEDED
         else:
             yield file

@@ -172,6 +172,34 @@ def test_links_on_a_disk_lead_to_the_same_file_and_are_no_orphans_themselves(tmp
         assert ids(orders.scan().to_arrow()) == [1, 2]
 
 
+def test_what_a_link_in_metadata_leads_to_is_needed(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+        lake.create_namespace("db")
+        orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        path = Path(a_data_file(orders).file_path.removeprefix("file://"))
+        path.symlink_to(path.rename(path.with_name("elsewhere.parquet")))
+        make_old(tmp_path)
+        assert planned(orders) == []
+
+
+def test_the_catalog_is_no_orphan_by_whatever_link_it_was_opened(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with bergline.connect(f"sqlite:///{tmp_path}/link/catalog.db", warehouse=f"{tmp_path}/w") as lake:
+        lake.create_namespace("db")
+        orders = lake.create_table("db.orders", ORDERS, location=f"{tmp_path}/real")
+        make_old(tmp_path)
+        assert planned(orders) == []
+
+
+def test_a_place_with_two_spellings_is_looked_through_once(orders: Table, clock: Clock) -> None:
+    orders.set_properties({"write.data.path": orders.location.replace("/db/", "/db//")})
+    location = stray(orders, "data/stray")
+    clock.pass_days(4)
+    plan = orders.plan_orphans()
+    assert (plan.locations, [f.location for f in plan.files]) == ((orders.location,), [location])
+
+
 def test_the_cutoff_is_three_days_and_less_than_one_is_refused(orders: Table, clock: Clock) -> None:
     location = stray(orders, "data/stray")
     clock.pass_days(2)
@@ -266,13 +294,35 @@ def moved_away(lake: Lake) -> None:
     other.append(order_rows(2))
 
 
+def data_path_of_before(lake: Lake) -> None:
+    """Only a manifest still leads to the data file there."""
+    path = {"write.data.path": "memory://warehouse/db/orders/data/other"}
+    other = lake.create_table("db.other", ORDERS, properties=path).append(order_rows(1))
+    other.set_properties({"write.data.path": "memory://warehouse/db/other/data"})
+
+
+def metadata_of_a_view(lake: Lake) -> None:
+    path = {"write.metadata.path": "memory://warehouse/db/orders/views"}
+    lake.create_view("db.other", "select 1", ORDERS, properties=path)
+
+
 def nested_view(lake: Lake) -> None:
     location = "memory://warehouse/db/orders/views/v"
     lake.create_view("db.other", "select 1", ORDERS, location=location)
 
 
 @pytest.mark.parametrize(
-    "make_other", [nested_table, table_around, shared_data_path, same_table_twice, moved_away, nested_view]
+    "make_other",
+    [
+        nested_table,
+        table_around,
+        shared_data_path,
+        data_path_of_before,
+        same_table_twice,
+        moved_away,
+        nested_view,
+        metadata_of_a_view,
+    ],
 )
 def test_a_place_that_another_table_uses_is_refused(
     lake: Lake, orders: Table, clock: Clock, make_other: Callable[[Lake], None]
@@ -302,6 +352,14 @@ def test_another_table_that_cannot_be_read_stops_it(lake: Lake, orders: Table, c
     clock.pass_days(4)
     other.io.delete([other.metadata_location])
     lake.catalog._table_files._cache.clear()  # type: ignore[attr-defined]
+    with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
+        orders.plan_orphans()
+
+
+def test_another_table_whose_manifests_cannot_be_read_stops_it(lake: Lake, orders: Table, clock: Clock) -> None:
+    other = lake.create_table("db.other", ORDERS).append(order_rows(1))
+    clock.pass_days(4)
+    other.io.delete([other.metadata.snapshots[0].manifest_list or ""])
     with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
         orders.plan_orphans()
 
