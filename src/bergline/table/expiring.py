@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_positive, check_whole, shown
+from bergline.format.metadata import TableMetadata
+from bergline.table.commits.commit import load_same_table
 from bergline.table.commits.operation import CommitStamp, Operation
 from bergline.table.expiry.cleanup_level import CleanupLevel, parse_level
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
@@ -38,11 +40,14 @@ class TableExpiring(TableHandle):
         go. Files are deleted by up to so many `threads`, and `progress` is told how many are done, and of how many.
         """
         cleaning = Cleaning(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
-        operation = Expire(self.io, _wish(older_than, retain_last, snapshot_ids), cleaning, dry_run=bool(dry_run))
+        wish = _wish(older_than, retain_last, snapshot_ids)
+        operation = Expire(self.io, wish, cleaning, self._load_newest, dry_run=bool(dry_run))
         if dry_run:
             self._look(operation)
         else:
             self.commit(operation)
+        if operation.interruption is not None:
+            raise operation.interruption
         return operation.result
 
     def plan_expiry(
@@ -62,6 +67,11 @@ class TableExpiring(TableHandle):
         operation = ExplainExpiry(self.io, wish, Cleaning(parse_level(level), bool(clean_metadata)))
         self._look(operation)
         return operation.plan
+
+    def _load_newest(self) -> TableMetadata:
+        return load_same_table(
+            self._catalog, self.name, self._loaded.metadata.table_uuid, self.metadata_location
+        ).metadata
 
     def _look(self, operation: Operation) -> None:
         """Run an operation that changes nothing, on the table as it is now; a transaction must not repeat it."""

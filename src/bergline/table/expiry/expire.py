@@ -2,11 +2,11 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from bergline.errors import FormatError, NotFoundError, UnsupportedError
+from bergline.errors import BerglineError, FormatError, NotFoundError, UnavailableError, UnsupportedError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement, same_table
@@ -20,6 +20,9 @@ from bergline.table.expiry.reachable import still_unneeded, unneeded_files
 from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish, decide_expiry
 from bergline.table.expiry.stored_file import FileKind, StoredFile
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
+
+_FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
+_TRIES = 10
 
 
 class ExpiryResult(msgspec.Struct, frozen=True):
@@ -101,8 +104,18 @@ class Expire:
 
     conflicts_in_meaning = False
 
-    def __init__(self, io: FileIO, wish: ExpiryWish, cleaning: Cleaning, *, dry_run: bool = False) -> None:
+    def __init__(
+        self,
+        io: FileIO,
+        wish: ExpiryWish,
+        cleaning: Cleaning,
+        newest: Callable[[], TableMetadata],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """`newest` loads the table as it is by then: whoever adds a file again before it is deleted keeps it."""
         self._io = io
+        self._newest = newest
         self._wish = wish
         self._cleaning = cleaning
         self._dry_run = dry_run
@@ -110,6 +123,8 @@ class Expire:
         self._planned: PlannedExpiry | None = None
         self.result = ExpiryResult()
         """What went; before the commit is certain, and in a dry run, what is planned to go."""
+        self.interruption: Exception | None = None
+        """What `progress` raised, which ended the deletion."""
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
@@ -121,23 +136,64 @@ class Expire:
         return Change(planned.updates, (*same_table(base), *planned.requirements))
 
     def committed(self, metadata: TableMetadata) -> None:
-        """Delete the planned files; the swap is certain, and the base was exactly the one planned on."""
-        planned, cleaning = self._planned, self._cleaning
+        """Delete the planned files that nothing has named again; the swap is certain."""
+        planned = self._planned
         if planned is None or self._dry_run or not planned.files:
             return
-        self.result = _result(planned, ())
-        # operations that followed in the same transaction may have brought files back
-        contents = cleaning.level is CleanupLevel.ALL
-        files = still_unneeded(self._io, planned.files, planned.after, metadata, contents=contents, fresh=self._fresh)
-        locations = [f.location for f in files]
-        failed = set(delete_files(self._io, locations, threads=cleaning.threads, progress=cleaning.progress))
-        self.result = _result(planned, [f for f in files if f.location not in failed], tuple(sorted(failed)))
+        deleted: list[StoredFile] = []
+        failed: list[str] = []
+        rest: Sequence[StoredFile] = planned.files
+        try:
+            # operations that followed in the same transaction may have brought files back
+            rest, seen = self._unneeded(rest, planned.after, metadata)
+            while rest:
+                rest, seen = self._unneeded(rest, seen, self._newest())
+                batch = rest[:_FILES_AT_ONCE]
+                refused = set(self._delete(batch, len(deleted) + len(failed), len(rest) - len(batch)))
+                failed += sorted(refused)
+                deleted += (f for f in batch if f.location not in refused)
+                rest = rest[_FILES_AT_ONCE:]
+        except BerglineError:
+            failed += (f.location for f in rest)
+            raise
+        finally:
+            self.result = _result(planned, deleted, failed)
+
+    def _unneeded(
+        self, files: Sequence[StoredFile], seen: TableMetadata, now: TableMetadata
+    ) -> tuple[Sequence[StoredFile], TableMetadata]:
+        """The files that no snapshot names that came after a state; and the state that was looked at."""
+        contents = self._cleaning.level is CleanupLevel.ALL
+        for _ in range(_TRIES):
+            if now == seen:
+                return files, seen
+            try:
+                return still_unneeded(self._io, files, seen, now, contents=contents, fresh=self._fresh), now
+            except NotFoundError:
+                later = self._newest()
+                if later == now:
+                    raise
+                now = later  # it moved on, and another expiry was allowed to delete what was to be read
+        raise UnavailableError(f"the table moved on each of {_TRIES} times that its files were looked for")
+
+    def _delete(self, files: Sequence[StoredFile], before: int, after: int) -> list[str]:
+        told = self._cleaning.progress
+
+        def progress(done: int, of: int) -> None:
+            try:
+                if told is not None:
+                    told(before + done, before + of + after)
+            except Exception as error:
+                self.interruption = error
+                raise
+
+        return delete_files(self._io, [f.location for f in files], threads=self._cleaning.threads, progress=progress)
 
     def abandoned(self) -> None:
         """Nothing was written."""
 
 
-def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: tuple[str, ...] = ()) -> ExpiryResult:
+def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Iterable[str] = ()) -> ExpiryResult:
     counts = Counter(f.kind for f in deleted)
     return ExpiryResult(
         removed_snapshots=planned.decision.removed_snapshots,
@@ -150,7 +206,7 @@ def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: tuple
         deleted_manifests=counts[FileKind.MANIFEST],
         deleted_manifest_lists=counts[FileKind.MANIFEST_LIST],
         deleted_statistics_files=counts[FileKind.STATISTICS],
-        failed=failed,
+        failed=tuple(failed),
     )
 
 

@@ -5,18 +5,19 @@ nothing is planned on a part of the truth, nor on what was read for something el
 once pass the same `fresh`. Files are compared by one spelling of their locations.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import msgspec
 import polars as pl
 
-from bergline.format.manifest import EntryStatus, FileContent, ManifestFile
+from bergline.format.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.io.locations import normalized
 from bergline.scan.manifest_cache import FreshReads
 from bergline.scan.manifests import load_columns, load_manifest_lists
+from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.expiry.stored_file import CONTENT_KINDS, FileKind, StoredFile
 
 Owners = frozenset[str]
@@ -67,17 +68,28 @@ def held_files(
 ) -> list[HeldFile]:
     """The files that at most so many owners hold on to, in the order in which they may be deleted.
 
-    `owners` says who owns a snapshot, by its id.
+    `owners` says who owns a snapshot, by its id. A file that is named for several purposes is held by all of them.
     """
     read = FreshReads() if fresh is None else fresh
-    manifests = _manifests(io, metadata, owners, read)
-    held = _contents(io, manifests, most, read) if contents else []
-    held += [
-        HeldFile(StoredFile(m.manifest_path, FileKind.MANIFEST, m.manifest_length), by)
-        for m, by in manifests
-        if len(by) <= most
-    ]
-    return held + [HeldFile(file, by) for file, by in _joined(_named_files(metadata, owners)) if len(by) <= most]
+    rules = PathRules({}, {})
+    manifests = _manifests(io, metadata, owners, read, rules)
+    few: dict[Owners, list[ManifestFile]] = {}
+    many: list[ManifestFile] = []
+    for manifest, by in manifests:
+        if manifest.has_live_files:
+            (few.setdefault(by, []) if len(by) <= most else many).append(manifest)
+    found = chain(
+        _contents(io, few, read) if contents else (),
+        ((StoredFile(m.manifest_path, FileKind.MANIFEST, m.manifest_length), by) for m, by in manifests),
+        _named_files(metadata, owners),
+    )
+    held = {key: one for key, one in _joined(found, rules).items() if len(one.owners) <= most}
+    if contents:
+        for path, _, _ in _live_files(io, _doubtful(held.values(), many), read):
+            held.pop(rules.exact(path), None)
+    elif any(m.content is ManifestContent.DELETES for m in many):  # a Puffin file may hold deletion vectors as well
+        return [one for one in held.values() if one.file.kind is not FileKind.STATISTICS]
+    return list(held.values())
 
 
 def still_unneeded(
@@ -92,12 +104,13 @@ def still_unneeded(
     """Files that were unneeded in one state of a table, without those that it has named again since then."""
     added = tuple(s for s in now.snapshots if s.snapshot_id not in planned.snapshots_by_id)
     new = msgspec.structs.replace(now, snapshots=added, refs={})
-    needed = {normalized(f.location) for f in reachable_files(io, new, contents=contents, fresh=fresh)}
-    return [f for f in files if normalized(f.location) not in needed]
+    rules = PathRules({}, {})
+    needed = {rules.exact(f.location) for f in reachable_files(io, new, contents=contents, fresh=fresh)}
+    return [f for f in files if rules.exact(f.location) not in needed]
 
 
 def _manifests(
-    io: FileIO, metadata: TableMetadata, owners: Callable[[int], Owners], fresh: FreshReads
+    io: FileIO, metadata: TableMetadata, owners: Callable[[int], Owners], fresh: FreshReads, rules: PathRules
 ) -> list[tuple[ManifestFile, Owners]]:
     """The manifests of all snapshots, each once, with the owners of every snapshot that lists it."""
     known: dict[str, tuple[ManifestFile, Owners]] = {}
@@ -107,28 +120,28 @@ def _manifests(
             for manifest in manifests:
                 before = known.get(manifest.manifest_path)
                 known[manifest.manifest_path] = manifest, own if before is None else before[1] | own
-    return _joined((path, manifest, by) for path, (manifest, by) in known.items())
+    once: dict[str, tuple[ManifestFile, Owners]] = {}
+    for path, (manifest, by) in known.items():
+        key = rules.exact(path)
+        once[key] = manifest, by if key not in once else once[key][1] | by
+    return list(once.values())
 
 
 def _contents(
-    io: FileIO, manifests: Iterable[tuple[ManifestFile, Owners]], most: int, fresh: FreshReads
-) -> list[HeldFile]:
-    """Data and delete files: first those that few may hold, then all others' are taken out of them."""
-    few: dict[Owners, list[ManifestFile]] = {}
-    many: list[ManifestFile] = []
-    for manifest, by in manifests:
-        if manifest.has_live_files:
-            (few.setdefault(by, []) if len(by) <= most else many).append(manifest)
-    found = (
-        (path, StoredFile(path, CONTENT_KINDS[FileContent(content or 0)], size), by)
-        for by, some in few.items()
-        for path, content, size in _live_files(io, some, fresh)
-    )
-    held = {normalized(file.location): (file, by) for file, by in _joined(found) if len(by) <= most}
-    if held:
-        for path, _, _ in _live_files(io, many, fresh):
-            held.pop(normalized(path), None)
-    return [HeldFile(file, by) for file, by in held.values()]
+    io: FileIO, manifests: Mapping[Owners, Sequence[ManifestFile]], fresh: FreshReads
+) -> Iterator[tuple[StoredFile, Owners]]:
+    """The data and delete files in manifests, with the owners of those."""
+    for by, some in manifests.items():
+        for path, content, size in _live_files(io, some, fresh):
+            yield StoredFile(path, CONTENT_KINDS[FileContent(content or 0)], size), by
+
+
+def _doubtful(held: Iterable[HeldFile], manifests: list[ManifestFile]) -> list[ManifestFile]:
+    """Those of the manifests that may name one of the files: those of deletes if there are but statistics."""
+    kinds = {one.file.kind for one in held}
+    if not kinds.isdisjoint(CONTENT_KINDS.values()):
+        return manifests
+    return [m for m in manifests if m.content is ManifestContent.DELETES and FileKind.STATISTICS in kinds]
 
 
 def _live_files(
@@ -141,26 +154,26 @@ def _live_files(
             yield from live.select("file_path", "content", "file_size_in_bytes").iter_rows()
 
 
-def _named_files(metadata: TableMetadata, owners: Callable[[int], Owners]) -> Iterator[tuple[str, StoredFile, Owners]]:
+def _named_files(metadata: TableMetadata, owners: Callable[[int], Owners]) -> Iterator[tuple[StoredFile, Owners]]:
     """Manifest lists and statistics: the table's metadata names them itself."""
     for snapshot in metadata.snapshots:
         if snapshot.manifest_list:
             file = StoredFile(snapshot.manifest_list, FileKind.MANIFEST_LIST)
-            yield file.location, file, owners(snapshot.snapshot_id)
+            yield file, owners(snapshot.snapshot_id)
     statistics: list[StatisticsFile | PartitionStatisticsFile] = [*metadata.statistics, *metadata.partition_statistics]
     for one in statistics:
         file = StoredFile(one.statistics_path, FileKind.STATISTICS, one.file_size_in_bytes)
-        yield file.location, file, owners(one.snapshot_id)
+        yield file, owners(one.snapshot_id)
 
 
-def _joined(things: Iterable[tuple[str, _Thing, Owners]]) -> list[tuple[_Thing, Owners]]:
-    """Each thing once, whatever the spelling of its location, with all its owners."""
-    known: dict[str, tuple[_Thing, Owners]] = {}
-    for location, thing, by in things:
-        key = normalized(location)
+def _joined(files: Iterable[tuple[StoredFile, Owners]], rules: PathRules) -> dict[str, HeldFile]:
+    """Each file once by its spelling, whatever it is named for, with all its owners."""
+    known: dict[str, HeldFile] = {}
+    for file, by in files:
+        key = rules.exact(file.location)
         before = known.get(key)
-        known[key] = (thing, by) if before is None else (before[0], before[1] | by)
-    return list(known.values())
+        known[key] = HeldFile(file, by) if before is None else HeldFile(before.file, before.owners | by)
+    return known
 
 
 def _batches(things: Sequence[_Thing]) -> Iterator[Sequence[_Thing]]:

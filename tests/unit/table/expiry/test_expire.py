@@ -3,13 +3,16 @@
 import datetime as dt
 from pathlib import Path
 
+import msgspec
 import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.errors import CommitUnknownError, FormatError, NotFoundError
+from bergline.errors import CommitUnknownError, FormatError, NotFoundError, UnavailableError
+from bergline.format.metadata import TableMetadata
 from bergline.table.commits.commit import Timing
+from bergline.table.expiry import expire
 from bergline.testing.faults import Fault, FaultyStore
 
 FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
@@ -124,6 +127,73 @@ def test_tag_made_while_expiry_runs_protects_its_snapshot(lake: Lake, orders: Ta
     result = slow.load_table("db.orders").expire(older_than=FUTURE)
     assert result.removed_snapshots == ()
     assert ids(orders.refresh().scan(ref="just-in-time").to_arrow()) == [1]
+
+
+@pytest.mark.parametrize("spelt", ["another slash", "a link to the directory", "a link to the file"])
+def test_file_that_a_live_snapshot_names_otherwise_stays(orders: Table, tmp_path: Path, spelt: str) -> None:
+    orders.append(order_rows(1))
+    file = orders.scan().plan().files[0].file
+    path = Path(file.file_path.removeprefix("file://"))
+    (tmp_path / "directory").symlink_to(path.parent)
+    (tmp_path / "file").symlink_to(path)
+    names = {
+        "another slash": f"file:///{path}",
+        "a link to the directory": f"file://{tmp_path}/directory/{path.name}",
+        "a link to the file": f"file://{tmp_path}/file",
+    }
+    orders.overwrite(order_rows(2))
+    orders.append_files([msgspec.structs.replace(file, file_path=names[spelt])])
+    assert orders.expire(older_than=FUTURE).deleted_data_files == 0
+    assert ids(orders.scan().to_arrow()) == [1, 2]
+
+
+def test_file_added_again_after_the_swap_stays(lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = orders.append(order_rows(1)).scan().plan().files[0].file
+    orders.overwrite(order_rows(2))
+    expiring = lake.load_table("db.orders")
+    load_newest = expiring._load_newest
+
+    def after_another() -> TableMetadata:
+        if len(orders.metadata.snapshots) == 2:
+            orders.append_files([file])
+        return load_newest()
+
+    monkeypatch.setattr(expiring, "_load_newest", after_another)
+    result = expiring.expire(older_than=FUTURE)
+    assert (result.deleted_data_files, result.deleted_manifests, result.failed) == (0, 1, ())
+    assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
+
+
+def test_what_progress_raises_goes_through_and_the_snapshots_are_gone(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+
+    def told(_done: int, _of: int) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        orders.expire(older_than=FUTURE, progress=told)
+    assert len(orders.refresh().metadata.snapshots) == 1
+
+
+def test_progress_counts_over_all_batches(orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expire, "_FILES_AT_ONCE", 2)
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+    told: list[tuple[int, int]] = []
+    orders.expire(older_than=FUTURE, progress=lambda done, of: told.append((done, of)))
+    assert told == [(2, 3), (3, 3)]
+
+
+def test_files_are_named_if_the_table_cannot_be_looked_at_again(orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2))
+
+    def gone() -> TableMetadata:
+        raise UnavailableError("no answer")
+
+    monkeypatch.setattr(orders, "_load_newest", gone)
+    before = data_files(orders)
+    result = orders.expire(older_than=FUTURE)
+    assert (len(result.failed), result.deleted_data_files) == (3, 0)
+    assert data_files(orders) == before
 
 
 def test_unknown_outcome_deletes_nothing(lake: Lake, orders: Table) -> None:

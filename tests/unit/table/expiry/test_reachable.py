@@ -1,9 +1,11 @@
 """Who holds on to which file."""
 
 import msgspec
-from rows import order_rows
+import pytest
+from add_deletes import add_deletes, deletion_vectors
+from rows import ORDERS, order_rows
 
-from bergline import Table
+from bergline import Lake, Table
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import normalized
 from bergline.table.expiry.reachable import held_files, reachable_files, still_unneeded, unneeded_files
@@ -44,6 +46,17 @@ def test_statistics_go_with_their_snapshot(orders: Table) -> None:
     assert {f.location.rsplit(".", 1)[-1] for f in gone if f.kind is FileKind.STATISTICS} == {"puffin", "parquet"}
     later = unneeded_files(orders.io, orders.metadata, [last.snapshot_id])
     assert not [f for f in later if f.kind is FileKind.STATISTICS]
+
+
+@pytest.mark.parametrize("contents", [True, False])
+def test_statistics_that_hold_a_live_deletion_vector_too_stay(lake: Lake, contents: bool) -> None:
+    table = lake.create_table("db.t", ORDERS, properties={"format-version": "3"}).append(order_rows(1, 2))
+    (vector,) = deletion_vectors(table, {table.scan().plan().files[0].file.file_path: [0]})
+    add_deletes(table, vector)
+    first = table.metadata.snapshots[0].snapshot_id
+    table.set_statistics(StatisticsFile(first, vector.file_path, vector.file_size_in_bytes, 10, ()))
+    gone = unneeded_files(table.io, table.metadata, [first], contents=contents)
+    assert [f.kind for f in gone] == [FileKind.MANIFEST_LIST]
 
 
 def test_without_contents_no_manifest_is_read(orders: Table) -> None:
