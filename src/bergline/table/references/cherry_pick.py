@@ -98,13 +98,16 @@ class CherryPick(SnapshotProducer):
             self.abandoned()
 
     def _prepare(self, base: TableMetadata, picked: Snapshot) -> None:
-        if self._again is None:
+        found = picked if self._again is None else self._again.change.source
+        if found.snapshot_id != picked.snapshot_id:
+            raise ConflictError(
+                f"expected to pick snapshot {found.snapshot_id}, found {picked.snapshot_id} in its place meanwhile"
+            )
+        # a snapshot of the same transaction keeps its id when it is drafted on another base
+        if self._again is None or found.manifest_list != picked.manifest_list:
             self._again = _Again(self._io, self, load_change(self._io, base, picked))
             self._summary |= repetition(picked) | published_summary(picked)
             self.conflicts_in_meaning = picked.operation != Operation.APPEND
-        found = self._again.change.source.snapshot_id
-        if found != picked.snapshot_id:
-            raise ConflictError(f"expected to pick snapshot {found}, found {picked.snapshot_id} in its place meanwhile")
 
     def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
         """Refuse what the branch has had already, by this id or another."""

@@ -37,6 +37,7 @@ class Merge:
         self._io = io
         self._wish = wish
         self._replays: dict[tuple[int, int | None], Replay] = {}
+        self._outdated: list[Replay] = []
         self._used: list[Replay] = []
         self.conflicts_in_meaning = False
         self.result = MergeResult(None, None)
@@ -68,10 +69,12 @@ class Merge:
                 replay.committed(metadata)
             else:
                 replay.abandoned()
+        for replay in self._outdated:
+            replay.abandoned()
 
     def abandoned(self) -> None:
         """Remove everything that was written; the data files were there before."""
-        for replay in self._replays.values():
+        for replay in (*self._replays.values(), *self._outdated):
             replay.abandoned()
 
     def _move(self, base: TableMetadata, ref: SnapshotRef | None, snapshot_id: int) -> Change:
@@ -115,21 +118,31 @@ class Merge:
             return
         present = divergence.present()
         for place, snapshot in enumerate(divergence.picked):
-            key = snapshot.snapshot_id, None
             if snapshot.snapshot_id in present:
                 continue
-            change = self._replays[key].change if key in self._replays else load_change(self._io, base, snapshot)
+            known = self._replays.get((snapshot.snapshot_id, None))
+            is_same = known is not None and known.change.source == snapshot
+            change = known.change if known is not None and is_same else load_change(self._io, base, snapshot)
             if not change.is_nothing:
                 yield place, self._known(change)
 
     def _known(
         self, change: SnapshotChange, start: int | None = None, squashed: dict[str, str] | None = None
     ) -> Replay:
-        """The replay of a change, made once: attempts share what it writes."""
+        """The replay of a change, made once: attempts share what it writes.
+
+        A snapshot of the same transaction is another one under its old id once it was drafted on another base.
+        """
         key = change.source.snapshot_id, start
-        if key not in self._replays:
-            self._replays[key] = Replay(self._io, change, wish=self._wish, squashed=squashed)
-        return self._replays[key]
+        known = self._replays.get(key)
+        if known is not None and known.change.source == change.source:
+            return known
+        replay = Replay(self._io, change, wish=self._wish, squashed=squashed)
+        if known is not None:
+            replay.snapshot_id = known.snapshot_id
+            self._outdated.append(known)
+        self._replays[key] = replay
+        return replay
 
 
 def _of_squash(divergence: Divergence, done: int) -> dict[str, str]:

@@ -317,6 +317,21 @@ def test_picks_in_a_transaction_are_one_commit(parted: Table) -> None:
     assert parted.metadata.metadata_log[-1].metadata_file == before
 
 
+def test_a_transaction_that_loses_a_race_picks_what_it_has_written_anew(lake: Lake, parted: Table) -> None:
+    def others() -> None:
+        other = lake.load_table("db.orders").append(order_rows(4))
+        other.refs.fast_forward("audit", to="main")
+        other.append(order_rows(5, region="us"))
+
+    parted.refs.create_branch("audit")
+    parted.append(order_rows(50, region="us"))
+    with overtaken(lake, others).load_table("db.orders").transaction() as inside:
+        inside.overwrite_partitions(order_rows(8), branch="audit")
+        inside.refs.cherry_pick("audit")
+    assert rows(parted.refresh(), "audit") == [8, 50]
+    assert rows(parted) == [5, 8, 50]
+
+
 def test_a_squashed_snapshot_is_not_picked_where_a_part_of_it_is(orders: Table) -> None:
     orders.append(order_rows(1))
     orders.refs.create_branch("staging")

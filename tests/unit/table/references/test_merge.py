@@ -463,6 +463,31 @@ def test_a_merge_in_a_transaction_sees_what_the_transaction_did(lake: Lake, part
     assert rows(parts) == [1, 3, 4, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("squash", [False, True])
+def test_a_transaction_that_loses_a_race_merges_what_it_has_written_anew(
+    lake: Lake, parts: Table, squash: bool
+) -> None:
+    parts.append(order_rows(50, region="us"))
+    others = overtaken(lake, lambda: lake.load_table("db.parts").append(order_rows(9), branch="staging"))
+    with others.load_table("db.parts").transaction() as inside:
+        inside.overwrite(order_rows(7), branch="staging", isolation="snapshot")
+        inside.refs.merge("staging", into="main", squash=squash)
+        inside.delete("id = 50")
+    assert rows(parts, "staging") == [7]
+    assert rows(parts) == [7]
+    check_nothing_is_missing(parts, merged=True)
+
+
+def test_a_transaction_that_loses_a_race_rebases_what_it_has_written_anew(lake: Lake, parts: Table) -> None:
+    parts.append(order_rows(50, region="us"))
+    others = overtaken(lake, lambda: lake.load_table("db.parts").append(order_rows(9), branch="staging"))
+    with others.load_table("db.parts").transaction() as inside:
+        inside.overwrite(order_rows(7), branch="staging", isolation="snapshot")
+        inside.refs.rebase("staging", onto="main")
+    assert rows(parts, "staging") == [7, 50]
+    assert rows(parts) == [1, 2, 3, 4, 5, 6, 50]
+
+
 def test_names_that_cannot_be_merged(parts: Table) -> None:
     parts.refs.create_tag("v1")
     parts.append(order_rows(7), branch="staging").append(order_rows(8))
