@@ -289,7 +289,8 @@ def test_columns_that_are_not_given_have_their_default(spark: SparkSession, lake
         update.add_column("state", "string", default="new")
     spark.sql("INSERT INTO db.d (id) VALUES (1)")
     spark.createDataFrame([(2,)], "id long").writeTo("db.d").append()
-    assert query(spark, "SELECT id, amount, state FROM db.d") == [(1, None, "new"), (2, None, "new")]
+    spark.sql("INSERT INTO db.d VALUES (3, DEFAULT, 'eu', DEFAULT)")
+    assert query(spark, "SELECT id, amount, state FROM db.d") == [(1, None, "new"), (2, None, "new"), (3, None, "new")]
 
 
 # bad input

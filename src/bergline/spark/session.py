@@ -22,6 +22,7 @@ from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
+from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.resolve import Current, Lakes, Selector, Target, with_as_of, with_options
 from bergline.sql.rewrite import rewrite_query
@@ -125,7 +126,8 @@ class LakeSession:
         target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
-        run_insert(self._spark, insert, target, self.sql(insert.source, args, **frames))
+        source = self.sql(source_with_defaults(insert, target.table.schema), args, **frames)
+        run_insert(self._spark, insert, target, source)
         return self._nothing()
 
     def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
