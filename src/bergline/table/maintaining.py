@@ -11,6 +11,7 @@ from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.table.changes.compaction import CompactionResult, CompactionWish, compacted
+from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.rewrite_manifests import RewriteManifests
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
@@ -30,8 +31,9 @@ class TableMaintaining(TableHandle):
     """Files that were written for this table are added and removed.
 
     They belong to whoever made them, and stay whatever comes, unless `discard_on_failure` hands them over; then they
-    are deleted if the commit certainly failed. Given ones are looked at first (one footer each): InvalidInputError if
-    one is not there, has another number of rows or is on the branch already, or one to remove never was.
+    are deleted if the commit certainly failed, except for those that a snapshot of the table names. All are looked at
+    first (one footer each): InvalidInputError if one is not there, has another number of rows or is on the branch
+    already, or one to remove never was.
     """
 
     def row_delta(
@@ -77,9 +79,10 @@ class TableMaintaining(TableHandle):
             checks=checks,
             branch=branch,
             summary=self._with_own(summary) | wap_summary(wap_id),
-            discard_on_failure=discard_on_failure,
         )
-        self.commit(staged(operation, wap_id))
+        files = [*add, *deletes]
+        guarded = handed_over(operation, self.io, files, self.metadata, discard_on_failure=discard_on_failure)
+        self.commit(staged(guarded, wap_id))
         return self
 
     def rewrite_files(
@@ -114,9 +117,8 @@ class TableMaintaining(TableHandle):
             since=self._start(branch, since),
             branch=branch,
             summary=self._with_own(summary),
-            discard_on_failure=discard_on_failure,
         )
-        self.commit(operation)
+        self.commit(handed_over(operation, self.io, add, self.metadata, discard_on_failure=discard_on_failure))
         return self
 
     def compact(

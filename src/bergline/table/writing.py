@@ -15,11 +15,13 @@ from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import write_spec
 from bergline.table.changes.append import Append
 from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything, Removal, RemovedFiles
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
 from bergline.table.commits.history_window import EVERYTHING
 from bergline.table.commits.isolation import Isolation, isolation_level, parse_isolation
+from bergline.table.commits.operation import Operation
 from bergline.table.commits.produce import check_writable
 from bergline.table.handle import TableHandle
 from bergline.table.references.staged import staged, wap_summary
@@ -32,9 +34,9 @@ class TableWriting(TableHandle):
     """Rows as Arrow data, or files that were written for this table.
 
     Files belong to whoever made them: those that are given stay, whatever comes, unless `discard_on_failure` hands
-    them over; then they are deleted if the commit certainly failed. Given ones are looked at first (one footer each):
-    InvalidInputError if one is not there, has another number of rows or is on the branch already. Those that are
-    handed over are taken as they are.
+    them over; then they are deleted if the commit certainly failed, except for those that a snapshot of the table
+    names. All are looked at first (one footer each): InvalidInputError if one is not there, has another number of rows
+    or is on the branch already.
 
     With a `wap_id` a snapshot is staged on the head of the branch, which stays where it is: `refs.staged` finds it,
     `refs.publish` brings it in.
@@ -59,11 +61,11 @@ class TableWriting(TableHandle):
         Now and then an append joins small manifests of earlier ones; a fast one never does.
         """
         self.check_branch(branch)
-        _checked_summary(summary, wap_id)
+        own = self._summary | _checked_summary(summary, wap_id)
         files = self._write(rows)
-        return self.append_files(
-            files, branch=branch, summary=summary, fast=fast, wap_id=wap_id, discard_on_failure=True
-        )
+        operation = Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=True)
+        self.commit(staged(operation, wap_id))
+        return self
 
     def append_files(
         self,
@@ -78,8 +80,8 @@ class TableWriting(TableHandle):
         """Add files that were written for this table."""
         _check_files(files)
         own = self._summary | _checked_summary(summary, wap_id)
-        operation = Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=discard_on_failure)
-        self.commit(staged(operation, wap_id))
+        operation = Append(self.io, files, branch=branch, summary=own, fast=fast)
+        self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
         return self
 
     def overwrite(
@@ -99,13 +101,20 @@ class TableWriting(TableHandle):
         Without a filter only a given level is looked after.
         """
         self.check_branch(branch)
-        _checked_summary(summary, wap_id)
+        own = self._summary | _checked_summary(summary, wap_id)
         if row_filter is None:
-            _given_level(isolation)
-            files = self._write(rows)
-            return self.overwrite_files(
-                files, branch=branch, summary=summary, isolation=isolation, wap_id=wap_id, discard_on_failure=True
+            checks = self._checks_of_all(branch, isolation)
+            operation = Overwrite(
+                self.io,
+                self._write(rows),
+                [Everything()],
+                branch=branch,
+                summary=own,
+                checks=checks,
+                discard_on_failure=True,
             )
+            self.commit(staged(operation, wap_id))
+            return self
         wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
         return self._delete(wanted, self._write(rows), summary, wap_id)
 
@@ -139,12 +148,14 @@ class TableWriting(TableHandle):
     ) -> Self:
         """Replace every partition that the rows are in; without rows there is nothing to do."""
         self.check_branch(branch)
-        _checked_summary(summary, wap_id)
-        _given_level(isolation)
+        own, level = self._summary | _checked_summary(summary, wap_id), _given_level(isolation)
         files = self._write(rows)
-        return self.replace_partitions(
-            files, branch=branch, summary=summary, isolation=isolation, wap_id=wap_id, discard_on_failure=True
-        )
+        if files:
+            operation = replace_partitions(
+                self.io, self.metadata, files, branch=branch, summary=own, isolation=level, discard_on_failure=True
+            )
+            self.commit(staged(operation, wap_id))
+        return self
 
     def overwrite_files(
         self,
@@ -164,24 +175,16 @@ class TableWriting(TableHandle):
         """
         _check_files(files)
         check_ref_name(branch)
-        level, since = _given_level(isolation), head_id(self.metadata, branch)
         removal: Removal = Everything()
-        checks = OverwriteChecks(since, level) if level else None
+        checks = self._checks_of_all(branch, isolation)
         if removed is not None:
             _check_files(removed)
             removal = RemovedFiles(tuple(removed), must_exist=True)
+            since, level = head_id(self.metadata, branch), _given_level(isolation)
             checks = OverwriteChecks(since, level, EVERYTHING, removal.files, removal.files)
         own = self._summary | _checked_summary(summary, wap_id)
-        operation = Overwrite(
-            self.io,
-            files,
-            [removal],
-            branch=branch,
-            summary=own,
-            checks=checks,
-            discard_on_failure=discard_on_failure,
-        )
-        self.commit(staged(operation, wap_id))
+        operation = Overwrite(self.io, files, [removal], branch=branch, summary=own, checks=checks)
+        self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
         return self
 
     def replace_partitions(
@@ -198,16 +201,8 @@ class TableWriting(TableHandle):
         _check_files(files)
         own, level = self._summary | _checked_summary(summary, wap_id), _given_level(isolation)
         if files:
-            operation = replace_partitions(
-                self.io,
-                self.metadata,
-                files,
-                branch=branch,
-                summary=own,
-                isolation=level,
-                discard_on_failure=discard_on_failure,
-            )
-            self.commit(staged(operation, wap_id))
+            operation = replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level)
+            self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
         return self
 
     def _rows_to_delete(
@@ -227,6 +222,17 @@ class TableWriting(TableHandle):
         own = self._summary | _checked_summary(summary, wap_id)
         self.commit(staged(Delete(self.io, rows, files, summary=own), wap_id))
         return self
+
+    def _checks_of_all(self, branch: str, isolation: str | Isolation | None) -> OverwriteChecks | None:
+        """What others must not have committed where all rows of a branch are replaced."""
+        level = _given_level(isolation)
+        return OverwriteChecks(head_id(self.metadata, branch), level) if level else None
+
+    def _commit_given(
+        self, operation: Operation, files: Sequence[DataFile], wap_id: str | None, *, discard_on_failure: bool
+    ) -> None:
+        guarded = handed_over(operation, self.io, files, self.metadata, discard_on_failure=discard_on_failure)
+        self.commit(staged(guarded, wap_id))
 
     def _write(self, rows: ArrowRows) -> list[DataFile]:
         with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:

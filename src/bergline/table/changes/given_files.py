@@ -90,14 +90,19 @@ def check_removed(
 def live_files(io: FileIO, manifests: Iterable[ManifestFile], files: Collection[DataFile]) -> set[FileKey]:
     """Which of the files are live in some manifests, however their locations are spelt there."""
     keys = {file_key(f) for f in files}
-    spelt = {spelling: path for path, _ in keys for spelling in _spellings(path)}
+    return live_at(io, manifests, {path for path, _ in keys}) & keys
+
+
+def live_at(io: FileIO, manifests: Iterable[ManifestFile], paths: Collection[str]) -> set[FileKey]:
+    """The files that are live in some manifests at these locations, which may be spelt otherwise there."""
+    spelt = {spelling: path for path in paths for spelling in _spellings(path)}
     wanted = pl.Series(list(spelt), dtype=pl.String).implode()
     is_live = pl.col("status") != int(EntryStatus.DELETED)
     found: set[FileKey] = set()
     for frame in load_columns(io, [m for m in manifests if m.has_live_files]):
         rows = frame.filter(is_live & pl.col("file_path").is_in(wanted)).select("file_path", "content_offset")
         found |= {(spelt[path], offset) for path, offset in rows.iter_rows()}
-    return found & keys
+    return found
 
 
 def _spellings(path: str) -> set[str]:

@@ -64,7 +64,7 @@ class SnapshotProducer:
         files: Sequence[DataFile] = (),
         discard_on_failure: bool = False,
     ) -> None:
-        """`files` are to be added: to be discarded if the snapshot certainly never comes, or others' and looked at."""
+        """`files` are to be added: written for this, and discarded if it certainly fails, or given, and looked at."""
         check_ref_name(branch)
         # a Puffin file holds several vectors
         self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []

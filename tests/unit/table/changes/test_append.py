@@ -14,6 +14,7 @@ from bergline.format.manifest import DataFile, EntryStatus
 from bergline.format.transforms import Bucket
 from bergline.format.types import LONG
 from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.table.changes.append import Append
 
 
 def entries_as_written(table: Table, location: str) -> list[dict[str, object]]:
@@ -131,7 +132,7 @@ def test_manifests_begin_anew_at_the_target_size(lake: Lake, version: str) -> No
         DataFile(f"memory:/{n}/{n * 7919 % 10_007}.parquet", "PARQUET", (), n % 3, n, value_counts={1: n, 2: n * 31})
         for n in range(8000)
     ]
-    table.append_files(files, discard_on_failure=True)
+    table.commit(Append(table.io, files, discard_on_failure=True))
     assert table.current_snapshot is not None
     manifests = load_manifest_list(table.io, table.current_snapshot)
     assert len(manifests) > 3

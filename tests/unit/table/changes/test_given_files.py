@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from losing import LosingTable
-from rivals import rival_lake
+from rivals import files, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -39,15 +39,39 @@ def table(lake: Lake) -> Table:
     return made
 
 
+each_ownership = pytest.mark.parametrize("handed_over", [False, True], ids=["given", "handed over"])
+
+
 @each_call
-def test_live_files_stay_when_a_call_with_them_fails(table: Table, call: Callable[..., Any]) -> None:
+@each_ownership
+def test_live_files_stay_when_a_call_with_them_fails(table: Table, call: Callable[..., Any], handed_over: bool) -> None:
     with pytest.raises(RefusedError):
-        call(table, data_files(table, "id = 2"), branch="v1")
+        call(table, data_files(table, "id = 2"), branch="v1", discard_on_failure=handed_over)
     assert ids(table.scan().to_arrow()) == [1, 2]
 
 
+@pytest.mark.parametrize("name", ["append_files", "overwrite_files", "replace_partitions"])
+def test_files_that_only_a_tag_needs_stay_when_they_are_handed_over(table: Table, name: str) -> None:
+    old = data_files(table, "id = 2")
+    table.overwrite(order_rows(1))
+    spelt = [msgspec.structs.replace(f, file_path=f.file_path.removeprefix("file://")) for f in old]
+    with pytest.raises(RefusedError):
+        CALLS[name](table, [*spelt, *table._write(order_rows(3))], branch="v1", discard_on_failure=True)
+    assert ids(table.scan(ref="v1").to_arrow()) == [1, 2]
+    assert len(files(table, "*.parquet")) == 3
+
+
+def test_a_file_that_the_same_transaction_added_stays_when_it_is_handed_over(table: Table) -> None:
+    new = table._write(order_rows(3))
+    with table.transaction() as tx:
+        tx.append_files(new)
+        with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
+            tx.append_files(new, discard_on_failure=True)
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
+
+
 @each_call
-@pytest.mark.parametrize("handed_over", [False, True])
+@each_ownership
 def test_new_files_stay_when_a_call_fails_unless_they_are_handed_over(
     table: Table, call: Callable[..., Any], handed_over: bool
 ) -> None:
@@ -109,12 +133,15 @@ def test_a_file_that_is_named_twice_is_refused(table: Table, call: Callable[...,
 
 
 @each_call
+@each_ownership
 @pytest.mark.parametrize("prefix", ["file://", ""])
-def test_a_file_that_is_live_on_the_branch_is_refused(table: Table, call: Callable[..., Any], prefix: str) -> None:
+def test_a_file_that_is_live_on_the_branch_is_refused(
+    table: Table, call: Callable[..., Any], prefix: str, handed_over: bool
+) -> None:
     (live,) = data_files(table, "id = 2")
     again = msgspec.structs.replace(live, file_path=prefix + live.file_path.removeprefix("file://"))
     with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
-        call(table, [again])
+        call(table, [again], discard_on_failure=handed_over)
     assert ids(table.refresh().scan().to_arrow()) == [1, 2]
 
 

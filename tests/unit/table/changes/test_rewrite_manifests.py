@@ -14,6 +14,7 @@ from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.manifest import DataFile, ManifestContent, ManifestFile
 from bergline.scan.manifests import live_entries, load_manifest_list
+from bergline.table.changes.append import Append
 
 VERSIONS = ["1", "2", "3"]
 
@@ -75,7 +76,7 @@ def test_manifests_of_the_target_size_hold_few_partitions_each(lake: Lake) -> No
     for half in range(2):
         names = [f"file:///files/{half}-{i}.parquet" for i in range(1000)]
         files = [DataFile(n, "PARQUET", ("us" if i % 2 else "eu",), 1, 9) for i, n in enumerate(names)]
-        table.append_files(files, discard_on_failure=True)
+        table.commit(Append(table.io, files, discard_on_failure=True))
     assert all(_is_mixed(m) for m in manifests(table))
     table.rewrite_manifests()
     assert sum(m.existing_files_count or 0 for m in manifests(table)) == 2000
