@@ -7,7 +7,7 @@ S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 .PHONY: help setup java demo test check torture lint bench clean
 
 help:
-	@echo "make demo    write-audit-publish on PySpark; everything stays in ./lake"
+	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, under a minute"
 	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
@@ -33,7 +33,7 @@ java:
 	@tools/machine.sh java
 
 demo: java $(INSTALLED)
-	@$(BIN)/python demo/write_audit_publish.py
+	@$(BIN)/python demo/pipeline.py
 
 test: java $(INSTALLED) $(S3_SERVER) lint
 	@$(BIN)/python -m pytest

@@ -144,6 +144,22 @@ def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
     assert said == shown
 
 
+@pytest.mark.spark
+def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/pipeline.md"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "published and tagged `daily-2026-03-31-final`" in done.stdout
+
+
 def test_guide_to_expiry_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/expiry.md"), re.DOTALL)
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from bergline.spark.attach import attach, detach
 from bergline.spark.explain import explain_read
+from bergline.spark.pipeline import Pipeline
 from bergline.spark.read import read
 
-__all__ = ["attach", "detach", "explain_read", "read"]
+__all__ = ["Pipeline", "attach", "detach", "explain_read", "read"]

@@ -82,6 +82,17 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     return spark
 
 
+def check_attached(spark: SparkSession, lake: Lake) -> None:
+    """InvalidInputError unless the session knows the lake."""
+    _check_classic(spark)
+    attached = _SESSIONS.get(_session_id(spark))
+    if attached is None or lake not in attached.lakes.values():
+        raise InvalidInputError(
+            f"expected a session that {lake!r} is attached to, found one that does not know it",
+            hints=["`bergline.spark.attach(spark, lake)` first"],
+        )
+
+
 def detach(spark: SparkSession) -> None:
     """Forget a session's lakes and put its settings back; the last detach restores Spark's classes."""
     with _LOCK:

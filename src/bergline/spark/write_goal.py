@@ -1,5 +1,7 @@
 """Where the rows of a write go, found out once: planning, checks and commit all use the same answer."""
 
+import json
+
 import msgspec
 from pyspark.sql import SparkSession
 
@@ -10,6 +12,8 @@ from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
 WAP_ID = "spark.wap.id"
+PIPELINE = "spark.bergline.pipeline"
+"""Set while a pipeline's step or audits run: the branch and the tables that writes may go to."""
 _OPT_OUT = "write.wap.enabled"
 
 
@@ -44,7 +48,9 @@ def write_goal(spark: SparkSession, target: Target, option: str | None) -> Write
     asked = named if option is None else option
     branch, wap_id = _with_wap(spark, table, asked)
     table.check_branch(branch)
-    return WriteGoal(branch, branch == MAIN or branch not in table.refs, wap_id)
+    goal = WriteGoal(branch, branch == MAIN or branch not in table.refs, wap_id)
+    _check_pipeline(spark, table, goal)
+    return goal
 
 
 def _with_wap(spark: SparkSession, table: Table, asked: str | None) -> tuple[str, str | None]:
@@ -63,7 +69,27 @@ def _with_wap(spark: SparkSession, table: Table, asked: str | None) -> tuple[str
     return asked or session_branch or MAIN, wap_id
 
 
+def opted_out(table: Table) -> bool:
+    """Whether a table takes no notice of the session's branch and id."""
+    return table.properties.get(_OPT_OUT, "true").lower() == "false"
+
+
+def _check_pipeline(spark: SparkSession, table: Table, goal: WriteGoal) -> None:
+    """A step of a pipeline writes to its own branch of its own tables, and nowhere else."""
+    scope = spark.conf.get(PIPELINE, None)
+    if not scope:
+        return
+    allowed = json.loads(scope)
+    if table.metadata.table_uuid not in allowed["tables"]:
+        raise RefusedError(
+            f"cannot write to `{table.name}` in a pipeline of {', '.join(allowed['tables'].values())}",
+            hints=["add it to the pipeline's `tables`"],
+        )
+    if goal.branch != allowed["branch"] or goal.wap_id is not None:
+        raise RefusedError(f"cannot write to `{goal.branch}` in a pipeline, whose branch is `{allowed['branch']}`")
+
+
 def _wap_setting(spark: SparkSession, table: Table, key: str) -> str | None:
-    if table.properties.get(_OPT_OUT, "true").lower() == "false":
+    if opted_out(table):
         return None
     return spark.conf.get(key, None) or None

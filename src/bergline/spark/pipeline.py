@@ -1,0 +1,239 @@
+"""`Pipeline`: write to a branch of several tables, audit it on Spark, publish it in one step."""
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from bergline.catalog.identifiers import TableName
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    InvalidInputError,
+    RefusedError,
+)
+from bergline.format.arguments import check_text, shown
+from bergline.format.refs import MAIN, check_ref_name
+from bergline.lake import Lake
+from bergline.spark.attach import check_attached
+from bergline.spark.audits import Audit
+from bergline.spark.audits_run import AuditResult, AuditRun, check_audit
+from bergline.spark.pipeline_report import PipelineReport, Status, StepResult, What
+from bergline.spark.pipeline_run import History, Run, Step
+from bergline.spark.write_goal import opted_out
+from bergline.table.chosen_tables import named_tables
+from bergline.table.table import Table
+
+
+class Pipeline:
+    """Steps and audits over some tables of a lake that is attached to a session.
+
+    A step is a statement in SQL, or a function of the `Run`; each is in the branch whole or not at all. While a step or
+    an audit runs, the whole session is at the run's branch.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        name: str,
+        *,
+        tables: Sequence[str | TableName],
+        steps: Mapping[str, Step],
+        audits: Sequence[Audit] = (),
+    ) -> None:
+        """InvalidInputError for what cannot be a pipeline; tables and columns are looked up when it runs."""
+        self._spark = spark
+        self._lake = lake
+        self.name = _checked_name(name, "the pipeline")
+        self.tables = tuple(map(str, named_tables(tables)))
+        self.steps = _checked_steps(steps)
+        self.audits = _checked_audits(audits)
+
+    def branch(self, run_id: str) -> str:
+        """The branch that a run writes to."""
+        return f"{self.name}-{_checked_name(run_id, 'the run')}"
+
+    def run(self, run_id: str, *, tag: str | None = None, publish: bool = True, merge: bool = True) -> PipelineReport:
+        """Write, audit, and publish if all audits pass; on failure `main` is untouched and the branch stays.
+
+        The same id again goes on where an earlier run stopped: steps that are in the branch are not run again, and a
+        run that was published is only reported. Where `main` has moved on meanwhile the branch is merged, or, without
+        `merge`, refused. A `tag` is made in the commit that publishes; with `publish=False` it ends after the audits.
+        """
+        branch = self.branch(run_id)
+        check_attached(self._spark, self._lake)
+        tables = self._load()
+        run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables)
+        history = History(run, tables)
+        if history.is_published:
+            return self._published_before(run, tables)
+        self._check(tables, branch, tag)
+        self._lake.branch(branch, list(tables), if_not_exists=True)
+        steps = self._write(run)
+        tables = self._load()
+        results = self._audit(run, tables)
+        if not all(result.passed for result in results):
+            return _report(run, "audits failed", steps=steps, audits=results)
+        if not publish:
+            return _report(run, "audited", steps=steps, audits=results)
+        return self._publish(run, tables, steps, results, tag=tag, merge=merge)
+
+    def _write(self, run: Run) -> tuple[StepResult, ...]:
+        """All steps; those up to the last one that the branch has are not run again."""
+        done = self._steps_done(run, self._load())
+        results = []
+        for place, name in enumerate(self.steps):
+            what: What = "written" if place >= done and self._run_step(run, place, name) else "written before"
+            results.append((name, what))
+        written = History(run, self._load()).steps(run.branch)
+        return tuple(
+            StepResult(name, what, written[name]) if name in written else StepResult(name, "wrote nothing")
+            for name, what in results
+        )
+
+    def _steps_done(self, run: Run, tables: Mapping[str, Table]) -> int:
+        known = History(run, tables).steps(run.branch)
+        return max((place + 1 for place, name in enumerate(self.steps) if name in known), default=0)
+
+    def _run_step(self, run: Run, place: int, name: str) -> bool:
+        """Whether the step was run here: not if another run of the same id came first."""
+        own = msgspec.structs.replace(run, branch=f"{run.branch}.{place + 1}-{uuid.uuid4().hex[:8]}", step=name)
+        self._lake.branch(own.branch, dict.fromkeys(self.tables, run.branch))
+        try:
+            # looked up on the step's own branch: what comes into the run's branch from now on makes the publish fail
+            before = self._load()
+            if self._steps_done(own, before) > place:
+                self._discard(own.branch)
+                return False
+            self._fill(own, before)
+        except BaseException:
+            self._discard(own.branch)
+            raise
+        try:
+            self._lake.publish(own.branch, into=run.branch, tables=self.tables)
+        except BerglineError:
+            self._discard(own.branch)
+            if self._steps_done(run, self._load()) <= place:
+                raise
+            return False
+        return True
+
+    def _fill(self, run: Run, before: Mapping[str, Table]) -> None:
+        """Run a step; what it wrote must be known as the step's when the run is continued."""
+        with run.session(before):
+            step = self.steps[run.step or ""]
+            run.sql(step) if isinstance(step, str) else step(run)
+        after = self._load()
+        moved = [n for n in self.tables if after[n].metadata.head(run.branch) != before[n].metadata.head(run.branch)]
+        if moved and run.step not in History(run, after).steps(run.branch):
+            raise RefusedError(
+                f"cannot take step `{run.step}`: it wrote to `{moved[0]}` without the run's mark",
+                hints=["write through the session, or with `run.append`"],
+            )
+
+    def _audit(self, run: Run, tables: Mapping[str, Table]) -> tuple[AuditResult, ...]:
+        with run.session(tables):
+            return AuditRun(self._spark, tables, run.branch, run).results(self.audits)
+
+    def _publish(
+        self,
+        run: Run,
+        tables: Mapping[str, Table],
+        steps: tuple[StepResult, ...],
+        results: tuple[AuditResult, ...],
+        *,
+        tag: str | None,
+        merge: bool,
+    ) -> PipelineReport:
+        audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
+        try:
+            published = self._lake.publish(run.branch, tables=audited, merge=merge, tag=tag)
+        except BerglineError:
+            now = self._load()
+            if History(run, now).is_published:
+                return self._published_before(run, now)
+            raise
+        self._tidy(run, self._load())
+        return _report(run, "published", steps=steps, audits=results, published=published, tag=tag)
+
+    def _published_before(self, run: Run, tables: Mapping[str, Table]) -> PipelineReport:
+        self._tidy(run, tables)
+        written = History(run, tables).steps(MAIN)
+        steps = tuple(StepResult(name, "written before", written[name]) for name in self.steps if name in written)
+        return _report(run, "published before", steps=steps)
+
+    def _check(self, tables: Mapping[str, Table], branch: str, tag: str | None) -> None:
+        """Everything that can be known to be wrong before anything is written."""
+        check_ref_name(f"{branch}.{len(self.steps)}-{'0' * 8}")
+        if tag is not None:
+            check_ref_name(tag)
+            if tag in {branch, MAIN}:
+                raise InvalidInputError(f"expected a tag with a name of its own, found that of branch `{tag}`")
+        for name, table in tables.items():
+            if branch in table.refs:
+                table.check_branch(branch)
+            if tag is not None and tag in table.refs:
+                kind = table.refs[tag].snapshot_ref_type
+                raise AlreadyExistsError(f"{kind} `{tag}` of `{name}` exists already", kind="ref", name=tag)
+            if opted_out(table):
+                raise RefusedError(
+                    f"cannot run a pipeline on `{name}`: its property `write.wap.enabled` is `false`, so that the "
+                    "session's writes would go to `main`"
+                )
+        for audit in self.audits:
+            check_audit(audit, tables)
+
+    def _load(self) -> dict[str, Table]:
+        return {name: self._lake.load_table(name) for name in self.tables}
+
+    def _tidy(self, run: Run, tables: Mapping[str, Table]) -> None:
+        """Drop what dead processes left of a run that is published."""
+        left = re.compile(re.escape(run.branch) + r"\.\d+-[0-9a-f]{8}")
+        for branch in {ref for table in tables.values() for ref in table.refs.branches if left.fullmatch(ref)}:
+            self._discard(branch)
+
+    def _discard(self, branch: str) -> None:
+        """Drop a step's branch if that is possible: the error that comes is more important."""
+        try:
+            self._lake.drop_ref(branch, tables=self.tables, if_exists=True)
+        except BerglineError:
+            return
+
+
+def _report(run: Run, status: Status, **parts: Any) -> PipelineReport:
+    return PipelineReport(run.pipeline, run.run_id, run.branch, status, **parts)
+
+
+def _checked_name(name: str, of: str) -> str:
+    if not check_text(name, f"text for the name of {of}"):
+        raise InvalidInputError(f"expected a name for {of}, found empty text")
+    return name
+
+
+def _checked_steps(steps: Mapping[str, Step]) -> dict[str, Step]:
+    if not isinstance(steps, Mapping):
+        raise InvalidInputError(f"expected a mapping of steps by name, found {shown(steps)}")
+    for name, step in steps.items():
+        _checked_name(name, "a step")
+        if not isinstance(step, str) and not callable(step):
+            raise InvalidInputError(f"expected SQL or a function for step `{name}`, found {shown(step)}")
+    return dict(steps)
+
+
+def _checked_audits(audits: Sequence[Audit]) -> tuple[Audit, ...]:
+    if not isinstance(audits, list | tuple):
+        raise InvalidInputError(f"expected a list of audits, found {shown(audits)}")
+    names: set[str] = set()
+    for audit in audits:
+        if not isinstance(audit, Audit):
+            raise InvalidInputError(f"expected an audit, found {shown(audit)}")
+        if audit.name in names:
+            raise InvalidInputError(
+                f"expected a name of its own for each audit, found `{audit.name}` twice", hints=["give one a `name=`"]
+            )
+        names.add(audit.name)
+    return tuple(audits)
