@@ -84,13 +84,17 @@ class MetadataOperation:
         change = self._change(base)
         if not change.updates or _changes_nothing(base, change.updates, stamp.now_ms):
             return Change()
+        self.check_seen(base)
+        return Change(change.updates, (*same_table(base), *change.requirements))
+
+    def check_seen(self, base: TableMetadata) -> None:
+        """ConflictError if what the change takes the place of is not what it was on the first base."""
         self._first_base = first = self._first_base or base
         if self._overwrites(base) != self._overwrites(first):
             raise ConflictError(
                 f"another commit changed the same thing meanwhile: {describe_change(first, base)}",
                 hints=["look again, then decide whether it is still wanted"],
             )
-        return Change(change.updates, (*same_table(base), *change.requirements))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Nothing to remove."""

@@ -9,7 +9,7 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRefType, check_ref_name
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
-from bergline.table.references.ref_changes import Retention, create_ref, existing_ref
+from bergline.table.references.ref_changes import Retention, create_ref, existing_ref, place_of
 from bergline.table.references.start_branch import StartBranch
 from bergline.table.version import Place, snapshot_at
 
@@ -29,10 +29,11 @@ class NewRef(msgspec.Struct, frozen=True):
 
     def operation(self, io: FileIO, at: Place | None) -> Operation:
         """The ref at a place, by default the head of `main`; a branch of an empty table gets an empty snapshot."""
-        create = self._creation(at)
+        replaced = place_of(self.name) if self.or_replace else lambda _: None
+        create = MetadataOperation(self._creation(at), overwrites=replaced)
         if at is None and self.kind is SnapshotRefType.BRANCH:
             return StartBranch(io, self.name, self.retention, create)
-        return MetadataOperation(create)
+        return create
 
     def _creation(self, at: Place | None) -> Callable[[TableMetadata], Change]:
         def create(base: TableMetadata) -> Change:

@@ -1,6 +1,6 @@
 """Changes to branches and tags, each worked out anew on every base: `(base, wish) -> updates + requirements`."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -32,6 +32,11 @@ class Retention(msgspec.Struct, frozen=True):
     def given(self) -> dict[str, int]:
         """The settings that it names."""
         return {k: v for k, v in msgspec.structs.asdict(self).items() if v is not None}
+
+
+def place_of(name: str) -> Callable[[TableMetadata], object]:
+    """Where a ref stands: what moving or dropping it takes away."""
+    return lambda base: ref.snapshot_id if (ref := base.refs.get(name)) else None
 
 
 def create_ref(

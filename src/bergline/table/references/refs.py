@@ -13,6 +13,7 @@ from bergline.table.references.ref_changes import (
     Retention,
     check_cleared,
     drop_ref,
+    place_of,
     rename_ref,
     replace_ref,
     set_retention,
@@ -83,11 +84,11 @@ class Refs(MovingRefs):
 
     def replace_branch(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
         """Move a branch anywhere, keeping the retention that is not mentioned."""
-        self._replace(name, _BRANCH, at, retention or Retention())
+        self._replace(name, _BRANCH, at, retention)
 
     def replace_tag(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
         """Move a tag: the only way a tag ever moves."""
-        self._replace(name, _TAG, at, retention or Retention())
+        self._replace(name, _TAG, at, retention)
 
     def rename_branch(self, name: str, *, to: str) -> None:
         """Give a branch another name; `main` only to a branch of a table without one."""
@@ -126,25 +127,21 @@ class Refs(MovingRefs):
     def _change(self, change: Callable[..., Change], *arguments: object) -> None:
         self._run(MetadataOperation(lambda base: change(base, *arguments)))
 
-    def _replace(self, name: str, kind: SnapshotRefType, at: Place | None, retention: Retention) -> None:
-        if not isinstance(retention, Retention):
+    def _replace(self, name: str, kind: SnapshotRefType, at: Place | None, retention: Retention | None) -> None:
+        wanted = Retention() if retention is None else retention
+        if not isinstance(wanted, Retention):
             raise InvalidInputError(f"expected a Retention, found {shown(retention)}")
         self._run(
             MetadataOperation(
-                lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), retention),
-                overwrites=_place_of(name),
+                lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), wanted),
+                overwrites=place_of(name),
             )
         )
 
     def _drop(self, name: str, kind: SnapshotRefType, *, if_exists: bool) -> None:
         self._run(
-            MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=_place_of(name))
+            MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=place_of(name))
         )
-
-
-def _place_of(name: str) -> Callable[[TableMetadata], object]:
-    """Where a ref stands: what moving or dropping it takes away."""
-    return lambda base: ref.snapshot_id if (ref := base.refs.get(name)) else None
 
 
 def _snapshot_at(base: TableMetadata, at: Place | None) -> int | None:

@@ -165,6 +165,8 @@ def test_settings_that_are_cleared_are_the_tables_again(table: Table) -> None:
         (lambda r: r.drop_tag("main"), InvalidInputError, "expected a tag, found the branch `main`"),
         (lambda r: r.drop_branch("dve"), NotFoundError, "no branch `dve`"),
         (lambda r: r.replace_tag("nope"), NotFoundError, "no tag `nope`"),
+        (lambda r: r.replace_branch("dev", retention={}), InvalidInputError, "expected a Retention, found"),
+        (lambda r: r.replace_tag("v1", retention=0), InvalidInputError, "expected a Retention, found 0"),
         (lambda r: r.fast_forward("v1", to="dev"), InvalidInputError, "expected a branch, found the tag `v1`"),
         (lambda r: r.fast_forward("main", to="nope"), NotFoundError, "no branch or tag `nope`"),
         (lambda r: r.create_tag("dev", if_not_exists=True), InvalidInputError, "a tag, found the branch `dev`"),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from rivals import overtaken
 from rows import ids, order_rows
+from table_checks import unneeded_files
 
 from bergline import Lake, Table
 from bergline.errors import (
@@ -202,6 +203,56 @@ def test_no_commit_is_undone_that_came_after_the_look(lake: Lake, table: Table) 
     with pytest.raises(ConflictError, match="meanwhile"):
         moving.refs.rollback(to=snapshot(table, 1))
     assert rows(table.refresh(), "main") == [1, 2, 3, 50]
+
+
+@pytest.mark.parametrize(
+    "replace",
+    [
+        lambda lake: lake.load_table("db.orders").refs.create_branch("dev", or_replace=True),
+        lambda lake: lake.load_table("db.orders").refs.create_branch("dev", at="main", or_replace=True),
+        lambda lake: lake.branch("dev", ["db.orders"], or_replace=True),
+    ],
+)
+def test_a_branch_that_is_replaced_loses_no_commit_that_came_after_the_look(
+    lake: Lake, table: Table, replace: Callable[[Lake], object]
+) -> None:
+    table.append(order_rows(49), branch="dev")
+    before = rows(table, "dev")
+    with pytest.raises(BerglineError, match="another commit changed the same thing meanwhile"):
+        replace(overtaken(lake, lambda: lake.load_table("db.orders").append(order_rows(50), branch="dev")))
+    assert rows(table.refresh(), "dev") == [*before, 50]
+
+
+def test_a_tag_that_is_replaced_is_not_taken_from_where_others_put_it(lake: Lake, table: Table) -> None:
+    moving = overtaken(lake, lambda: lake.load_table("db.orders").refs.replace_tag("v1", at="dev"))
+    with pytest.raises(ConflictError, match="meanwhile"):
+        moving.load_table("db.orders").refs.create_tag("v1", or_replace=True)
+    assert table.refresh().refs["v1"].snapshot_id == table.refs["dev"].snapshot_id
+
+
+def test_a_branch_that_others_start_meanwhile_on_an_empty_table_is_not_replaced(lake: Lake, orders: Table) -> None:
+    moving = overtaken(
+        lake, lambda: lake.load_table("db.orders").append(order_rows(1), branch="new").append(order_rows(2))
+    )
+    with pytest.raises(ConflictError, match="meanwhile"):
+        moving.load_table("db.orders").refs.create_branch("new", or_replace=True)
+    assert rows(orders.refresh(), "new") == [1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda table: table.append(order_rows(1)),
+        lambda table: table.refs.create_branch("new"),
+    ],
+)
+def test_a_branch_of_a_table_that_is_no_longer_empty_leaves_no_files_of_the_first_attempt(
+    lake: Lake, orders: Table, other: Callable[[Table], object]
+) -> None:
+    moving = overtaken(lake, lambda: other(lake.load_table("db.orders"))).load_table("db.orders")
+    moving.refs.create_branch("new", if_not_exists=True)
+    assert "new" in orders.refresh().refs
+    assert not unneeded_files(orders)
 
 
 def test_no_commit_is_undone_by_a_transaction_that_did_not_see_it(lake: Lake, table: Table) -> None:
