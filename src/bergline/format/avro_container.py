@@ -45,6 +45,14 @@ def read_container(data: bytes, source: str, *, max_inflated: int = _MAX_INFLATE
         raise FormatError(f"expected an Avro file, found {error} in {source}") from error
 
 
+def read_header(data: bytes, source: str) -> dict[str, bytes]:
+    """What an Avro file says of itself; FormatError with the source where that is cut or damaged."""
+    try:
+        return _Walker(data, 0).header()
+    except _Broken as error:
+        raise FormatError(f"expected an Avro file, found {error} in {source}") from error
+
+
 def encode_long(number: int) -> bytes:
     """A whole number in Avro's variable-length zig-zag form."""
     number = (number << 1) ^ (number >> 63)
@@ -80,9 +88,7 @@ class _Walker:
         self._left = max_inflated
 
     def container(self) -> Container:
-        if self._take(len(MAGIC)) != MAGIC:
-            raise _Broken("other bytes at its start")
-        metadata = self._header()
+        metadata = self.header()
         sync = self._take(_SYNC_LENGTH)
         inflate = _inflater(metadata.get("avro.codec", b"null"))
         records, blocks = 0, []
@@ -100,7 +106,9 @@ class _Walker:
             raise _Broken("no schema in its header")
         return Container(metadata, records, tuple(blocks))
 
-    def _header(self) -> dict[str, bytes]:
+    def header(self) -> dict[str, bytes]:
+        if self._take(len(MAGIC)) != MAGIC:
+            raise _Broken("other bytes at its start")
         pairs: dict[str, bytes] = {}
         while count := self._long():
             if count < 0:

@@ -8,6 +8,8 @@ from bergline.errors import RefusedError
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=-(2**63 // 1000), le=(2**63 - 1) // 1000)]
+"""A moment whose microseconds, in which timestamps are shown, are a Long too."""
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1

@@ -8,7 +8,7 @@ import msgspec
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.arguments import check_text
-from bergline.format.integers import Int, Long, next_long
+from bergline.format.integers import Int, Long, Milliseconds, next_long
 from bergline.format.partition import PartitionSpec
 from bergline.format.properties import whole_number
 from bergline.format.refs import MAIN, SnapshotRef
@@ -24,14 +24,14 @@ ROW_LINEAGE_VERSION: Final = 3
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
     """When `main` came to point at a snapshot."""
 
-    timestamp_ms: Long
+    timestamp_ms: Milliseconds
     snapshot_id: Long
 
 
 class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
     """A metadata file that was current before, and when it was written."""
 
-    timestamp_ms: Long
+    timestamp_ms: Milliseconds
     metadata_file: str
 
 
@@ -81,7 +81,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Old v1 tables have none until their next commit."""
     location: str
     last_sequence_number: Long
-    last_updated_ms: Long
+    last_updated_ms: Milliseconds
     last_column_id: Int
     current_schema_id: Int
     schemas: tuple[Schema, ...]

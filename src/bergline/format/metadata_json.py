@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
-from bergline.format.integers import Int, Long
+from bergline.format.integers import Int, Long, Milliseconds
 from bergline.format.invariants import check_invariants
 from bergline.format.layout_json import (
     render_order,
@@ -46,7 +46,7 @@ class _Wire(msgspec.Struct, rename="kebab"):
 
     format_version: Int
     location: str
-    last_updated_ms: Long
+    last_updated_ms: Milliseconds
     last_column_id: Int
     table_uuid: str | None = None
     last_sequence_number: Long | None = None

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from bergline.format.integers import Int, Long
+from bergline.format.integers import Int, Long, Milliseconds
 from bergline.format.manifest import DataFile, FileContent, is_deletion_vector, partition_key
 
 
@@ -28,7 +28,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_d
     sequence_number: Long = 0
     snapshot_id: Long
     parent_snapshot_id: Long | None = None
-    timestamp_ms: Long
+    timestamp_ms: Milliseconds
     summary: dict[str, str] = {}
     manifest_list: str | None = None
     manifests: tuple[str, ...] | None = None

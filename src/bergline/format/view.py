@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.integers import Int, Long
+from bergline.format.integers import Int, Milliseconds
 from bergline.format.schema import Schema
 from bergline.format.value_class import ValueClass
 
@@ -44,7 +44,7 @@ class ViewVersion(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omi
     """One definition of a view; fields stand in the order of Java's JSON."""
 
     version_id: Int
-    timestamp_ms: Long
+    timestamp_ms: Milliseconds
     schema_id: Int
     summary: dict[str, str]
     default_catalog: str | None = None
@@ -60,7 +60,7 @@ class ViewVersion(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omi
 class ViewLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
     """When a version became current."""
 
-    timestamp_ms: Long
+    timestamp_ms: Milliseconds
     version_id: Int
 
 

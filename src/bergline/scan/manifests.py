@@ -10,7 +10,9 @@ import msgspec
 import polars as pl
 
 from bergline.errors import FormatError, UnsupportedError
+from bergline.format.avro_container import read_header
 from bergline.format.inheritance import inherit, inherit_columns
+from bergline.format.integers import MAX_INT
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import parse_manifest_list, partition_types
 from bergline.format.manifest_columns import (
@@ -28,6 +30,7 @@ from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
 
 _READERS = 32
 _CORES = os.cpu_count() or 1
+_MOST_DIGITS = len(str(MAX_INT))
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
@@ -175,13 +178,22 @@ def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
 
 
 def _named_manifest(io: FileIO, path: str, snapshot: Snapshot) -> ManifestFile:
-    """A manifest of which only the path is known: v1 had one partition spec then, and no sequence numbers."""
+    """A manifest of which only the path is known: its header says the partition spec; v1 has no sequence numbers."""
+    data = io.read(path)
     return ManifestFile(
         manifest_path=path,
-        manifest_length=len(io.read(path)),
-        partition_spec_id=0,
+        manifest_length=len(data),
+        partition_spec_id=_spec_id(data, path),
         content=ManifestContent.DATA,
         added_snapshot_id=snapshot.snapshot_id,
         sequence_number=0,
         min_sequence_number=0,
     )
+
+
+def _spec_id(data: bytes, path: str) -> int:
+    """The partition spec that a manifest names; 0 if it is so old that it names none."""
+    text = read_header(data, path).get("partition-spec-id", b"0")
+    if not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise FormatError(f"expected a whole number for partition-spec-id, found {text!r} in {path}")
+    return int(text)

@@ -1,5 +1,7 @@
 """Manifests loaded from storage."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from rows import order_rows
@@ -9,6 +11,7 @@ from bergline.errors import FormatError, NotFoundError, UnsupportedError
 from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_avro import render_manifest, render_manifest_list
 from bergline.format.metadata import TableMetadata
+from bergline.format.snapshot import Snapshot
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list, with_counts
 
@@ -101,3 +104,50 @@ def test_what_is_encrypted_is_refused_by_name(io: MemoryFileIO, metadata: TableM
 def test_missing_counts_are_taken_from_the_manifest(io: MemoryFileIO) -> None:
     bare = ManifestFile("memory:/m.avro", 1, 0, ManifestContent.DATA, 103, 3, 1)
     assert with_counts(io, bare) == MANIFEST
+
+
+def _naming_itself(metadata: TableMetadata, data: bytes) -> tuple[MemoryFileIO, Snapshot]:
+    """An old v1 snapshot, which has no manifest list."""
+    io = MemoryFileIO()
+    io.create("memory:/named.avro", data)
+    snapshot = msgspec.structs.replace(metadata.snapshot(103), manifest_list=None, manifests=("memory:/named.avro",))
+    return io, snapshot
+
+
+def _of_spec(metadata: TableMetadata, spec_id: int) -> bytes:
+    spec = msgspec.structs.replace(metadata.spec, spec_id=spec_id)
+    return render_manifest(ENTRIES, metadata.schema, spec)
+
+
+@pytest.mark.parametrize("spec_id", [0, 1, 12])
+def test_a_manifest_that_a_snapshot_names_itself_says_its_spec(metadata: TableMetadata, spec_id: int) -> None:
+    io, snapshot = _naming_itself(metadata, _of_spec(metadata, spec_id))
+    (found,) = load_manifest_list(io, snapshot)
+    assert found.partition_spec_id == spec_id
+    assert found.manifest_length == len(io.read("memory:/named.avro"))
+
+
+def test_a_manifest_that_names_no_spec_has_the_first_one(metadata: TableMetadata) -> None:
+    data = _of_spec(metadata, 1).replace(b"partition-spec-id", b"partition-spec-no")
+    io, snapshot = _naming_itself(metadata, data)
+    assert [m.partition_spec_id for m in load_manifest_list(io, snapshot)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda data: data.replace(b"partition-spec-id\x021", b"partition-spec-id\x02x"),
+            "found b'x' in memory:/named",
+        ),
+        (lambda data: data[:20], "expected an Avro file, found .* in memory:/named.avro"),
+        (lambda _: b"", "expected an Avro file, found .* in memory:/named.avro"),
+        (lambda data: b"PAR1" + data[4:], "other bytes at its start in memory:/named.avro"),
+    ],
+)
+def test_a_damaged_manifest_that_a_snapshot_names_itself_is_refused(
+    metadata: TableMetadata, damage: Callable[[bytes], bytes], message: str
+) -> None:
+    io, snapshot = _naming_itself(metadata, damage(_of_spec(metadata, 1)))
+    with pytest.raises(FormatError, match=message):
+        load_manifest_list(io, snapshot)

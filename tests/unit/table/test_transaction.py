@@ -509,3 +509,21 @@ def test_new_tables_are_staged_outside_of_a_transaction_of_several_tables(lake: 
             run(lake, step)
         assert "lake.stage_table" in caught.value.hints[0]
     assert not lake.table_exists("db.new")
+
+
+def test_a_transaction_that_expires_its_own_snapshots_leaves_nothing_of_losing_attempts(
+    lake: Lake, orders: Table
+) -> None:
+    orders.append(order_rows(1))
+    loser, _ = rival_lake(lake, before_swap=once(lambda: lake.load_table("db.orders").append(order_rows(50))))
+    losing = loser.load_table("db.orders")
+    with losing.transaction() as tx:
+        tx.append(order_rows(2))
+        tx.overwrite(order_rows(3))
+        tx.expire(older_than=LATER)
+        tx.append(order_rows(4))
+        tx.expire(older_than=LATER)
+    assert ids(orders.refresh().scan().to_arrow()) == [3, 4]
+    (snapshot,) = orders.metadata.snapshots
+    named = {snapshot.manifest_list or "", *(m.manifest_path for m in load_manifest_list(orders.io, snapshot))}
+    assert files(orders, "*.avro") == {path.rpartition("/")[2] for path in named}

@@ -25,7 +25,7 @@ from bergline.format.snapshot import Operation, Snapshot, summarize
 from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
-from bergline.scan.manifests import keep_manifest_list, load_manifest_list, with_counts
+from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, with_counts
 from bergline.table.changes.given_files import GivenFiles
 from bergline.table.changes.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 from bergline.table.commits.operation import Change, CommitStamp
@@ -76,6 +76,7 @@ class SnapshotProducer:
         self._commit_uuid = uuid.uuid4()
         self._earlier: Mapping[int, int | None] = {}
         self._lists: list[str] = []
+        self._latest: Snapshot | None = None
         self._manifests: dict[str, PartitionSpec] = {}
         self._merger = ManifestMerger(io, self)
 
@@ -95,7 +96,7 @@ class SnapshotProducer:
         self._given.check(base, parent)
         draft = self._merged(base, self.draft(base, parent))
         check_specs(base, draft.manifests, self._manifests)
-        snapshot = self._write_snapshot(base, parent, draft, stamp)
+        self._latest = snapshot = self._write_snapshot(base, parent, draft, stamp)
         moved = (
             msgspec.structs.replace(ref, snapshot_id=self.snapshot_id)
             if ref
@@ -112,13 +113,15 @@ class SnapshotProducer:
 
     def committed(self, metadata: TableMetadata) -> None:
         """Delete the lists of losing attempts and manifests that the snapshot does not use."""
-        snapshot = metadata.snapshots_by_id.get(self.snapshot_id)
-        if snapshot is None or snapshot.manifest_list is None:
+        if len(self._lists) < 2:  # noqa: PLR2004  (a single attempt wrote nothing in vain)
             return
-        used = {normalized(snapshot.manifest_list)}
-        if len(self._lists) > 1:  # a single attempt wrote nothing in vain
-            used |= {normalized(m.manifest_path) for m in load_manifest_list(self._io, snapshot)}
-            self._io.delete([f for f in (*self._lists, *self._manifests) if normalized(f) not in used])
+        own = metadata.snapshots_by_id.get(self.snapshot_id)
+        # where the same transaction expired it, its files are expiry's, and later snapshots may have its manifests
+        snapshots = [own] if own else [*([self._latest] if self._latest else []), *metadata.snapshots]
+        lists = load_manifest_lists(self._io, snapshots)
+        used = {normalized(m.manifest_path) for manifests in lists for m in manifests}
+        used |= {normalized(s.manifest_list) for s in snapshots if s.manifest_list is not None}
+        self._io.delete([f for f in (*self._lists, *self._manifests) if normalized(f) not in used])
 
     def abandoned(self) -> None:
         """Delete every list and manifest, and the files that were to be discarded."""
