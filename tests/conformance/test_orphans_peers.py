@@ -1,6 +1,7 @@
 """The official runtime and bergline find the same orphan files on the same tables."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import local_path, normalized
+from bergline.table.commits.commit import Timing
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
@@ -29,6 +31,9 @@ STRAYS = (
     "data/.staging/1",
     "data/_k=1/1",
 )
+
+
+LATER = time.time() + 10 * 86_400
 
 
 def table_of_both(lake: Lake, official: Official, version: str) -> Table:
@@ -50,12 +55,14 @@ def table_of_both(lake: Lake, official: Official, version: str) -> Table:
     table.set_statistics(PartitionStatisticsFile(head, f"{table.location}/metadata/p.parquet", 4))
     for path in Path(local_path(table.location)).rglob("*"):
         os.utime(path, (1e9, 1e9))
-    return table
+    # to the official runtime they are as old as that; to us as old as their names there, so we look in ten days
+    return Lake(lake.catalog, "lake", timing=Timing(clock_ms=lambda: int(LATER * 1000))).load_table("db.t")
 
 
 def test_both_name_the_same_files_and_ours_are_all_that_there_are(lake: Lake, official: Official) -> None:
     table = table_of_both(lake, official, "2")
     table.io.create(f"{table.location}/data/young", b"")
+    os.utime(local_path(f"{table.location}/data/young"), (LATER, LATER))
     call = "CALL system.remove_orphan_files(table => 'db.t', dry_run => true"
     data = f"{table.location}/data"
     for place, argument in ((None, ""), (data, f", location => '{data}'")):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import time
 
 import pytest
 from rows import ids, order_rows
@@ -20,6 +21,7 @@ from bergline.sql.analyze import analyze
 from bergline.sql.moments import timestamp_ms
 from bergline.sql.resolve import Lakes, Selector
 from bergline.sql.run import run_statement
+from bergline.table.commits.commit import Timing
 
 
 def run(lake: Lake, text: str) -> list[dict[str, object]] | None:
@@ -199,12 +201,15 @@ def test_orphan_files_are_shown_by_a_dry_run_then_removed(lake: Lake, orders: Ta
     old, young = f"{orders.location}/data/a b%20.parquet", f"{orders.location}/data/young"
     for location in (old, young):
         orders.io.create(location, b"")
-    os.utime(local_path(old), (1e9, 1e9))
+    later = time.time() + 10 * 86_400
+    os.utime(local_path(young), (later, later))
+    two_days_ago = dt.datetime.fromtimestamp(later - 2 * 86_400, dt.UTC)
+    lake = Lake(lake.catalog, "lake", timing=Timing(clock_ms=lambda: int(later * 1000)))
     call = "CALL system.remove_orphan_files(table => 'db.orders'"
     assert run(lake, f"{call}, dry_run => true)") == [{"orphan_file_location": old}]
     assert orders.io.exists(old)
     everything = (
-        f"{call}, older_than => TIMESTAMP '2026-01-01', location => '{orders.location}/data', "
+        f"{call}, older_than => TIMESTAMP '{two_days_ago:%F %T}', location => '{orders.location}/data', "
         "max_concurrent_deletes => 2, "
         "equal_schemes => map('s3a,s3n', 's3'), equal_authorities => map('a', 'b'), prefix_mismatch_mode => 'IGNORE', "
         "prefix_listing => true, stream_results => true)"

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 import uuid
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from bergline.io.locations import local_path
 from bergline.io.ranges import check_range
 
 _KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
+_TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.")
 
 
 class LocalFileIO:
@@ -119,6 +121,11 @@ def link_target(path: str) -> str:
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file has a name that files have here while they are written."""
+    return _TEMPORARY.match(name) is not None
+
+
 class LocalOutputFile:
     """A file being written beside its place, hidden, and linked into it when it is closed."""
 
@@ -185,7 +192,9 @@ def _listed(directory: str) -> tuple[list[str], list[ListedFile]]:
             elif entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):  # gone since it was listed
                     found = entry.stat(follow_symlinks=False)
-                    files.append(ListedFile(f"file://{entry.path}", found.st_size, found.st_mtime_ns // 1_000_000))
+                    # whoever moves a file here may keep the time that it was written, but not that of the move
+                    written_ns = max(found.st_mtime_ns, found.st_ctime_ns)
+                    files.append(ListedFile(f"file://{entry.path}", found.st_size, written_ns // 1_000_000))
     return directories, files
 
 

@@ -1,18 +1,25 @@
-"""Purge: drop a table, then delete every file that its metadata reaches."""
+"""Purge: drop a table, then delete every file that its metadata reaches, and its earlier metadata files."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.errors import ConflictError, RefusedError
+from bergline.catalog.metadata_files import metadata_directory
+from bergline.errors import ConflictError, FormatError, NotFoundError, RefusedError
+from bergline.format.metadata_gzip import unpack
 from bergline.io.fileio import FileIO
-from bergline.io.locations import normalized
+from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.expiry.reachable import reachable_files
 from bergline.table.neighbours import files_of_other, other_tables
 
 _TRIES = 100
+_READERS = 16
+_METADATA_FILE = ".metadata.json"
 
 
 class PurgeResult(msgspec.Struct, frozen=True):
@@ -31,6 +38,7 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
     for _ in range(_TRIES):
         table = catalog.load_table(name)
         files = _plan_files(catalog.io, table)
+        files += [] if catalog.metadata_files_stay else _forgotten_metadata(catalog.io, table, files)
         _check_not_shared(catalog, table, files)
         try:
             catalog.drop_table(name, table.metadata_location)
@@ -55,6 +63,34 @@ def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
         )
     reached = (*(f.location for f in reachable_files(io, metadata)), *_metadata_files(table))
     return list({normalized(location): location for location in reached}.values())
+
+
+def _forgotten_metadata(io: FileIO, table: LoadedTable, known: list[str]) -> list[str]:
+    """Metadata files in the table's directories that its log has forgotten, and that say that they are the table's."""
+    uuid, metadata = table.metadata.table_uuid, table.metadata
+    if uuid is None:
+        return []
+    named = {normalized(location) for location in known}
+    found: dict[str, str] = {}
+    for place in (metadata_directory(metadata), join(metadata.location, "metadata")):
+        with contextlib.suppress(NotFoundError):
+            found |= {normalized(location): location for location in io.list(place) if _METADATA_FILE in location}
+    unknown = [location for key, location in found.items() if key not in named]
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-purge") as pool:
+        uuids = pool.map(lambda location: _uuid(io, location), unknown)
+        return [location for location, own in zip(unknown, uuids, strict=True) if own == uuid]
+
+
+class _Identity(msgspec.Struct, rename="kebab"):
+    table_uuid: str | None = None
+
+
+def _uuid(io: FileIO, location: str) -> str | None:
+    """The uuid of the table in a metadata file; None if it is none that can be read."""
+    try:
+        return msgspec.json.decode(unpack(io.read(location), location), type=_Identity).table_uuid
+    except (NotFoundError, FormatError, msgspec.MsgspecError):
+        return None
 
 
 def _metadata_files(table: LoadedTable) -> list[str]:

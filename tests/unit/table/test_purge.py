@@ -1,5 +1,6 @@
 """Purging: the table and all its files are gone, or nothing is."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,21 @@ def test_table_whose_data_files_another_table_has_is_not_purged(lake: Lake, busy
     with pytest.raises(RefusedError, match=r"cannot purge table `db\.orders`: `db\.other` uses the same files"):
         lake.purge_table("db.orders")
     assert files(busy) == before
+
+
+def test_metadata_files_that_the_log_has_forgotten_go_too(lake: Lake) -> None:
+    few = {"write.metadata.previous-versions-max": "1", "write.metadata.compression-codec": "gzip"}
+    table = lake.create_table("db.t", ORDERS, properties=few)
+    for number in range(4):
+        table.append(order_rows(number))
+    directory = Path(table.location.removeprefix("file://")) / "metadata"
+    other = json.dumps({"table-uuid": "a77e25f8-6a86-4dbb-8f16-b9b4d9c8bcd7"})
+    kept = {"00000-other.metadata.json": other, "00001-broken.metadata.json": "{", "note.txt": "mine"}
+    for name, text in kept.items():
+        (directory / name).write_text(text)
+    count = len(files(table))
+    assert lake.purge_table("db.t").deleted_files == count - len(kept)
+    assert {path.name for path in files(table)} == kept.keys()
 
 
 def test_tables_with_one_directory_for_metadata_are_told_apart(lake: Lake, tmp_path: Path) -> None:

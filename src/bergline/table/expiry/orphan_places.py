@@ -7,8 +7,10 @@ from bergline.catalog.metadata_files import metadata_directory
 from bergline.errors import RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition_text import escape
+from bergline.io.fileio import FileIO
+from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
-from bergline.table.expiry.orphan_named import named_in_metadata
+from bergline.table.expiry.orphan_named import named_files, named_in_metadata
 from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.neighbours import every_view, files_of_other, other_tables
 
@@ -21,13 +23,18 @@ _PATH_PROPERTIES = (
 _HIDDEN = ("_", ".")
 
 
-def places_to_look(table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
-    """The directories to look through: the table's own, or the given one, which must be one of them or below one."""
+def places_to_look(io: FileIO, table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
+    """The directories to look through: the table's own, or the given one.
+
+    That must be one of them or below one, or one that the table still has files in.
+    """
     own = places_of(table.metadata)
     if location is None:
         return _without_nested(own, HiddenNames(table.metadata), rules)
     asked = absolute_location(location)
-    if not any(rules.below(asked).startswith(rules.below(place)) for place in (*own, *_old_places(table))):
+    below = rules.below(asked)
+    is_own = any(below.startswith(rules.below(place)) for place in (*own, *_old_places(table)))
+    if not is_own and not _has_files(io, table, below, rules):
         raise RefusedError(
             f"cannot look for orphan files of `{table.name}` in {asked}: it is no directory of this table",
             hints=[f"its files are in {place}" for place in own],
@@ -57,7 +64,10 @@ def check_alone(catalog: Catalog, table: LoadedTable, places: Iterable[str], rul
 
 
 class HiddenNames:
-    """Which names are hidden: those that begin with `_` or `.`, unless a partition field is called so."""
+    """Which names are hidden: those that begin with `_` or `.`, unless a partition field is called so.
+
+    Nor are our own files that a writer left unfinished.
+    """
 
     def __init__(self, metadata: TableMetadata) -> None:
         names = {
@@ -67,7 +77,9 @@ class HiddenNames:
 
     def holds(self, relative: str) -> bool:
         """Whether a path below a table's directory is hidden, or lies in a hidden directory."""
-        return any(part.startswith(_HIDDEN) and not part.startswith(self._partitions) for part in relative.split("/"))
+        directory, _, name = relative.rpartition("/")
+        parts = directory.split("/") if is_temporary(name) else relative.split("/")
+        return any(part.startswith(_HIDDEN) and not part.startswith(self._partitions) for part in parts)
 
 
 def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
@@ -87,6 +99,15 @@ def _old_places(table: LoadedTable) -> Iterator[str]:
         directory, _, name = location.rpartition("/")[0].rpartition("/")
         if name == "metadata" and directory:
             yield directory
+
+
+def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> bool:
+    """Whether a file of the table is in a directory, or in one for partitions there."""
+    for location in named_files(io, table):
+        name = rules.exact(location)
+        if name.startswith(below) and all("=" in part for part in name[len(below) :].split("/")[:-1]):
+            return True
+    return False
 
 
 def _shared(catalog: Catalog, other: LoadedTable, asked: dict[str, str], rules: PathRules, doing: str) -> str | None:

@@ -39,7 +39,7 @@ def plan_orphans(
     rules = PathRules(wish.equal_schemes, wish.equal_authorities)
     named = NamedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
-    places = places_to_look(table, wish.location, rules)
+    places = places_to_look(catalog.io, table, wish.location, rules)
     check_alone(catalog, table, places, rules)
     found: list[ListedFile] = []
     kept: Counter[Kept] = Counter()

@@ -5,6 +5,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -18,6 +19,7 @@ from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError, ConflictError, FormatError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.manifest import DataFile
 from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.io.locations import local_path
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
@@ -27,6 +29,7 @@ from bergline.table.expiry.orphan_plan import OrphanPlan
 from bergline.table.expiry.orphan_sweep import SweepResult
 
 DAY_MS = 86_400_000
+EVERYTHING: dict[str, Any] = {"older_than": dt.datetime(2200, 1, 1, tzinfo=dt.UTC), "allow_recent": True}
 NAMES = (
     "data/x y.parquet",
     "data/100%.parquet",
@@ -142,18 +145,12 @@ def test_files_on_a_disk_with_awkward_names(tmp_path: Path) -> None:
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         strays = [stray(orders, name) for name in NAMES]
         (tmp_path / "ware house %20#ü/db/orders/data" / os.fsdecode(b"\xff.parquet")).write_bytes(b"")
-        make_old(tmp_path)
-        plan = orders.plan_orphans()
+        plan = orders.plan_orphans(**EVERYTHING)
         assert plan.to_arrow().num_rows == len(str(plan).splitlines()[3:-1]) == len(NAMES) + 1
         assert set(strays) < {f.location for f in plan.files}
         assert len(orders.sweep_orphans(plan).deleted) == len(NAMES) + 1
-        assert orders.plan_orphans().files == ()
+        assert orders.plan_orphans(**EVERYTHING).files == ()
         assert ids(orders.scan().to_arrow()) == [1]
-
-
-def make_old(directory: Path) -> None:
-    for path in directory.rglob("*"):
-        os.utime(path, (1e9, 1e9))
 
 
 def test_links_on_a_disk_lead_to_the_same_file_and_are_no_orphans_themselves(tmp_path: Path) -> None:
@@ -166,9 +163,8 @@ def test_links_on_a_disk_lead_to_the_same_file_and_are_no_orphans_themselves(tmp
         orders.append(order_rows(2))
         stray(orders, "data/stray")
         (tmp_path / "real/db/orders/data/to-stray").symlink_to("stray")
-        make_old(tmp_path / "real")
-        assert planned(orders) == [f"file://{tmp_path}/link/db/orders/data/stray"]
-        assert len(orders.sweep_orphans(orders.plan_orphans()).deleted) == 1
+        assert planned(orders, **EVERYTHING) == [f"file://{tmp_path}/link/db/orders/data/stray"]
+        assert len(orders.sweep_orphans(orders.plan_orphans(**EVERYTHING)).deleted) == 1
         assert ids(orders.scan().to_arrow()) == [1, 2]
 
 
@@ -178,8 +174,7 @@ def test_what_a_link_in_metadata_leads_to_is_needed(tmp_path: Path) -> None:
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         path = Path(a_data_file(orders).file_path.removeprefix("file://"))
         path.symlink_to(path.rename(path.with_name("elsewhere.parquet")))
-        make_old(tmp_path)
-        assert planned(orders) == []
+        assert planned(orders, **EVERYTHING) == []
 
 
 def test_the_catalog_is_no_orphan_by_whatever_link_it_was_opened(tmp_path: Path) -> None:
@@ -188,8 +183,7 @@ def test_the_catalog_is_no_orphan_by_whatever_link_it_was_opened(tmp_path: Path)
     with bergline.connect(f"sqlite:///{tmp_path}/link/catalog.db", warehouse=f"{tmp_path}/w") as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS, location=f"{tmp_path}/real")
-        make_old(tmp_path)
-        assert planned(orders) == []
+        assert planned(orders, **EVERYTHING) == []
 
 
 def test_a_place_with_two_spellings_is_looked_through_once(orders: Table, clock: Clock) -> None:
@@ -198,6 +192,45 @@ def test_a_place_with_two_spellings_is_looked_through_once(orders: Table, clock:
     clock.pass_days(4)
     plan = orders.plan_orphans()
     assert (plan.locations, [f.location for f in plan.files]) == ((orders.location,), [location])
+
+
+def test_a_file_moved_in_with_its_old_time_is_young(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+        lake.create_namespace("db")
+        orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        moved = tmp_path / "old.parquet"
+        moved.write_bytes(b"")
+        os.utime(moved, (1e9, 1e9))
+        moved.rename(local_path(f"{orders.location}/data/moved.parquet"))
+        assert (orders.plan_orphans().files, len(orders.plan_orphans(**EVERYTHING).files)) == ((), 1)
+
+
+def test_what_a_killed_writer_left_unfinished_goes(tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+        lake.create_namespace("db")
+        orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        killed = orders.io.create_output(f"{orders.location}/data/killed.parquet")
+        killed.stream().write(b"half a file")
+        killed.stream().flush()
+        for name in ("data/.hidden.parquet", f"_other/.{'a' * 32}.tmp"):
+            stray(orders, name)
+        (found,) = planned(orders, **EVERYTHING)
+        assert found.endswith(".killed.parquet")
+        assert orders.plan_orphans().recent > 0
+        killed.abort()
+
+
+def test_a_former_data_path_can_be_swept_while_the_table_has_files_there(lake: Lake, clock: Clock) -> None:
+    former = "memory://other/former"
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"], properties={"write.data.path": former})
+    table.append(order_rows(1)).set_properties({"write.data.path": "memory://other/new"})
+    table.io.create(f"{former}/stray", b"")
+    clock.pass_days(4)
+    assert planned(table) == []
+    assert planned(table, location=former) == [f"{former}/stray"]
+    for foreign in ("memory://other", f"{former}/stray", f"{former}/x"):
+        with pytest.raises(RefusedError, match="no directory of this table"):
+            table.plan_orphans(location=foreign)
 
 
 def test_the_cutoff_is_three_days_and_less_than_one_is_refused(orders: Table, clock: Clock) -> None:
@@ -504,8 +537,7 @@ def test_a_catalog_inside_a_table_is_no_orphan(tmp_path: Path) -> None:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS, location=f"{tmp_path}/t").append(order_rows(1))
         stray(table, "stray")
-        make_old(tmp_path)
-        assert planned(table) == [f"file://{tmp_path}/t/stray"]
+        assert planned(table, **EVERYTHING) == [f"file://{tmp_path}/t/stray"]
 
 
 def test_versions_and_gravestones_of_a_version_hint_catalog_stay(tmp_path: Path) -> None:
@@ -519,8 +551,7 @@ def test_versions_and_gravestones_of_a_version_hint_catalog_stay(tmp_path: Path)
         stray(table, "metadata/v7.metadata.json.tmp")
         kept = {p.name for p in tmp_path.rglob("metadata/v*.metadata.json")}
         assert {"v1.metadata.json", "v3.metadata.json", "v7.metadata.json"} <= kept
-        make_old(tmp_path)
-        plan = table.plan_orphans()
+        plan = table.plan_orphans(**EVERYTHING)
         names = {f.location.rpartition("/")[2] for f in plan.files}
         assert "v7.metadata.json.tmp" in names
         assert not {n for n in names if n.endswith(".json") or n == "version-hint.text"}
