@@ -232,6 +232,19 @@ def test_branch_that_is_kept_can_be_published_again(lake: Lake) -> None:
     assert lake.load_table("db.orders").refs["staging"].min_snapshots_to_keep == 3
 
 
+def test_branch_that_was_merged_and_kept_adds_nothing_when_it_is_published_again(lake: Lake) -> None:
+    lake.branch("staging", BOTH)
+    write(lake, "db.orders", 2, branch="staging")
+    write(lake, "db.orders", 3)
+    lake.publish("staging", merge=True, keep_branch=True)
+    pointer = pointers(lake)
+    again = lake.publish("staging", keep_branch=True)
+    assert {t.what for t in again.tables} == {"unchanged"}
+    assert pointers(lake) == pointer
+    write(lake, "db.orders", 4, branch="staging")
+    assert "both have moved on" in str(reasons(lambda: lake.publish("staging"))["db.orders"])
+
+
 def test_branch_goes_into_any_other_branch(lake: Lake) -> None:
     lake.branch("qa", BOTH)
     lake.branch("etl-42", BOTH)

@@ -95,4 +95,19 @@ def _without(rows: pa.Table, left_out: Counter[str]) -> pa.Table:
 
 def _keys(rows: pa.Table) -> Iterable[str]:
     """A text for each row that equal rows share: NaN is equal to itself here."""
-    return (str(list(row.values())) for batch in rows.to_batches(1024) for row in batch.to_pylist())
+    counted = rows.cast(pa.schema([_counted(f) for f in rows.schema]))
+    return (str(list(row.values())) for batch in counted.to_batches(1024) for row in batch.to_pylist())
+
+
+def _counted(field: pa.Field) -> pa.Field:
+    """The field with numbers for dates and times: Arrow has more of them than Python."""
+    kind = field.type
+    if pa.types.is_temporal(kind):
+        return field.with_type(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_counted(f) for f in kind]))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_counted(kind.value_field)))
+    if pa.types.is_map(kind):
+        return field.with_type(pa.map_(_counted(kind.key_field), _counted(kind.item_field)))
+    return field

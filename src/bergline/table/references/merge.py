@@ -62,6 +62,10 @@ class Merge:
         self.conflicts_in_meaning = any(r.change.operation is not Operation.APPEND for r in self._used)
         return join_changes(changes)
 
+    def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
+        """Whether the other line has all that is picked already, so that nothing is left to do again."""
+        return next(self._to_replay(base, divergence), None) is None
+
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""
         for replay in self._replays.values():

@@ -87,7 +87,7 @@ class Publish:
 
     def _check_fast_forward(self, base: TableMetadata) -> None:
         divergence = plan_merge(self._io, base, self._wish.merging).divergence
-        if divergence is not None:
+        if divergence is not None and not self._merge.is_done(base, divergence):
             since = "they began" if divergence.ancestor_id is None else f"snapshot {divergence.ancestor_id}"
             raise RefusedError(
                 f"cannot fast-forward `{self._wish.into}` to `{self._wish.branch}`: both have moved on since {since}",

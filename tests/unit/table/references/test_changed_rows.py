@@ -67,6 +67,45 @@ def test_equal_rows_are_counted(lake: Lake) -> None:
     assert str(changes.removed.to_pylist()) == "[{'x': nan, 'tags': ['a']}]"
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        (pa.date32(), 4_000_000, 4_000_001),
+        (pa.timestamp("us"), 400_000_000_000_000_000, 400_000_000_000_000_001),
+        (pa.timestamp("us", "UTC"), -400_000_000_000_000_000, -400_000_000_000_000_001),
+        (pa.timestamp("ns"), 1_001, 1_002),
+        (pa.time64("us"), 1, 2),
+    ],
+    ids=str,
+)
+def test_dates_and_times_that_python_does_not_have_are_compared(
+    lake: Lake, kind: pa.DataType, first: int, second: int
+) -> None:
+    def rows(value: int) -> pa.Table:
+        one = pa.array([value], kind)
+        names = pa.array([b"0123456789abcdef"], pa.binary(16)).cast(pa.uuid())
+        return pa.table(
+            {
+                "x": one,
+                "xs": pa.ListArray.from_arrays([0, 1], one),
+                "by_name": pa.MapArray.from_arrays([0, 1], ["a"], one),
+                "inside": pa.StructArray.from_arrays([one, names], ["x", "name"]),
+                "name": names,
+            }
+        )
+
+    table = lake.create_table("db.far", rows(first).schema, properties={"format-version": "3"})
+    table.append(rows(first)).append(rows(first))
+    table.refs.create_tag("start")
+    table.overwrite(pa.concat_tables([rows(first), rows(second)]))
+    changes = table.changes("start")
+    found = [
+        side.column("x").cast(pa.int32() if pa.types.is_date(kind) else pa.int64())
+        for side in (changes.removed, changes.added)
+    ]
+    assert [f.to_pylist() for f in found] == [[first], [second]]
+
+
 def test_rows_are_read_with_the_columns_of_the_later_state(lake: Lake) -> None:
     table = lake.create_table("db.columns", ORDERS).append(order_rows(1))
     table.refs.create_tag("start")
