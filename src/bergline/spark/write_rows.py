@@ -16,6 +16,7 @@ from bergline.table.changes.removal import Everything
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.produce import SnapshotProducer
+from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.table import Table
 
@@ -29,7 +30,7 @@ class TableWrite:
         self._table = table
         self._goal = goal
         self._options = options
-        self._summary = _engine_summary(spark) | options.summary | wap_summary(goal.wap_id)
+        self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(goal.wap_id)
         # a branch that the write makes starts where `main` is now
         self._since = head_id(table.metadata, goal.branch)
 

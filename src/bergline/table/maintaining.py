@@ -6,7 +6,7 @@ from typing import Any, Self
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
-from bergline.format.arguments import check_list, check_positive, check_texts, check_whole, shown
+from bergline.format.arguments import check_list, check_positive, check_whole, shown
 from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
@@ -19,6 +19,7 @@ from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.handle import TableHandle
+from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.scan import to_predicate
 
@@ -205,7 +206,7 @@ class TableMaintaining(TableHandle):
         return None if head is None else head.snapshot_id
 
     def _with_own(self, summary: Mapping[str, str] | None) -> dict[str, str]:
-        return self._summary | ({} if summary is None else check_texts(summary, "summary entry"))
+        return self._summary | check_summary(summary)
 
 
 def _check_files(files: Any, kinds: Collection[FileContent], what: str) -> None:

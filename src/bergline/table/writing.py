@@ -7,7 +7,7 @@ from typing import Final, Literal, Self
 from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
-from bergline.format.arguments import check_texts, shown
+from bergline.format.arguments import shown
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.parquet.fit import ArrowRows
@@ -24,6 +24,7 @@ from bergline.table.commits.isolation import Isolation, isolation_level, parse_i
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.produce import check_writable
 from bergline.table.handle import TableHandle
+from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.scan import to_predicate
 
@@ -257,4 +258,4 @@ def _check_files(files: Sequence[DataFile]) -> None:
 
 
 def _checked_summary(summary: Mapping[str, str] | None, wap_id: str | None) -> dict[str, str]:
-    return ({} if summary is None else check_texts(summary, "summary entry")) | wap_summary(wap_id)
+    return check_summary(summary) | wap_summary(wap_id)
