@@ -21,7 +21,7 @@ from bergline.sql.run import run_statement
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
-NOT_OURS = ("engine-", "app-", "iceberg-version", "spark.")
+NOT_OURS = ("engine-", "app-", "iceberg-version", "spark.", "replayed-")
 UNKNOWN = 12345
 SQL_TYPES = {pa.int64(): "bigint", pa.string(): "string"}
 

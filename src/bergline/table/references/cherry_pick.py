@@ -24,7 +24,7 @@ from bergline.table.commits.validate import shown_file
 from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import move_branch
-from bergline.table.references.snapshot_change import SnapshotChange, load_change
+from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, SnapshotChange, load_change
 from bergline.table.references.staged import check_not_published, merge_hint, published_summary
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
@@ -107,6 +107,8 @@ class CherryPick(SnapshotProducer):
         if self._again is None or found.manifest_list != picked.manifest_list:
             self._again = _Again(self._io, self, load_change(self._io, base, picked))
             self._summary |= repetition(picked) | published_summary(picked)
+            if self._again.change.replaced:
+                self._summary |= {REPLACED_AMONG_OTHERS: "true"}
             self.conflicts_in_meaning = picked.operation != Operation.APPEND
 
     def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
@@ -167,5 +169,5 @@ class _Again:
 
 
 def _replaces_partitions(snapshot: Snapshot) -> bool:
-    marked = snapshot.summary.get("replace-partitions", "").lower() == "true"
+    marked = snapshot.summary.get(REPLACED, "").lower() == "true"
     return marked and snapshot.operation == Operation.OVERWRITE

@@ -1,6 +1,7 @@
 """What the other line of history did since the common ancestor that a snapshot cannot be done again on top of."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -11,6 +12,7 @@ from bergline.format.manifest import DataFile, EntryStatus, FileContent, Manifes
 from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_list
 from bergline.scan.shared_keys import may_share_keys
 from bergline.table.changes.hit_files import HitFiles
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, WrittenFile
@@ -19,6 +21,8 @@ from bergline.table.references.snapshot_change import ChangedFile, SnapshotChang
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 _DELETED = pl.col("status") == int(EntryStatus.DELETED)
+_DELETED_ROWS: Final = "deleted rows"
+_TOOK_BACK: Final = "took back deletes"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -32,16 +36,18 @@ class OtherSide:
     """The other line, in one attempt; `since` is the common ancestor, None if there is none."""
 
     def __init__(self, io: FileIO, base: TableMetadata, head: Snapshot, *, since: int | None, branch: str) -> None:
+        self._io = io
         self._base = base
         self._branch = branch
         self._window = HistoryWindow(io, base, head, since=since, branch=branch, earlier={})
         self._number = self._window.starting_number
 
-    def findings(self, change: SnapshotChange, *, seen: Collection[int], fresh: Collection[str]) -> list[Finding]:
+    def findings(self, change: SnapshotChange, *, seen: Collection[int], fresh: Mapping[str, int]) -> list[Finding]:
         """Everything that stands against a change.
 
-        `seen` are snapshots of this line whose changes were in what the change was made on. `fresh` data files come
-        with the same merge: nobody on this line can have touched them.
+        `seen` are snapshots of this line whose changes were in what the change was made on. `fresh` data files, with
+        their sequence numbers here, come with the same merge: nobody on this line can have touched them, except by
+        equality under a later number.
         """
         theirs = _Theirs(self._window, seen)
         if not theirs.any:
@@ -51,6 +57,7 @@ class OtherSide:
             *self._touched(change, theirs, fresh),
             *self._new_rows(change, theirs),
             *self._needed_deletes(change, theirs),
+            *self._taken_back(change, theirs),
         ]
 
     def described(self, finding: Finding) -> str:
@@ -63,38 +70,44 @@ class OtherSide:
         for written in theirs.data(_ADDED & pl.col("file_path").is_in(paths)) if paths else ():
             yield Finding(written.snapshot, f"added {self._shown(written.file)} too")
 
-    def _touched(self, change: SnapshotChange, theirs: "_Theirs", fresh: Collection[str]) -> Iterator[Finding]:
+    def _touched(self, change: SnapshotChange, theirs: "_Theirs", fresh: Mapping[str, int]) -> Iterator[Finding]:
         """Data files that the change removes, or deletes rows of, must be as they were."""
-        touched = {f.file_path: f for f in _data_files_of(change) if f.file_path not in fresh}
+        touched = {f.file_path: f for f in _data_files_of(change)}
         wide = [d.file for d in change.added_deletes if _is_wide_by_position(d.file)]
+        for written in theirs.data(_DELETED) if touched or wide else ():
+            path = written.file.file_path
+            if (path in touched and path not in fresh) or any(_may_be_about(d, written.file) for d in wide):
+                yield Finding(written.snapshot, f"removed {self._shown(written.file)}")
+        older = {f.file.file_path: f for f in change.added if f.is_data and f.pinned and f.number <= self._number}
+        touched |= {path: f.file for path, f in older.items()}
         if not touched and not wide:
             return
-        for written in theirs.data(_DELETED):
-            if written.file.file_path in touched or any(_may_be_about(d, written.file) for d in wide):
-                yield Finding(written.snapshot, f"removed {self._shown(written.file)}")
-        by_position_only = self._keeps_numbers(change)
+        known = (f for f in (*change.removed, *older.values()) if f.number <= self._number)
+        numbers = {f.file.file_path: f.number for f in known} | dict(fresh)
         hit_files = HitFiles(list(touched.values()), self._base)
-        for written in theirs.deletes():
-            if by_position_only and written.file.content is FileContent.EQUALITY_DELETES:
+        for written, did in theirs.changed_deletes():
+            harmless = self._only_moves(change, written, fresh) if did == _DELETED_ROWS else self._is_obsolete(written)
+            if harmless:
                 continue
+            by_equality = written.file.content is FileContent.EQUALITY_DELETES
             for file in hit_files.by(written.file):
-                yield Finding(written.snapshot, f"deleted rows of {self._shown(file)} by {written.file.file_path}")
+                path = file.file_path
+                new_here = path in fresh or path in older
+                applies = numbers.get(path, 0) < written.number if by_equality else not new_here
+                if applies:
+                    yield Finding(written.snapshot, f"{did} of {self._shown(file)} by {written.file.file_path}")
             for delete in wide:
                 if _same_partition(delete, written.file, self._base):
-                    yield Finding(
-                        written.snapshot, f"deleted rows beside {delete.file_path} by {written.file.file_path}"
-                    )
+                    yield Finding(written.snapshot, f"{did} beside {delete.file_path} by {written.file.file_path}")
 
     def _new_rows(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
         """Nothing may have come that the change would delete now, and did not know of."""
-        replaced = change.source.summary.get("replace-partitions") == "true"
         equality = [d.file for d in change.added_deletes if self._deletes_new_rows(d)]
-        if not replaced and not equality:
+        if not change.replaced and not equality:
             return
-        partitions = {partition_key(f) for f in (*change.added_data, *change.removed_data)} if replaced else set()
-        whole = any(len(key) == 1 for key in partitions)
+        whole = any(len(key) == 1 for key in change.replaced)
         for written in theirs.new_rows():
-            if whole or partition_key(written.file) in partitions:
+            if whole or partition_key(written.file) in change.replaced:
                 yield Finding(written.snapshot, f"added {self._shown(written.file)}, to a partition that was replaced")
             for delete in equality:
                 if _same_partition(written.file, delete, self._base) and may_share_keys(
@@ -117,12 +130,42 @@ class OtherSide:
                         written.snapshot, f"added {self._shown(written.file)}, needing {delete.file.file_path}"
                     )
 
-    def _keeps_numbers(self, change: SnapshotChange) -> bool:
-        """Whether the rows only moved: equality deletes that came after them still delete them where they are now."""
-        specs = {f.spec_id for f in change.removed_data}
-        return change.operation is Operation.REPLACE and all(
-            f.pinned and f.number <= self._number and f.file.spec_id in specs for f in change.added if f.is_data
-        )
+    def _taken_back(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
+        """Rows that come back because deletes of many files went must still be in their files."""
+        if change.operation is Operation.REPLACE:
+            return
+        gone = [d for d in change.removed_deletes if only_data_file(d.file) is None]
+        for written in theirs.data(_DELETED) if gone else ():
+            for delete in gone:
+                if self._may_have_deleted(delete, written):
+                    yield Finding(
+                        written.snapshot,
+                        f"removed {self._shown(written.file)}, of which {delete.file.file_path} deleted rows",
+                    )
+
+    def _may_have_deleted(self, delete: ChangedFile, written: WrittenFile) -> bool:
+        if delete.file.content is FileContent.POSITION_DELETES:
+            return written.number <= delete.number and _may_be_about(delete.file, written.file)
+        near = _same_partition(written.file, delete.file, self._base)
+        return written.number < delete.number and near and may_share_keys(written.file, delete.file, self._base)
+
+    def _only_moves(self, change: SnapshotChange, delete: WrittenFile, fresh: Mapping[str, int]) -> bool:
+        """Whether an equality delete that came after the rows still deletes them where the change has moved them."""
+        if change.operation is not Operation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
+            return False
+        added = [f for f in change.added if f.is_data]
+        if any(not f.pinned or f.number > self._number or f.number >= delete.number for f in added):
+            return False
+        if any(fresh.get(f.file_path, 0) >= delete.number for f in change.removed_data):
+            return False
+        specs = {f.spec_id for f in (*change.added_data, *change.removed_data)}
+        return len(specs) <= 1 or self._base.specs_by_id[delete.file.spec_id].is_unpartitioned
+
+    def _is_obsolete(self, delete: WrittenFile) -> bool:
+        """Whether a delete file went because all data that was left is younger."""
+        manifests = load_manifest_list(self._io, delete.snapshot)
+        data = (m for m in manifests if m.content is ManifestContent.DATA and m.has_live_files)
+        return all((m.min_sequence_number or 0) > delete.number for m in data)
 
     def _deletes_new_rows(self, delete: ChangedFile) -> bool:
         pinned = delete.pinned and delete.number <= self._number
@@ -148,8 +191,13 @@ class _Theirs:
         files = self._files(ManifestContent.DATA, _ADDED)
         return (written for written in files if written.snapshot.operation != Operation.REPLACE)
 
-    def deletes(self) -> Iterator[WrittenFile]:
-        return self._files(ManifestContent.DELETES, _ADDED)
+    def changed_deletes(self) -> Iterator[tuple[WrittenFile, str]]:
+        """Delete files that came or went, each with what that did; in a rewrite none of them went for good."""
+        for written in self._files(ManifestContent.DELETES, _ADDED):
+            yield written, _DELETED_ROWS
+        for written in self._files(ManifestContent.DELETES, _DELETED):
+            if written.snapshot.operation != Operation.REPLACE:
+                yield written, _TOOK_BACK
 
     def _files(self, content: ManifestContent, entries: pl.Expr) -> Iterator[WrittenFile]:
         unseen = pl.col("snapshot_id").is_in([s.snapshot_id for s in self._unseen])

@@ -21,14 +21,14 @@ from bergline.table.commits.produce import Draft, SnapshotProducer
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
 from bergline.table.references.merge_plan import MergeWish
 from bergline.table.references.other_side import OtherSide
-from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
+from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, ChangedFile, SnapshotChange
 from bergline.table.references.staged import WAP_ID, published_summary
 
 _SHOWN: Final = 5
 _COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
 _COMPUTED: Final = frozenset(
     {"operation", "changed-partition-count", "partition-summaries-included", "entries-processed"}
-    | {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID}
+    | {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, REPLACED_AMONG_OTHERS}
 )
 
 
@@ -39,8 +39,8 @@ class Place(msgspec.Struct, frozen=True):
     ancestor_number: int
     seen: frozenset[int] = frozenset()
     """Snapshots of the other line that the change knew of."""
-    fresh: frozenset[str] = frozenset()
-    """Data files that came just before, from the same line as the change."""
+    fresh: dict[str, int] = {}
+    """Data files that came just before, from the same line as the change, with the sequence numbers they have here."""
     numbers: tuple[tuple[int, int], ...] = ()
     """The sequence numbers of the line, oldest first, each with the one that the same change has here."""
 
@@ -54,9 +54,10 @@ class Place(msgspec.Struct, frozen=True):
 
     def after(self, change: SnapshotChange, number: int) -> "Place":
         """The place of the next change, once one was done again under a sequence number."""
+        added = ((f.file.file_path, self.number_of(f)) for f in change.added if f.is_data)
         return msgspec.structs.replace(
             self,
-            fresh=self.fresh | {f.file_path for f in change.added_data},
+            fresh=self.fresh | {path: number if given is None else given for path, given in added},
             numbers=tuple(sorted((*self.numbers, (change.source.sequence_number, number)))),
         )
 
@@ -75,6 +76,10 @@ class Replay(SnapshotProducer):
         """`squashed` is what the summary of several in one says of them."""
         source = change.source
         kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
+        if squashed:
+            kept.pop(REPLACED, None)
+        if change.replaced and REPLACED not in kept:
+            kept[REPLACED_AMONG_OTHERS] = "true"
         super().__init__(io, wish.moved, kept | repetition(source) | published_summary(source) | dict(squashed or {}))
         self.change = change
         self._wish = wish

@@ -1,15 +1,21 @@
 """What a snapshot changed, or two snapshots differ in: files added and removed, with their sequence numbers."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import msgspec
 
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry
+from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.format.snapshot import Operation, Snapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
 from bergline.table.changes.removal import FileKey, file_key
+
+REPLACED: Final = "replace-partitions"
+"""Summary: whether the snapshot replaced all rows of the partitions that it wrote to."""
+REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
+"""Summary: whether what the snapshot does again did so, where it cannot be said in the specification's words."""
 
 
 class ChangedFile(msgspec.Struct, frozen=True):
@@ -34,6 +40,8 @@ class SnapshotChange(msgspec.Struct, frozen=True):
     operation: Operation
     added: tuple[ChangedFile, ...] = ()
     removed: tuple[ChangedFile, ...] = ()
+    replaced: frozenset[tuple[Any, ...]] = frozenset()
+    """The partitions (see `partition_key`) whose rows, whatever they were, made way for others."""
 
     @property
     def is_nothing(self) -> bool:
@@ -72,12 +80,19 @@ def load_change(io: FileIO, base: TableMetadata, snapshot: Snapshot) -> Snapshot
     ]
     added = (e for e in entries if e.status is EntryStatus.ADDED)
     removed = (e for e in entries if e.status is EntryStatus.DELETED)
+    data = (e.data_file for e in entries if e.data_file.content is FileContent.DATA)
     return SnapshotChange(
         snapshot,
         _operation(snapshot),
         tuple(_changed(e, pinned=e.sequence_number != snapshot.sequence_number) for e in added),
         tuple(_changed(e) for e in removed),
+        frozenset(partition_key(f) for f in data) if replaces_partitions(snapshot) else frozenset(),
     )
+
+
+def replaces_partitions(snapshot: Snapshot) -> bool:
+    """Whether all rows of a partition made way, by this snapshot or one that it repeats."""
+    return "true" in (snapshot.summary.get(key, "").lower() for key in (REPLACED, REPLACED_AMONG_OTHERS))
 
 
 def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot) -> SnapshotChange:
@@ -85,8 +100,11 @@ def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, af
     old, new = differing_entries(io, base, before, after)
     since = 0 if before is None else before.sequence_number
     # format version 1 does not count: there a low number says nothing
-    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for k, e in new.items() if k not in old)
-    removed = tuple(_changed(e) for k, e in old.items() if k not in new)
+    # a file that was removed and added again has another number: deletes that were about it are no longer
+    first, last = ({(k, e.sequence_number): e for k, e in entries.items()} for entries in (old, new))
+    came = (e for k, e in last.items() if k not in first)
+    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for e in came)
+    removed = tuple(_changed(e) for k, e in first.items() if k not in last)
     adds_data, adds_deletes = (any(f.is_data is kind for f in added) for kind in (True, False))
     if not removed and not adds_deletes:
         operation = Operation.APPEND

@@ -1,33 +1,40 @@
 """Squash: what a line of history has changed in all, as one change, also where snapshots in between have expired."""
 
+import msgspec
+
 from bergline.errors import RefusedError
 from bergline.format.manifest import FileContent, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.shared_keys import may_share_keys
-from bergline.table.references.common_ancestor import Divergence, divergence_at
-from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange, load_difference
+from bergline.table.references.common_ancestor import Divergence, all_names, divergence_at, names_of, parts_of
+from bergline.table.references.snapshot_change import (
+    ChangedFile,
+    SnapshotChange,
+    load_change,
+    load_difference,
+    replaces_partitions,
+)
 
 
 def squash_divergence(io: FileIO, base: TableMetadata, picked: int, onto: int) -> Divergence | None:
     """Two lines of history, of which the picked one has holes: where they parted, if that is certain.
 
     The picked one comes from the last snapshot of the other that has left traces in it, or from a later one that has
-    left none: from none that is newer than what the picked line did by itself.
+    left none; and what is missing of it may have taken over any of the later ones. So these must be newer than all
+    that is missing.
     """
     line = {s.snapshot_id: s for s in base.ancestors(onto)}
     manifests = load_manifest_list(io, base.snapshot(picked))
-    traces = {(m.added_snapshot_id, m.sequence_number or 0) for m in manifests}
-    traces |= {(e.snapshot_id or 0, e.file_sequence_number or 0) for e in live_entries(io, manifests, base)}
-    ancestor = next((line[i] for i in line if any(i == traced for traced, _ in traces)), None)
+    traces = {m.added_snapshot_id for m in manifests}
+    traces |= {e.snapshot_id or 0 for e in live_entries(io, manifests, base)}
+    ancestor = next((line[i] for i in line if i in traces), None)
     if ancestor is None:
         return None
-    oldest_known = list(base.ancestors(picked))[-1]
-    own = [number for i, number in traces if i not in line and number > ancestor.sequence_number]
-    first_own = min([oldest_known.sequence_number, *own])
     divergence = divergence_at(base, picked, onto, ancestor)
-    return divergence if all(s.sequence_number > first_own for s in divergence.others) else None
+    missing = _last_missing(base, divergence)
+    return divergence if all(s.sequence_number > missing for s in divergence.others) else None
 
 
 def load_squashed(io: FileIO, base: TableMetadata, divergence: Divergence, refusal: str) -> SnapshotChange | None:
@@ -39,10 +46,39 @@ def load_squashed(io: FileIO, base: TableMetadata, divergence: Divergence, refus
     for snapshot in left:
         if snapshot.snapshot_id in present:
             raise RefusedError(f"{refusal} by squashing: snapshot {snapshot.snapshot_id} is there already")
+    if not done and left[0].parent_snapshot_id != divergence.ancestor_id:
+        _check_nothing_missing_is_there(base, divergence, refusal)
     before = divergence.picked[done - 1] if done else divergence.ancestor
     change = load_difference(io, base, before, left[-1])
     _check_order(base, change, refusal)
-    return change
+    replaced = (load_change(io, base, s).replaced for s in left if replaces_partitions(s))
+    return msgspec.structs.replace(change, replaced=frozenset().union(*replaced))
+
+
+def _last_missing(base: TableMetadata, divergence: Divergence) -> int:
+    """The highest sequence number that an expired snapshot of the picked line can have had."""
+    used = {s.sequence_number for s in base.snapshots}
+    number = divergence.picked[0].sequence_number - 1
+    while number in used:
+        number -= 1
+    return max(number, 0)  # in format version 1 all are 0
+
+
+def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence, refusal: str) -> None:
+    """What the other line did again may be what has expired of this one, unless it is younger or known to be here."""
+    missing, here = _last_missing(base, divergence), all_names(divergence.picked)
+    for snapshot in divergence.others:
+        parts = parts_of(snapshot)
+        repeated = parts or (names_of(snapshot) - {snapshot.snapshot_id})
+        unknown = parts - here if parts else repeated if here.isdisjoint(repeated) else ()
+        for name in sorted(unknown):
+            known = base.snapshots_by_id.get(name)
+            if known is None or known.sequence_number <= missing:
+                raise RefusedError(
+                    f"{refusal} by squashing: snapshot {snapshot.snapshot_id} has done snapshot {name} again, which "
+                    "may be among those that have expired",
+                    hints=["append the rows that `changes` gives, or keep snapshots longer than branches live"],
+                )
 
 
 def _check_order(base: TableMetadata, change: SnapshotChange, refusal: str) -> None:

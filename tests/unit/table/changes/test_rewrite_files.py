@@ -227,3 +227,19 @@ def test_rewritten_rows_keep_a_number_that_they_can_have_had(lake: Lake, number:
         table.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=number)
     with table.transaction() as transaction, pytest.raises(UnsupportedError, match="in a transaction"):
         transaction.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=1)
+
+
+def test_rows_that_move_to_another_spec_must_not_have_been_deleted_by_equality_in_their_partition(lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"]).append(order_rows(1, 2))
+    old, before = data_files(table), number(table)
+    delete = equality_deletes(table, pa.table({"id": [1]}), [1], ("eu",))
+    with table.update_spec() as update:
+        update.remove_field("region")
+    with table.refresh().update_spec() as update:
+        update.add_field("truncate(1000, id)", name="thousands")
+    late = lake.load_table("db.t")
+    added = late._write(order_rows(1, 2))
+    table.refresh().row_delta(deletes=[delete], isolation="none")
+    with pytest.raises(ConflictError, match="deleted rows of"):
+        late.rewrite_files(add=added, remove=old, sequence_number=before)
+    assert found(table.refresh()) == [2]
