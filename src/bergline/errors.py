@@ -152,7 +152,7 @@ class StorageError(BerglineError):
 def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that look most like `name`, best first."""
     by_folded = {k.casefold(): k for k in known}
-    return tuple(by_folded[m] for m in difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6))
+    return tuple(by_folded[m] for m in difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.7))
 
 
 def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:

@@ -10,6 +10,7 @@ import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import counted
 
 SCHEMA = pa.schema([("id", pa.int64())])
 ROWS = pa.table({"id": [1]})
@@ -123,3 +124,8 @@ def test_what_is_no_text_is_no_ref(orders: Table) -> None:
 def test_wrong_argument_of_connect_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=r"^expected "):
         bergline.connect(**arguments)
+
+
+def test_things_are_counted_in_words_that_fit() -> None:
+    found = [counted(n, "snapshot") for n in (0, 1, 1200)] + [counted(2, "entry")]
+    assert found == ["0 snapshots", "1 snapshot", "1,200 snapshots", "2 entries"]

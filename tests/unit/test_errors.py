@@ -88,6 +88,11 @@ def test_not_found_without_near_names_suggests_nothing() -> None:
     assert error.hints == ()
 
 
+def test_names_that_share_a_word_are_not_near() -> None:
+    assert near_names("etl-main", ["main"]) == ()
+    assert near_names("mian", ["main"]) == ("main",)
+
+
 def test_near_names_ignore_case_and_keep_spelling() -> None:
     assert near_names("REGION", ["Region", "id"]) == ("Region",)
 

@@ -1,6 +1,6 @@
 """Table metadata: everything a table is, in one immutable value."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from bergline.format.sorting import SortOrder
 FORMAT_VERSIONS: Final = (1, 2, 3)
 DEFAULT_FORMAT_VERSION: Final = 2
 ROW_LINEAGE_VERSION: Final = 3
+_LONGEST_ID = 19
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
@@ -163,7 +164,17 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         try:
             return self.refs[name]
         except KeyError:
-            raise NotFoundError(f"no branch or tag `{name}`", kind="ref", name=name, known=self.refs) from None
+            raise self.missing_ref(name, "branch or tag", self.refs) from None
+
+    def missing_ref(self, name: str, what: str, known: Iterable[str]) -> NotFoundError:
+        """The error that there is no such branch or tag; `known` are those that could have been meant."""
+        why = ""
+        if name == MAIN:
+            why = ": nothing was written to it yet" if self.snapshots else ": the table is empty"
+        digits = name if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_ID else ""
+        is_id = bool(digits) and int(digits) in self.snapshots_by_id
+        hints = [f"{name} is the id of a snapshot: give it as a number, not as text"] if is_id else []
+        return NotFoundError(f"no {what} `{name}`{why}", kind="ref", name=name, known=known, hints=hints)
 
     def head(self, ref: str) -> Snapshot | None:
         """The snapshot that a ref names; None where the ref does not exist."""

@@ -56,6 +56,10 @@ def snapshot_at(metadata: TableMetadata, place: Place) -> int:
         return metadata.ref(place).snapshot_id
     if isinstance(place, dt.datetime):
         return _snapshot_as_of(metadata, epoch_ms(place))
+    if type(place) is not int:
+        raise InvalidInputError(
+            f"expected a snapshot id, a branch or tag, or a datetime with a time zone, found {shown(place)}"
+        )
     return metadata.snapshot(check_whole(place, "the id of a snapshot")).snapshot_id
 
 

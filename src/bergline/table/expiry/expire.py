@@ -8,6 +8,7 @@ import msgspec
 
 from bergline.errors import BerglineError, FormatError, NotFoundError, UnavailableError, UnsupportedError
 from bergline.format.apply import apply_updates
+from bergline.format.arguments import counted
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement, same_table
 from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, RemoveSnapshotRef, RemoveSnapshots, Update
@@ -16,6 +17,7 @@ from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
+from bergline.table.expiry.explain import size_text
 from bergline.table.expiry.reachable import still_unneeded, unneeded_files
 from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish, decide_expiry
 from bergline.table.expiry.stored_file import FileKind, StoredFile
@@ -23,6 +25,14 @@ from bergline.table.expiry.unused_layout import layout_requirements, remove_unus
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
 _TRIES = 10
+_KINDS = (
+    "data_files",
+    "position_delete_files",
+    "equality_delete_files",
+    "manifests",
+    "manifest_lists",
+    "statistics_files",
+)
 
 
 class ExpiryResult(msgspec.Struct, frozen=True):
@@ -39,6 +49,23 @@ class ExpiryResult(msgspec.Struct, frozen=True):
     deleted_manifest_lists: int = 0
     deleted_statistics_files: int = 0
     failed: tuple[str, ...] = ()
+    deleted_bytes: int = 0
+    """As metadata knows the sizes: without manifest lists."""
+
+    @property
+    def deleted_files(self) -> int:
+        """The files of all kinds."""
+        return sum(getattr(self, f"deleted_{kind}") for kind in _KINDS)
+
+    def __str__(self) -> str:
+        """In a few words; of a dry run, what would go."""
+        removed = [counted(len(self.removed_snapshots), "snapshot"), *(f"ref `{name}`" for name in self.removed_refs)]
+        removed += [f"partition spec {i}" for i in self.removed_specs] + [f"schema {i}" for i in self.removed_schemas]
+        each = [(kind, getattr(self, f"deleted_{kind}")) for kind in _KINDS]
+        kinds = ", ".join(f"{number:,} {kind.replace('_', ' ')}" for kind, number in each if number)
+        files = f"{counted(self.deleted_files, 'file')} of {size_text(self.deleted_bytes)}"
+        left = f"; {counted(len(self.failed), 'file')} could not be deleted" if self.failed else ""
+        return f"removed: {', '.join(removed)}; deleted: {files}{f' ({kinds})' if kinds else ''}{left}"
 
 
 class Cleaning(msgspec.Struct, frozen=True):
@@ -194,7 +221,8 @@ class Expire:
 
 
 def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Iterable[str] = ()) -> ExpiryResult:
-    counts = Counter(f.kind for f in deleted)
+    files = tuple(deleted)
+    counts = Counter(f.kind for f in files)
     return ExpiryResult(
         removed_snapshots=planned.decision.removed_snapshots,
         removed_refs=planned.decision.removed_refs,
@@ -207,6 +235,7 @@ def _result(planned: PlannedExpiry, deleted: Iterable[StoredFile], failed: Itera
         deleted_manifest_lists=counts[FileKind.MANIFEST_LIST],
         deleted_statistics_files=counts[FileKind.STATISTICS],
         failed=tuple(failed),
+        deleted_bytes=sum(f.size or 0 for f in files),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyarrow as pa
 
+from bergline.format.arguments import counted
 from bergline.table.expiry.retention import ExpiryDecision, RefDecision, SnapshotDecision
 from bergline.table.expiry.stored_file import FileKind, StoredFile
 from bergline.table.version import readable_ms
@@ -32,7 +33,7 @@ class Amount(msgspec.Struct, frozen=True):
     bytes: int = 0
 
     def __str__(self) -> str:
-        return f"{_count(self.files, 'file')} of {size_text(self.bytes)}"
+        return f"{counted(self.files, 'file')} of {size_text(self.bytes)}"
 
 
 class ExpiryPlan(msgspec.Struct, frozen=True):
@@ -73,7 +74,7 @@ class ExpiryPlan(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """For people: every ref and snapshot with the rule that keeps or removes it."""
         decision = self.decision
-        refs, snapshots = _count(len(decision.refs), "ref"), _count(len(decision.snapshots), "snapshot")
+        refs, snapshots = counted(len(decision.refs), "ref"), counted(len(decision.snapshots), "snapshot")
         removed = f"{len(self.removed_refs)} of {refs} and {len(self.removed_snapshots)} of {snapshots}"
         lines = [
             f"{removed} would be removed; {self.deleted} would be deleted",
@@ -143,10 +144,6 @@ def _reasons(decision: SnapshotDecision) -> str:
 
 def _verb(kept: bool) -> str:
     return "kept" if kept else "removed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _block(title: str, lines: Iterable[str]) -> list[str]:

@@ -22,7 +22,7 @@ class SweepResult(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()
     """Could not be deleted."""
     spared: tuple[str, ...] = ()
-    """Needed by now, or written again since they were planned, or gone."""
+    """Needed by now, or written again since they were planned."""
 
 
 def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress: Progress | None = None) -> SweepResult:
@@ -32,7 +32,8 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     rules = PathRules(plan.wish.equal_schemes, plan.wish.equal_authorities)
     named, deletable = NamedFiles(catalog.io, rules), deletable_namings(plan.wish)
     wanted = {file.location: file for file in plan.files}
-    unchanged = [file for _, file in list_places(catalog, plan.locations) if wanted.get(file.location) == file]
+    there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
+    unchanged = [file for file in there if wanted[file.location] == file]
     table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
     check_alone(catalog, table, plan.locations, rules)
     deleted: list[ListedFile] = []
@@ -50,5 +51,5 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
         deleted=tuple(file.location for file in deleted),
         deleted_bytes=sum(file.size for file in deleted),
         failed=tuple(sorted(failed)),
-        spared=tuple(sorted(wanted.keys() - failed - {file.location for file in deleted})),
+        spared=tuple(sorted({file.location for file in there} - failed - {file.location for file in deleted})),
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyarrow as pa
 
+from bergline.format.arguments import counted
 from bergline.format.manifest import DataFile, FileContent, ManifestEntry
 from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
@@ -14,6 +15,8 @@ from bergline.io.fileio import FileIO
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
 from bergline.table.version import resolve_version
+
+_SHOWN = 20
 
 
 class PartitionDiff(msgspec.Struct):
@@ -32,6 +35,16 @@ class PartitionDiff(msgspec.Struct):
     """Positions and keys in the added delete files."""
     removed_deletes: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.partition or 'all rows'}: {', '.join(self._parts())}"
+
+    def _parts(self) -> Iterator[str]:
+        for sign, word in (("+", "added"), ("-", "removed")):
+            for things, files in (("row", "data_file"), ("delete", "delete_file")):
+                if number := getattr(self, f"{word}_{files}s"):
+                    of = counted(getattr(self, f"{word}_{things}s"), things)
+                    yield f"{sign}{of} in {counted(number, files.replace('_', ' '))}"
+
 
 class RefDiff(msgspec.Struct, frozen=True):
     """What leads from one ref to another."""
@@ -46,6 +59,20 @@ class RefDiff(msgspec.Struct, frozen=True):
     partitions: tuple[PartitionDiff, ...] = ()
     schema_changes: tuple[str, ...] = ()
     """By the schemas that the two are read with: a branch with the table's, a tag with its snapshot's."""
+    from_ref: str = ""
+    to_ref: str = ""
+
+    def __str__(self) -> str:
+        """In a few lines: where they parted, what each has had since, and what differs."""
+        parted = "with no common ancestor" if self.ancestor is None else f"since snapshot {self.ancestor.snapshot_id}"
+        merged = f", {len(self.already_merged)} of them merged already" if self.already_merged else ""
+        own = f"{counted(len(self.only_to), 'snapshot')} of its own{merged}"
+        there = f"`{self.from_ref}` has {len(self.only_from)}"
+        lines = [f"`{self.to_ref}` against `{self.from_ref}`, {parted}: {own}; {there}"]
+        lines += map(str, self.partitions[:_SHOWN])
+        if len(self.partitions) > _SHOWN:
+            lines.append(f"and {counted(len(self.partitions) - _SHOWN, 'partition')} more")
+        return "\n  ".join([*lines, *self.schema_changes])
 
     def to_arrow(self) -> pa.Table:
         """The partitions as rows."""
@@ -71,6 +98,8 @@ def diff_refs(io: FileIO, base: TableMetadata, from_ref: str, to_ref: str) -> Re
         known_by(divergence.picked, divergence.others),
         tuple(_by_partition(base, added, removed)),
         schema_changes(*(resolve_version(base, ref=name).schema for name in (from_ref, to_ref))),
+        from_ref,
+        to_ref,
     )
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from bergline.errors import RefusedError
 from bergline.format.apply import apply_updates
+from bergline.format.arguments import counted
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 from bergline.format.requirements import AssertRefSnapshotId, same_table
@@ -28,6 +29,13 @@ class MergeResult(msgspec.Struct, frozen=True):
     previous: int | None
     head: int | None
     replayed: dict[int, int] = {}
+
+    def __str__(self) -> str:
+        if self.previous == self.head:
+            return f"unchanged at snapshot {self.head}"
+        again = f", {counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
+        came = "made at" if self.previous is None else f"moved from snapshot {self.previous} to"
+        return f"{came} snapshot {self.head}{again}"
 
 
 class Merge:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import AlreadyExistsError, InvalidInputError, RefusedError
 from bergline.format.arguments import check_text, counted, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
@@ -173,7 +173,7 @@ def existing_ref(base: TableMetadata, name: str, kind: SnapshotRefType) -> Snaps
     ref = base.refs.get(name)
     if ref is None:
         known = [n for n, r in base.refs.items() if r.snapshot_ref_type is kind]
-        raise NotFoundError(f"no {kind} `{name}`", kind="ref", name=name, known=known)
+        raise base.missing_ref(name, kind, known)
     if ref.snapshot_ref_type is not kind:
         raise InvalidInputError(f"expected a {kind}, found the {ref.snapshot_ref_type} `{name}`")
     return ref

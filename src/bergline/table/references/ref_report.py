@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from bergline.format.arguments import counted
 from bergline.format.metadata import TableMetadata
 from bergline.format.updates import RemoveSnapshotRef, SetSnapshotRef
 from bergline.table.commits.operation import Change, CommitStamp, Operation
@@ -24,7 +25,7 @@ class TableRefChange(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         ends = [str(end) for end in (self.previous, self.head) if end is not None]
-        again = f", {_counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
+        again = f", {counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
         return f"{self.table}: {self.what} {' → '.join(dict.fromkeys(ends))}{again}"
 
 
@@ -36,7 +37,7 @@ class RefReport(msgspec.Struct, frozen=True):
     tables: tuple[TableRefChange, ...]
 
     def __str__(self) -> str:
-        return "\n  ".join([f"{self.did}, {_counted(len(self.tables), 'table')}:", *map(str, self.tables)])
+        return "\n  ".join([f"{self.did}, {counted(len(self.tables), 'table')}:", *map(str, self.tables)])
 
 
 class WatchedRef:
@@ -87,7 +88,3 @@ class WatchedRef:
         if self._previous is None:
             return "created"
         return "fast-forwarded" if isinstance(self._operation, Publish) else "replaced"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -20,6 +20,7 @@ from bergline.io.local import LocalFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifest_cache import forget_files
 from bergline.table.expiry.cleanup_level import CleanupLevel
+from bergline.table.expiry.explain import size_text
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 
 FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
@@ -96,6 +97,19 @@ def test_progress_is_told_until_all_is_done(overwritten: Table) -> None:
     told: list[tuple[int, int]] = []
     overwritten.expire(older_than=FUTURE, progress=lambda done, of: told.append((done, of)))
     assert told == [(3, 3)]
+
+
+def test_the_result_is_printed_in_a_line(overwritten: Table) -> None:
+    sizes = {f: Path(f.removeprefix("file://")).stat().st_size for f in files(overwritten)}
+    overwritten.refs.create_tag("old", at=overwritten.metadata.snapshots[0].snapshot_id, max_ref_age_ms=1)
+    result = overwritten.expire(older_than=FUTURE)
+    gone = sum(size for f, size in sizes.items() if f not in files(overwritten) and "snap-" not in f)
+    assert (result.deleted_files, result.deleted_bytes) == (3, gone)
+    assert str(result) == (
+        f"removed: 1 snapshot, ref `old`; deleted: 3 files of {size_text(gone)} "
+        "(1 data files, 1 manifests, 1 manifest lists)"
+    )
+    assert str(overwritten.expire(older_than=FUTURE)) == "removed: 0 snapshots; deleted: 0 files of 0 bytes"
 
 
 def test_level_none_goes_past_a_manifest_that_is_missing(overwritten: Table) -> None:

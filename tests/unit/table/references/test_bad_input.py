@@ -86,6 +86,12 @@ TAKEN: list[tuple[Call, str]] = [
     (lambda t: t.refs.rename_branch("dev", to="v1"), "tag `v1` exists already"),
 ]
 INVALID: list[tuple[Call, str]] = [
+    (
+        lambda t: t.refs.create_tag("new", at=dt.date(2020, 1, 1)),
+        "expected a snapshot id, a branch or tag, or a datetime",
+    ),
+    (lambda t: t.refs.rollback(to=1.5), "expected a snapshot id, a branch or tag, or a datetime"),
+    (lambda t: t.refs.set_retention("dev"), "found no setting"),
     (lambda t: t.refs.replace_branch("v1", at="dev"), "expected a branch, found the tag `v1`"),
     (lambda t: t.refs.replace_tag("dev", at="v1"), "expected a tag, found the branch `dev`"),
     (lambda t: t.refs.create_tag("dev", or_replace=True), "expected a tag, found the branch `dev`"),
@@ -115,7 +121,7 @@ REFUSED: list[tuple[Call, tuple[str, ...]]] = [
     (lambda t: t.refs.fast_forward("main", to="dev"), ("`main`", "`dev`", "{ancestor}", "merge")),
     (lambda t: t.refs.fast_forward("dev", to="main"), ("`dev`", "`main`", "{ancestor}", "merge")),
     (lambda t: t.refs.rollback("dev", to="main"), ("`dev`", "{main}", "set_current")),
-    (lambda t: t.refs.cherry_pick("main", onto="dev"), ("{main}", "`dev`", "`refs.merge`")),
+    (lambda t: t.refs.cherry_pick("main", onto="dev"), ("{main}", "`dev`", '`refs.merge("pick", into="dev")`')),
     (lambda t: t.refs.rebase("lost", onto="main"), ("`lost`", "`main`", "expired", "{missing}", "squash=True")),
     (lambda t: t.refs.merge("lost", into="main"), ("`lost`", "`main`", "expired", "{missing}", "squash=True")),
     (lambda t: t.expire(snapshot_ids=[t.refs["v1"].snapshot_id]), ("{ancestor}", "`v1`")),
@@ -146,6 +152,31 @@ def test_one_clear_error_and_nothing_changes(
     for text in texts:
         assert text.format(**names) in said
     assert state(table) == before
+
+
+def test_a_snapshot_id_as_text_is_told_from_a_name(table: Table) -> None:
+    first = table.metadata.snapshots[0].snapshot_id
+    for call in (lambda: table.refs.create_tag("new", at=str(first)), lambda: table.scan(ref=str(first)).to_arrow()):
+        with pytest.raises(NotFoundError, match=f"no branch or tag `{first}`") as caught:
+            call()
+        assert caught.value.hints == (f"{first} is the id of a snapshot: give it as a number, not as text",)
+    for text in ("9" * 5000, "9" * 19, "٣"):
+        with pytest.raises(NotFoundError) as caught:
+            table.refs[text]
+        assert caught.value.hints == ()
+
+
+def test_main_of_a_table_without_it_is_told_from_a_wrong_name(lake: Lake, orders: Table) -> None:
+    for call in (
+        lambda: orders.refs["main"],
+        lambda: orders.refs.rollback(to=1),
+        lambda: orders.refs.diff("main", "x"),
+    ):
+        with pytest.raises(NotFoundError, match="`main`: the table is empty"):
+            call()
+    orders.append(order_rows(1), branch="dev")
+    with pytest.raises(NotFoundError, match="`main`: nothing was written to it yet"):
+        orders.refs.diff("main", "dev")
 
 
 @pytest.mark.parametrize("damage", [b"not avro", b"", None])

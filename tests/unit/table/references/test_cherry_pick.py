@@ -228,7 +228,7 @@ def test_a_file_that_is_there_already_is_refused(parted: Table) -> None:
     [
         (lambda r: r.cherry_pick(12345), NotFoundError, "no snapshot with id 12345"),
         (lambda r: r.cherry_pick("nope"), NotFoundError, "no branch or tag `nope`"),
-        (lambda r: r.cherry_pick(None), InvalidInputError, "the id of a snapshot, found None"),
+        (lambda r: r.cherry_pick(None), InvalidInputError, "a datetime with a time zone, found None"),
         (lambda r: r.cherry_pick("dev", onto="nope"), NotFoundError, "no branch `nope`"),
         (lambda r: r.cherry_pick("dev", onto="v1"), RefusedError, "it is a tag, and tags do not move"),
         (lambda r: r.cherry_pick("dev", onto=""), InvalidInputError, "1 to 255 characters"),

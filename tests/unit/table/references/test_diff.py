@@ -44,6 +44,28 @@ def test_files_and_rows_are_counted_by_partition(parts: Table) -> None:
     assert back.partitions[1] == PartitionDiff("region=us", 0, added_rows=3, added_data_files=2)
 
 
+def test_a_diff_is_printed_in_a_few_lines(parts: Table) -> None:
+    ancestor = parts.refs["main"].snapshot_id
+    parts.append(order_rows(6, 7), branch="staging").delete("id = 1", branch="staging")
+    parts.append(order_rows(8, region="us"))
+    parts.refs.create_tag("before")
+    with parts.update_schema() as schema:
+        schema.add_column("note", "string")
+    assert str(parts.refs.diff("before", "staging")).split("\n  ") == [
+        f"`staging` against `before`, since snapshot {ancestor}: 2 snapshots of its own; `before` has 1",
+        "region=eu: +2 rows in 1 data file, +1 delete in 1 delete file",
+        "region=us: -1 row in 1 data file",
+        "added `note` string",
+    ]
+
+
+def test_a_diff_of_many_partitions_names_the_first(lake: Lake) -> None:
+    table = lake.create_table("db.many", ORDERS, partition_by=["id"]).append(order_rows(0))
+    table.refs.create_tag("before")
+    lines = str(table.append(order_rows(*range(1, 24))).refs.diff("before", "main")).split("\n  ")
+    assert (len(lines), lines[-1]) == (22, "and 3 partitions more")
+
+
 def test_no_data_file_is_needed(parts: Table) -> None:
     parts.append(order_rows(6), branch="staging").delete("id = 1", branch="staging")
     parts.io.delete([f for f in parts.io.list(parts.location) if f.endswith(".parquet")])

@@ -287,6 +287,15 @@ def test_rebase_moves_the_branch_and_keeps_its_retention(parts: Table) -> None:
     assert parts.refs["main"].snapshot_id == parts.refs["staging"].snapshot_id
 
 
+def test_the_result_is_printed_in_a_line(parts: Table) -> None:
+    before = parts.append(order_rows(7), branch="staging").append(order_rows(8)).refs["main"].snapshot_id
+    merged = parts.refs.merge("staging", into="main")
+    now = parts.refs["main"].snapshot_id
+    assert str(merged) == f"moved from snapshot {before} to snapshot {now}, 1 snapshot done again"
+    assert str(parts.refs.merge("staging", into="main")) == f"unchanged at snapshot {now}"
+    assert str(parts.refs.fast_forward("new", to="main")) == f"made at snapshot {now}"
+
+
 def test_rebase_of_a_branch_without_snapshots_of_its_own_moves_it_forward(parts: Table) -> None:
     parts.append(order_rows(7))
     parts.refs.rebase("staging", onto="main")
