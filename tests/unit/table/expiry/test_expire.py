@@ -1,6 +1,7 @@
 """Expiry deletes what nothing live can need, and nothing else."""
 
 import datetime as dt
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -111,6 +112,17 @@ def test_unreadable_metadata_stops_expiry_before_anything_changes(orders: Table,
 def _own_manifest(orders: Table, manifest_list: str) -> str:
     commit = "-".join(manifest_list.rsplit("/", 1)[-1].removesuffix(".avro").split("-")[3:])
     return f"{orders.location}/metadata/{commit}-m0.avro"
+
+
+def test_plan_dry_run_and_expiry_fail_alike_if_the_list_of_a_removed_snapshot_is_gone(orders: Table) -> None:
+    orders.append(order_rows(1)).overwrite(order_rows(2)).scan().to_arrow()
+    orders.io.delete([orders.metadata.snapshots[0].manifest_list or ""])
+    said = []
+    for attempt in (orders.plan_expiry, partial(orders.expire, dry_run=True), orders.expire):
+        with pytest.raises(NotFoundError, match="cannot expire snapshots, nothing was changed or deleted") as caught:
+            attempt(older_than=FUTURE)
+        said.append(str(caught.value))
+    assert len(set(said)) == 1
 
 
 def test_tag_made_while_expiry_runs_protects_its_snapshot(lake: Lake, orders: Table) -> None:
