@@ -20,6 +20,7 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
 from bergline.format.manifest import partition_key
+from bergline.table.changes.removal import file_key
 from bergline.table.references.common_ancestor import find_divergence
 from bergline.table.references.merge import MergeResult
 
@@ -42,6 +43,8 @@ large_changes = st.one_of(
     st.tuples(st.just("replace all"), keys),
     st.tuples(st.just("delete by equality"), st.integers(0, 3)),
     st.tuples(st.just("compact"), st.just("all")),
+    st.tuples(st.just("add again"), places),
+    st.just(("take deletes back",)),
     st.just(("rewrite manifests",)),
 )
 changes = st.one_of(small_changes, small_changes, large_changes)
@@ -154,6 +157,13 @@ class Machine:
                 table.compact(None if value == "all" else has_key(value), branch=branch)
             case ("rewrite manifests",):
                 table.rewrite_manifests(branch=branch)
+            case ("add again", place):
+                gone, new = self._add_again(branch, place)
+            case ("take deletes back",):
+                deletes = {file_key(d): d for p in table.scan(ref=branch).plan().files for d in p.deletes}
+                if deletes:
+                    table.row_delta(remove=list(deletes.values()), branch=branch)
+                    new = [row for row in self._found(branch) if row["n"] not in now]
         self.model[branch].apply(Patch(frozenset(gone), {row["n"]: row for row in new}))
 
     def join(self, join: Join) -> None:
@@ -196,6 +206,19 @@ class Machine:
                 ids = {row["_row_id"] for row in found}
                 assert len(ids) == len(found)
                 assert None not in ids
+
+    def _add_again(self, branch: str, place: int) -> tuple[set[int], list[Row]]:
+        """Remove a file and add it again, under a new number: the rows that went, and those that came."""
+        files = sorted((p.file for p in self.table.scan(ref=branch).plan().files), key=lambda f: f.file_path)
+        if not (again := files[place : place + 1]):
+            return set(), []
+        self.table.overwrite_files([], removed=again, branch=branch)
+        left = {row["n"] for row in self._found(branch)}
+        self.table.append_files(again, branch=branch)
+        return set(self.model[branch].rows) - left, [row for row in self._found(branch) if row["n"] not in left]
+
+    def _found(self, branch: str) -> list[Row]:
+        return self.table.scan(ref=branch).to_arrow().to_pylist()
 
     def _expire(self, branch: str, other: str) -> None:
         """Forget what is between the common ancestor and the head of a branch, if nothing else needs it."""

@@ -5,9 +5,12 @@ from typing import Any, Final
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_texts
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE
+from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS
 from bergline.table.references.staged import PUBLISHED_WAP_ID, WAP_ID
 
-_OWN: Final = frozenset({SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, PUBLISHED_WAP_ID, "replace-partitions"})
+_OWN: Final = frozenset(
+    {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, PUBLISHED_WAP_ID, REPLACED, REPLACED_AMONG_OTHERS}
+)
 
 
 def check_summary(given: Any) -> dict[str, str]:

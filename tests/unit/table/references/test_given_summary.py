@@ -14,6 +14,7 @@ OWN = [
     "squashed-snapshot-ids",
     "squashed-since-snapshot-id",
     "replace-partitions",
+    "replayed-replace-partitions",
     "wap.id",
     "published-wap-id",
 ]
