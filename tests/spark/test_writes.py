@@ -309,6 +309,7 @@ def test_columns_that_are_not_given_have_their_default(spark: SparkSession, lake
         ("INSERT INTO db.parts (id, ID) VALUES (1, 2)", InvalidInputError, "each column once"),
         ("INSERT OVERWRITE db.parts PARTITION (region = 'x') IF NOT EXISTS VALUES (1, 2)", UnsupportedError, "IF NOT"),
         ("INSERT INTO db.parts WITH (brnch = 'x') VALUES (1, 1, 'x')", UnsupportedError, "found `brnch`"),
+        ("INSERT INTO db.parts WITH (`snapshot-property.wap.id` = 'x') VALUES (1, 1, '')", InvalidInputError, "wap.id"),
         ("INSERT INTO db.parts WITH (`distribution-mode` = 'x') VALUES (1, 1, 'x')", InvalidInputError, "none or hash"),
         ("INSERT INTO db.parts REPLACE WHERE id > rand() VALUES (1, 1, 'x')", UnsupportedError, "by the condition"),
         ("INSERT INTO db.parts VALUES (null, 1, 'x')", InvalidInputError, "required column `id`, found 1 nulls"),
