@@ -15,7 +15,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError
 from bergline.spark.read import native_refusal
 
 pytestmark = pytest.mark.spark
@@ -184,15 +184,17 @@ def test_concurrent_inserts_leave_the_sessions_settings_alone(spark: SparkSessio
     assert ids(orders.refresh().scan().to_arrow()) == [0, 1, 2, 3]
 
 
-def test_lake_namespace_hides_no_spark_table_of_the_same_name(spark: SparkSession, lake: Lake) -> None:
+def test_names_in_a_namespace_of_the_lake_are_the_lakes_also_where_spark_has_the_namespace(
+    spark: SparkSession, lake: Lake
+) -> None:
     lake.create_namespace("default")
-    lake.create_table("default.x", ORDERS)
-    with pytest.raises(UnsupportedError, match=r"cannot run saveAsTable on `default\.x` yet"):
+    table = lake.create_table("default.x", pa.schema([("id", pa.int64())]))
+    with pytest.raises(AlreadyExistsError, match=r"table `default\.x` exists already"):
         spark.range(1).write.saveAsTable("default.x")
-    with pytest.raises(UnsupportedError, match=r"cannot run insertInto on `default\.x` yet"):
-        spark.range(1).write.insertInto("default.x")
-    with pytest.raises(UnsupportedError, match="CREATE TABLE … AS SELECT"):
-        spark.sql("CREATE TABLE default.y AS SELECT 1 AS id")
+    spark.range(1).write.insertInto("default.x")
+    assert ids(table.refresh().scan().to_arrow()) == [0]
+    spark.sql("CREATE TABLE default.y AS SELECT 1 AS id")
+    assert ids(lake.load_table("default.y").scan().to_arrow()) == [1]
 
 
 SPECIAL = pa.schema(
