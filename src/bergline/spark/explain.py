@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from bergline.errors import InvalidInputError
+from bergline.format.arguments import counted
 from bergline.scan.plan import ScanPlan
 from bergline.spark.late_frame import LateFrame
 from bergline.spark.read_groups import read_groups
@@ -39,12 +40,8 @@ def explain_read(source: DataFrame | TableScan) -> str:
 
 
 def _described(name: str, plan: ScanPlan) -> str:
-    lines = [f"{name}: {_counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
+    lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
     for group in read_groups(plan):
         deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
-        lines.append(f"  {group.executor}{deletes}: {_counted(len(group.files), 'file')}, because {group.reason}")
+        lines.append(f"  {group.executor}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
