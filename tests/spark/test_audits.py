@@ -18,7 +18,6 @@ from bergline.spark.audits_run import AuditResult, AuditRun
 pytestmark = pytest.mark.spark
 
 T, PARENTS = "db.t", "db.parents"
-NOW = dt.datetime.now(dt.UTC)
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -41,9 +40,10 @@ def run(spark: SparkSession, lake: Lake) -> Callable[..., list[AuditResult]]:
     parents = lake.create_table(PARENTS, pa.schema([("key", pa.int64())])).append(pa.table({"key": [1, 2]}))
     parents.refs.create_branch("b")
     table = lake.create_table(T, SCHEMA)
-    old = NOW - dt.timedelta(days=3)
+    now = dt.datetime.now(dt.UTC)
+    old = now - dt.timedelta(days=3)
     table.append(rows((1, "x", Decimal(1), 1, old, {"x": 1}), (2, "y", Decimal(3), 1, old, {"x": 1})))
-    new = NOW - dt.timedelta(hours=2)
+    new = now - dt.timedelta(hours=2)
     added = rows((2, "z", Decimal(-1), 2, new, {"x": 9}), (None, None, None, 3, None, None))
     table.append(added, branch="b")
     tables = {T: table, PARENTS: parents}
