@@ -166,12 +166,13 @@ def test_change_that_changes_nothing_writes_no_metadata_file(lake: Lake, orders:
     orders.set_properties({"owner": "me"})
     orders.append(order_rows(1))
     orders.refs.create_tag("v1")
+    orders.refs.set_retention("main", min_snapshots_to_keep=2)
     before, pointer = files(orders, "*.*"), orders.metadata_location
     orders.set_properties({"owner": "me"}, remove=["not-set"])
     orders.refs.drop_branch("none", if_exists=True)
     orders.refs.create_tag("v1", if_not_exists=True)
     orders.refs.replace_tag("v1", at="main")
-    orders.refs.set_retention("main")
+    orders.refs.set_retention("main", min_snapshots_to_keep=2)
     orders.expire()
     assert files(orders, "*.*") == before
     assert orders.metadata_location == lake.load_table("db.orders").metadata_location == pointer
