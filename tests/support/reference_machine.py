@@ -239,9 +239,11 @@ class ReferencesMachine(RuleBasedStateMachine):
         where, head, missing = self.target(book, at)
         old, settings_ = history.refs.get(ref), self.retention(retention, tag=tag)
         due: type[BerglineError] | None = missing
-        if not missing and old and how == "create":
+        if old and how == "if_not_exists":  # where it is to be does not count
+            due = InvalidInputError if old.is_branch == tag else None
+        elif not missing and old and how == "create":
             due = AlreadyExistsError
-        elif not missing and how != "if_not_exists" and old and old.is_branch == tag:
+        elif not missing and old and old.is_branch == tag:
             due = InvalidInputError
         flags = {} if how == "create" else {how: True}
         refs = book.table.refs
@@ -276,7 +278,9 @@ class ReferencesMachine(RuleBasedStateMachine):
         changed = book.ref(ref)
         old = book.history.refs.get(changed)
         settings_ = self.retention(retention, tag=bool(old and not old.is_branch))
-        due = set() if old else {NotFoundError}
+        due: set[type[BerglineError]] = set() if old else {NotFoundError}
+        if not any(settings_.values()):
+            due = {InvalidInputError}
         if self.attempt(book, lambda: book.table.refs.set_retention(changed, **settings_), due) is None and old:
             self.set_ref(book, changed, old, settings_)
 
