@@ -24,6 +24,16 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text()
 
 
+def output_of_example(name: str, directory: Path) -> str:
+    """What the one example of a page prints, run in a process of its own."""
+    (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=directory, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_to_files(path: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())
@@ -50,30 +60,18 @@ def test_readme_example_runs(number: int, tmp_path: Path) -> None:
 
 
 def test_python_reference_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("reference/python.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "staging branch" in done.stdout
+    output = output_of_example("reference/python.md", tmp_path)
+    assert "staging branch" in output
 
 
 def test_guide_to_evolution_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/evolution.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "{'id': 1, 'items': 3, 'since': datetime.date(2026, 1, 1), 'note': None}" in done.stdout
+    output = output_of_example("guides/evolution.md", tmp_path)
+    assert "{'id': 1, 'items': 3, 'since': datetime.date(2026, 1, 1), 'note': None}" in output
 
 
 def test_guide_to_catalogs_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/catalogs.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines() == [
+    output = output_of_example("guides/catalogs.md", tmp_path)
+    assert output.splitlines() == [
         "{'comment': 'all orders'} ['db.raw', 'db.raw.eu']",
         """['db.european'] SELECT "id" FROM orders""",
         "5",
@@ -81,48 +79,28 @@ def test_guide_to_catalogs_runs(tmp_path: Path) -> None:
 
 
 def test_guide_to_transactions_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/transactions.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split() == ["3", "1", "4", "3"]
+    output = output_of_example("guides/transactions.md", tmp_path)
+    assert output.split() == ["3", "1", "4", "3"]
 
 
 def test_guide_to_maintenance_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/maintenance.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout == "9 1 1\n13\n"
+    output = output_of_example("guides/maintenance.md", tmp_path)
+    assert output == "9 1 1\n13\n"
 
 
 def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/changing-rows.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict"]
+    output = output_of_example("guides/changing-rows.md", tmp_path)
+    assert output.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict"]
 
 
 def test_guide_to_refs_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/refs.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout == "Refs(branch 'main', tag 'v1', branch 'dev', tag 'nightly')\n"
+    output = output_of_example("guides/refs.md", tmp_path)
+    assert output == "Refs(branch 'main', tag 'v1', branch 'dev', tag 'nightly')\n"
 
 
 def test_guide_to_orphan_files_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("guides/orphan-files.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "1 may go (11 bytes):" in done.stdout
+    output = output_of_example("guides/orphan-files.md", tmp_path)
+    assert "1 may go (11 bytes):" in output
 
 
 def test_guide_to_merging_runs(tmp_path: Path) -> None:
@@ -176,12 +154,8 @@ def _without_numbers(text: str) -> list[str]:
 
 
 def test_page_on_metadata_tables_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("reference/metadata-tables.md"), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines() == ["{'region': 'eu'} 2 1", "2 1", "3 [0, 2]"]
+    output = output_of_example("reference/metadata-tables.md", tmp_path)
+    assert output.splitlines() == ["{'region': 'eu'} 2 1", "2 1", "3 [0, 2]"]
 
 
 @pytest.mark.parametrize("name", METADATA_TABLES)
