@@ -6,37 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from seed_text import REFS_EXAMPLE
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.format.refs import SnapshotRef, SnapshotRefType
 
-# the `refs` example of the seed text on snapshot references, as it stands there
-SEED_EXAMPLE = """
-{
-  "current-snapshot-id": 8027658604211071520,
-  "refs": {
-    "main": {
-      "snapshot-id": 8027658604211071520,
-      "type": "branch",
-      "min-snapshots-to-keep": 10,
-      "max-snapshot-age-ms": 604800000
-    },
-    "staging": {
-      "snapshot-id": 7935847293847561234,
-      "type": "branch",
-      "min-snapshots-to-keep": 3,
-      "max-snapshot-age-ms": 86400000
-    },
-    "v2.0-release": {
-      "snapshot-id": 6891234567890123456,
-      "type": "tag",
-      "max-ref-age-ms": 31536000000
-    }
-  }
-}
-"""
 REQUIRED = [
     "format-version",
     "table-uuid",
@@ -59,7 +35,7 @@ def parse(document: Any) -> TableMetadata:
 
 
 def test_refs_example_of_the_seed_text_loads(document: dict[str, Any]) -> None:
-    example = json.loads(SEED_EXAMPLE)
+    example = json.loads(REFS_EXAMPLE)
     ids = [ref["snapshot-id"] for ref in example["refs"].values()]
     for snapshot, snapshot_id in zip(document["snapshots"], ids, strict=True):
         snapshot["snapshot-id"] = snapshot_id

@@ -6,36 +6,12 @@ from typing import Any
 
 import pytest
 from rows import ORDERS, ids, order_rows
+from seed_text import REFS_EXAMPLE
 
 from bergline import Lake, Table
 from bergline.format.metadata_json import render_metadata
 from bergline.table.commits.commit import Timing
 
-# as it stands in the text
-EXAMPLE = """
-{
-  "current-snapshot-id": 8027658604211071520,
-  "refs": {
-    "main": {
-      "snapshot-id": 8027658604211071520,
-      "type": "branch",
-      "min-snapshots-to-keep": 10,
-      "max-snapshot-age-ms": 604800000
-    },
-    "staging": {
-      "snapshot-id": 7935847293847561234,
-      "type": "branch",
-      "min-snapshots-to-keep": 3,
-      "max-snapshot-age-ms": 86400000
-    },
-    "v2.0-release": {
-      "snapshot-id": 6891234567890123456,
-      "type": "tag",
-      "max-ref-age-ms": 31536000000
-    }
-  }
-}
-"""
 MAIN, STAGING, RELEASE = 8027658604211071520, 7935847293847561234, 6891234567890123456
 YEAR_MS = 31_536_000_000
 
@@ -53,7 +29,7 @@ def table(lake: Lake) -> Table:
         if "parent-snapshot-id" in snapshot:
             snapshot["parent-snapshot-id"] = new[snapshot["parent-snapshot-id"]]
     location = f"{written.location}/metadata/00009-text.metadata.json"
-    written.io.create(location, json.dumps(document | json.loads(EXAMPLE)).encode())
+    written.io.create(location, json.dumps(document | json.loads(REFS_EXAMPLE)).encode())
     return lake.register_table("db.orders", location)
 
 
@@ -86,7 +62,7 @@ def test_the_listing_of_the_text_runs(table: Table, capsys: pytest.CaptureFixtur
 def test_retention_survives_a_commit(table: Table) -> None:
     table.append(order_rows(4)).append(order_rows(5), branch="staging")
     document = json.loads(render_metadata(table.metadata))["refs"]
-    written = json.loads(EXAMPLE)["refs"]
+    written = json.loads(REFS_EXAMPLE)["refs"]
     for name in ("main", "staging"):
         assert document[name].pop("snapshot-id") != written[name].pop("snapshot-id")
     assert document == written
