@@ -19,8 +19,9 @@ from bergline.errors import (
 from bergline.io.locations import local_path
 from bergline.sql.analyze import analyze
 from bergline.sql.moments import timestamp_ms
-from bergline.sql.resolve import Lakes, Selector
+from bergline.sql.resolve import Lakes
 from bergline.sql.run import run_statement
+from bergline.sql.selector import Selector
 from bergline.table.commits.commit import Timing
 
 

@@ -24,10 +24,11 @@ from bergline.sql.analyze import analyze
 from bergline.sql.cursor import Cursor
 from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
-from bergline.sql.resolve import Current, Lakes, Selector, Target, with_as_of, with_options
+from bergline.sql.resolve import Current, Lakes, Target
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
+from bergline.sql.selector import Selector, with_as_of, with_options
 from bergline.sql.statements import Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 from bergline.table.scan import TableScan

@@ -10,7 +10,8 @@ from bergline.spark.types import iceberg_schema
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
-from bergline.sql.resolve import Selector, Target
+from bergline.sql.resolve import Target
+from bergline.sql.selector import Selector
 
 
 class NewTable(msgspec.Struct, frozen=True):

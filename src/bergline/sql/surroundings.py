@@ -1,0 +1,45 @@
+"""What an engine has beside the lakes: names that are its own."""
+
+from typing import Protocol
+
+
+class Surroundings(Protocol):
+    """What an engine has beside the lakes."""
+
+    @property
+    def user(self) -> str | None:
+        """Who runs statements: the owner of what they make."""
+        ...
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Whether there is such a view, which comes before every table of its name."""
+        ...
+
+    def has_catalog(self, name: str) -> bool:
+        """Whether names that begin so are the engine's."""
+        ...
+
+    def namespaces(self) -> list[str]:
+        """The namespaces of the engine's current catalog."""
+        ...
+
+
+class Alone(Surroundings):
+    """No engine: nothing but the lakes."""
+
+    @property
+    def user(self) -> str | None:
+        """Nobody."""
+        return None
+
+    def has_temporary_view(self, name: str) -> bool:
+        """No."""
+        return False
+
+    def has_catalog(self, name: str) -> bool:
+        """No."""
+        return False
+
+    def namespaces(self) -> list[str]:
+        """None."""
+        return []
