@@ -1,21 +1,26 @@
-# Each target sets up what it needs in .venv. Needed on the machine: Python 3.11+ and Java 17+; with Go also the S3 tests run.
+# Each target sets up what it needs in .venv. Needed on the machine: Python 3.11+ and Java 17+; with Go also the S3 tests run,
+# with Maven and a Java compiler those with Iceberg's reference REST server.
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+REST_SERVER := .venv/tools/rck
+MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
-.PHONY: help setup java demo test check torture lint bench clean
+.PHONY: help setup java demo test check torture rck lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, under a minute"
 	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
+	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
 
 $(INSTALLED): requirements-dev.lock pyproject.toml
+	@if [ -L .venv ]; then echo "bergline: .venv is a link, and others may use it: run make setup where it leads" >&2; exit 1; fi
 	@python=$$(tools/machine.sh python) && \
 	echo "setting up .venv ..." >&2 && \
 	"$$python" -m venv --clear .venv && \
@@ -29,13 +34,21 @@ $(S3_SERVER): | $(INSTALLED)
 	GOBIN=$(CURDIR)/$(dir $@) CGO_ENABLED=0 go install -trimpath -ldflags=-s $(S3_SERVER_MODULE) > .venv/go.txt 2>&1 || \
 	echo "the S3 server could not be built, the S3 tests will be skipped: .venv/go.txt says why" >&2
 
+$(REST_SERVER): tools/rck/pom.xml tools/rck/ReferenceServer.java | $(INSTALLED)
+	@for tool in mvn javac; do if ! command -v $$tool > /dev/null; then \
+	echo "no $$tool on this machine: the tests with Iceberg's REST server will be skipped" >&2; exit 0; fi; done; \
+	echo "getting Iceberg's REST server for tests ..." >&2; rm -rf $@ $@.new; \
+	{ mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && \
+	javac -cp "$@.new/*" -d $@.new tools/rck/ReferenceServer.java && mv $@.new $@; } > .venv/rck.txt 2>&1 || \
+	echo "Iceberg's REST server could not be had, tests with it will be skipped: .venv/rck.txt says why" >&2
+
 java:
 	@tools/machine.sh java
 
 demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-test: java $(INSTALLED) $(S3_SERVER) lint
+test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) lint
 	@$(BIN)/python -m pytest
 
 check: $(INSTALLED) lint
@@ -43,6 +56,9 @@ check: $(INSTALLED) lint
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q
+
+rck: java $(INSTALLED) $(REST_SERVER)
+	@$(BIN)/python tools/rck/run.py $(URI)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from glue_server import GlueProxy, GlueServer
 from hypothesis import settings
+from java_rest import JavaRestServer, needs_java_rest
 from peers import OfficialRuntime, needs_java, pyiceberg_catalog
 from postgres_server import running_postgres
 from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ settings.register_profile("bergline", deadline=None, print_blob=True)
 settings.load_profile("bergline")
 
 
-_SERVERS = {"postgres", "glue_server", "s3_server"}
+_SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,6 +79,14 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 def bucket(s3_server: S3Server) -> str:
     """The location of a new bucket."""
     return s3_server.make_bucket(f"test-{uuid.uuid4().hex[:12]}")
+
+
+@pytest.fixture(scope="session")
+def java_rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaRestServer]:
+    """Iceberg's reference REST server, one for all tests."""
+    needs_java_rest()
+    with JavaRestServer(tmp_path_factory.mktemp("java-rest")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
