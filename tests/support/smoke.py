@@ -1,0 +1,473 @@
+"""The smoke set: what must work wherever Spark runs. Each check is a plain function of a session and its lake.
+
+Classic sessions, Spark Connect, a cluster and other versions of PySpark run the same functions. A check makes tables of
+its own in namespace `db` and puts the session's settings back, so that all can share one lake.
+"""
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.functions import partitioning
+from rows import ORDERS, order_rows
+
+import bergline.spark
+from bergline import Lake, Table
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from bergline.spark.audits import check, in_range, not_null, query, references, row_count, unique
+
+Check = Callable[[Any, Lake], None]
+CHECKS: dict[str, Check] = {}
+"""All of them by name."""
+
+
+def smoke_check(function: Check) -> Check:
+    CHECKS[function.__name__] = function
+    return function
+
+
+@smoke_check
+def every_type_comes_back_as_it_was_written(spark: Any, lake: Lake) -> None:
+    spark.sql("""CREATE TABLE db.wide (
+        id BIGINT NOT NULL, flag BOOLEAN, i INT, f FLOAT, d DOUBLE, dec DECIMAL(10, 2), day DATE, ts TIMESTAMP,
+        ntz TIMESTAMP_NTZ, s STRING, bin BINARY, list ARRAY<INT>, who STRUCT<name: STRING, age: INT>, m MAP<STRING, INT>
+    ) USING iceberg PARTITIONED BY (days(ts), bucket(4, id), truncate(2, s))""")
+    values = (
+        "1, true, 2, CAST(1.5 AS FLOAT), 2.5D, 3.25, DATE '2026-01-02', TIMESTAMP '2026-01-02 03:04:05', "
+        "TIMESTAMP_NTZ '2026-01-02 03:04:05', 'text', X'00ff', array(1, null), named_struct('name', 'x', 'age', null), "
+        "map('k', 7)"
+    )
+    spark.sql(f"INSERT INTO db.wide VALUES ({values})")
+    spark.sql("INSERT INTO db.wide (id) VALUES (2)")
+    first, second = spark.sql("SELECT * FROM db.wide ORDER BY id").collect()
+    assert tuple(first) == tuple(spark.sql(f"SELECT {values}").collect()[0])
+    assert tuple(second) == (2, *[None] * 13)
+
+
+@smoke_check
+def queries_of_every_shape_find_their_tables(spark: Any, lake: Lake) -> None:
+    _orders(lake, "shapes").append(order_rows(1, 2, 3))
+    spark.createDataFrame([(1, "one"), (2, "two")], "id long, word string").createOrReplaceTempView("words")
+    assert _rows(spark, "WITH q AS (SELECT id FROM db.shapes WHERE id > 1) SELECT * FROM q") == [(2,), (3,)]
+    assert _rows(spark, "SELECT w.word FROM lake.db.shapes o JOIN words w ON o.id = w.id") == [("one",), ("two",)]
+    assert _rows(spark, "SELECT count(*) FROM db.shapes WHERE id IN (SELECT id FROM words)") == [(2,)]
+    assert _rows(spark, "SELECT '{x}', db.shapes.id FROM db.shapes WHERE shapes.id = 3 -- {y}") == [("{x}", 3)]
+    assert _rows(spark, "SELECT id FROM `db`.`shapes` UNION ALL SELECT -id FROM db.shapes WHERE id = 1")[0] == (-1,)
+    assert _rows(spark, "SELECT a.id FROM db.shapes a JOIN db.shapes b ON a.id = b.id + 1") == [(2,), (3,)]
+
+
+@smoke_check
+def parameters_are_filled_in(spark: Any, lake: Lake) -> None:
+    _orders(lake, "parameters").append(order_rows(1, 2, 3))
+    assert [r.id for r in spark.sql("SELECT id FROM db.parameters WHERE id = :x", args={"x": 2}).collect()] == [2]
+    assert [r.id for r in spark.sql("SELECT id FROM db.parameters WHERE id = ?", args=[3]).collect()] == [3]
+
+
+@smoke_check
+def readers_take_versions(spark: Any, lake: Lake) -> None:
+    table = _orders(lake, "versions").append(order_rows(1)).append(order_rows(2))
+    first, second = table.metadata.snapshots
+    table.refs.create_tag("v1", at=first.snapshot_id)
+    table.append(order_rows(3), branch="dev")
+    expected = {
+        ("branch", "dev"): [1, 2, 3],
+        ("tag", "v1"): [1],
+        ("snapshot-id", str(first.snapshot_id)): [1],
+        ("as-of-timestamp", str(second.timestamp_ms)): [1, 2],
+        ("versionAsOf", "v1"): [1],
+        ("timestampAsOf", "2099-01-01 00:00:00"): [1, 2],
+    }
+    reader = {key: spark.read.format("iceberg").option(*key).load("db.versions") for key in expected}
+    assert {key: _ids(frame) for key, frame in reader.items()} == expected
+    assert _ids(spark.read.option("branch", "dev").table("db.versions")) == [1, 2, 3]
+    assert _ids(spark.read.load("db.versions", format="iceberg", branch="dev")) == [1, 2, 3]
+    assert _ids(spark.table("db.versions.tag_v1")) == [1]
+
+
+@smoke_check
+def statements_take_versions(spark: Any, lake: Lake) -> None:
+    table = _orders(lake, "travel").append(order_rows(1)).append(order_rows(2))
+    first, second = table.metadata.snapshots
+    table.refs.create_tag("v1", at=first.snapshot_id)
+    table.append(order_rows(3), branch="dev")
+    expected = {
+        f"db.travel VERSION AS OF {first.snapshot_id}": [1],
+        "db.travel VERSION AS OF 'v1'": [1],
+        "db.travel.branch_dev": [1, 2, 3],
+        f"db.travel.at_timestamp_{second.timestamp_ms}": [1, 2],
+        "db.travel TIMESTAMP AS OF '2099-01-01 00:00:00'": [1, 2],
+    }
+    assert {text: _ids(spark.sql(f"SELECT * FROM {text}")) for text in expected} == expected
+
+
+@smoke_check
+def frames_keep_the_snapshot_that_they_were_made_of(spark: Any, lake: Lake) -> None:
+    table = _orders(lake, "pinned").append(order_rows(1))
+    frames = [spark.table("db.pinned"), spark.sql("SELECT * FROM db.pinned")]
+    table.append(order_rows(2))
+    assert [_ids(frame) for frame in frames] == [[1], [1]]
+    assert _ids(spark.table("db.pinned")) == [1, 2]
+
+
+@smoke_check
+def frames_are_appended_by_name_and_to_branches(spark: Any, lake: Lake) -> None:
+    _orders(lake, "appended")
+    frame = spark.createDataFrame([("us", 1)], "region string, id int")
+    frame.writeTo("db.appended").append()
+    frame.writeTo("db.appended").option("branch", "dev").append()
+    frame.writeTo("db.appended.branch_dev").append()
+    assert _rows(spark, "SELECT * FROM db.appended") == [(1, None, "us")]
+    assert spark.table("db.appended.branch_dev").count() == 3
+
+
+@smoke_check
+def frames_overwrite_what_a_condition_says(spark: Any, lake: Lake) -> None:
+    _regions(lake, "conditions")
+    _frame(spark, 9).writeTo("db.conditions").overwrite(F.col("region") == "eu")
+    assert _rows(spark, "SELECT id, region FROM db.conditions") == [(3, "us"), (9, "eu")]
+    _frame(spark, 4, 5, 6).writeTo("db.conditions").append()
+    _frame(spark, 7).writeTo("db.conditions").overwrite((F.col("id") >= 5) & F.col("region").isin("eu", "us"))
+    assert _ids(spark.table("db.conditions")) == [3, 4, 7]
+    _frame(spark, 8).writeTo("db.conditions").overwrite("id BETWEEN 3 AND 4 OR region IS NULL")
+    assert _ids(spark.table("db.conditions")) == [7, 8]
+    with pytest.raises(UnsupportedError, match="cannot replace rows by the condition"):
+        _frame(spark, 10).writeTo("db.conditions").overwrite(F.length("region") == 2)
+    _frame(spark, 1).writeTo("db.conditions").overwrite(F.lit(True))
+    assert _ids(spark.table("db.conditions")) == [1]
+
+
+@smoke_check
+def frames_overwrite_their_partitions(spark: Any, lake: Lake) -> None:
+    _regions(lake, "partitions")
+    _frame(spark, 9).writeTo("db.partitions").overwritePartitions()
+    assert _rows(spark, "SELECT id, region FROM db.partitions") == [(3, "us"), (9, "eu")]
+
+
+@smoke_check
+def frames_create_and_replace_tables(spark: Any, lake: Lake) -> None:
+    frame = spark.sql("SELECT 1 AS id, 'a' AS s, TIMESTAMP '2026-01-02 03:04:05' AS ts")
+    writer = frame.writeTo("db.made").using("iceberg").tableProperty("owner", "me")
+    writer.partitionedBy(partitioning.days("ts"), partitioning.bucket(4, "id"), F.col("s")).create()
+    table = lake.load_table("db.made")
+    assert [str(f.transform) for f in table.spec.fields] == ["day", "bucket[4]", "identity"]
+    assert table.properties["owner"] == "me"
+    assert spark.table("db.made").collect() == frame.collect()
+    with pytest.raises(AlreadyExistsError):
+        frame.writeTo("db.made").create()
+    spark.range(2).writeTo("db.made").replace()
+    assert _ids(spark.table("db.made")) == [0, 1]
+    spark.range(1).writeTo("db.made").createOrReplace()
+    assert _ids(spark.table("db.made")) == [0]
+
+
+@smoke_check
+def frames_are_inserted_and_saved(spark: Any, lake: Lake) -> None:
+    _regions(lake, "saved")
+    _frame(spark, 4).write.insertInto("db.saved")
+    assert _ids(spark.table("db.saved")) == [1, 2, 3, 4]
+    _frame(spark, 5).write.option("branch", "dev").insertInto("db.saved")
+    assert _ids(spark.table("db.saved.branch_dev")) == [1, 2, 3, 4, 5]
+    _frame(spark, 6).write.insertInto("db.saved", overwrite=True)
+    assert _ids(spark.table("db.saved")) == [6]
+    _frame(spark, 7).write.mode("append").saveAsTable("db.saved")
+    _frame(spark, 8).write.format("iceberg").mode("append").save("db.saved")
+    assert _ids(spark.table("db.saved")) == [6, 7, 8]
+    with pytest.raises(AlreadyExistsError):
+        _frame(spark, 9).write.saveAsTable("db.saved")
+    _frame(spark, 9).write.saveAsTable("db.saved_new", partitionBy="region")
+    assert [f.name for f in lake.load_table("db.saved_new").spec.fields] == ["region"]
+
+
+@smoke_check
+def statements_insert_in_every_form(spark: Any, lake: Lake) -> None:
+    _regions(lake, "inserted")
+    spark.sql("INSERT INTO db.inserted BY NAME SELECT 'us' AS region, 4L AS id")
+    spark.sql("INSERT INTO db.inserted (region, id) VALUES ('eu', 5)")
+    assert _ids(spark.table("db.inserted")) == [1, 2, 3, 4, 5]
+    spark.sql("INSERT OVERWRITE db.inserted PARTITION (region = 'us') SELECT 6L, 1.0D")
+    assert _rows(spark, "SELECT id, region FROM db.inserted WHERE region = 'us'") == [(6, "us")]
+    with _setting(spark, "spark.sql.sources.partitionOverwriteMode", "dynamic"):
+        spark.sql("INSERT OVERWRITE db.inserted VALUES (7, 1.0, 'us')")
+    assert _ids(spark.table("db.inserted")) == [1, 2, 5, 7]
+    spark.sql("INSERT INTO db.inserted REPLACE WHERE id < 5 VALUES (8, 1.0, 'eu')")
+    assert _ids(spark.table("db.inserted")) == [5, 7, 8]
+
+
+@smoke_check
+def tables_are_made_of_queries(spark: Any, lake: Lake) -> None:
+    _orders(lake, "queried").append(order_rows(1, 2))
+    spark.sql("CREATE TABLE db.copied USING iceberg PARTITIONED BY (region) AS SELECT * FROM db.queried")
+    assert _ids(spark.table("db.copied")) == [1, 2]
+    spark.sql("CREATE OR REPLACE TABLE db.copied USING iceberg AS SELECT id FROM db.queried WHERE id = 2")
+    assert _rows(spark, "SELECT * FROM db.copied") == [(2,)]
+
+
+@smoke_check
+def tables_are_altered_and_described(spark: Any, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.altered (id BIGINT, word STRING) USING iceberg")
+    spark.sql("INSERT INTO db.altered VALUES (1, 'a')")
+    spark.sql("ALTER TABLE db.altered RENAME COLUMN word TO text")
+    spark.sql("ALTER TABLE db.altered ADD COLUMN n INT")
+    spark.sql("ALTER TABLE db.altered SET TBLPROPERTIES ('x' = 'y')")
+    assert _rows(spark, "SELECT * FROM db.altered") == [(1, "a", None)]
+    assert [r.col_name for r in spark.sql("DESCRIBE db.altered").collect()][:3] == ["id", "text", "n"]
+    assert ("x", "y") in _rows(spark, "SHOW TBLPROPERTIES db.altered")
+    assert "altered" in [r.tableName for r in spark.sql("SHOW TABLES IN db").collect()]
+    spark.sql("DROP TABLE db.altered")
+    assert not lake.table_exists("db.altered")
+
+
+@smoke_check
+def branches_are_made_and_moved_by_statements(spark: Any, lake: Lake) -> None:
+    _orders(lake, "moved").append(order_rows(1))
+    spark.sql("ALTER TABLE db.moved CREATE BRANCH staging RETAIN 3 SNAPSHOTS")
+    spark.sql("INSERT INTO db.moved.branch_staging VALUES (2, 1.0, 'eu')")
+    assert _ids(spark.table("db.moved")) == [1]
+    (moved,) = spark.sql("CALL system.fast_forward('db.moved', 'main', 'staging')").collect()
+    assert moved.branch_updated == "main"
+    assert _ids(spark.table("db.moved")) == [1, 2]
+
+
+@smoke_check
+def session_writes_to_its_wap_branch(spark: Any, lake: Lake) -> None:
+    _orders(lake, "wap").append(order_rows(1))
+    with _setting(spark, "spark.wap.branch", "audit"):
+        assert _ids(spark.table("db.wap")) == [1]
+        spark.sql("INSERT INTO db.wap VALUES (2, 1.0, 'eu')")
+        assert _ids(spark.table("db.wap")) == [1, 2]
+        assert _ids(spark.sql("SELECT * FROM db.wap VERSION AS OF 'main'")) == [1]
+    assert _ids(spark.table("db.wap")) == [1]
+
+
+@smoke_check
+def catalog_lists_lakes(spark: Any, lake: Lake) -> None:
+    _orders(lake, "listed")
+    assert "db" in [d.name for d in spark.catalog.listDatabases()]
+    assert "listed" in [t.name for t in spark.catalog.listTables("db")]
+    assert spark.catalog.tableExists("db.listed")
+    assert not spark.catalog.tableExists("db.not_listed")
+    assert spark.catalog.getTable("db.listed").namespace == ["db"]
+    assert [c.name for c in spark.catalog.listColumns("db.listed")] == ["id", "amount", "region"]
+    spark.catalog.setCurrentDatabase("db")
+    try:
+        assert spark.catalog.currentDatabase() == "db"
+        assert spark.table("listed").count() == 0
+    finally:
+        spark.catalog.setCurrentCatalog("spark_catalog")
+    assert spark.catalog.currentDatabase() == "default"
+
+
+@smoke_check
+def temporary_views_come_first(spark: Any, lake: Lake) -> None:
+    _orders(lake, "seen").append(order_rows(1))
+    spark.sql("USE db")
+    try:
+        assert _ids(spark.sql("SELECT * FROM seen")) == [1]
+        spark.range(7, 8).createOrReplaceTempView("seen")
+        assert _ids(spark.sql("SELECT * FROM seen")) == [7]
+        assert _ids(spark.sql("SELECT * FROM db.seen")) == [1]
+    finally:
+        spark.catalog.dropTempView("seen")
+        spark.sql("USE spark_catalog.default")
+
+
+@smoke_check
+def metadata_tables_and_columns_are_read(spark: Any, lake: Lake) -> None:
+    table = _orders(lake, "inspected").append(order_rows(1)).append(order_rows(2))
+    table.refs.create_tag("v1")
+    assert _rows(spark, "SELECT name, type FROM db.inspected.refs") == [("main", "BRANCH"), ("v1", "TAG")]
+    assert spark.table("db.inspected.snapshots").count() == 2
+    assert _rows(spark, "SELECT sum(record_count) FROM db.inspected.files") == [(2,)]
+    assert _rows(spark, "SELECT id, _pos FROM db.inspected WHERE id = 2") == [(2, 0)]
+    paths = {p.file.file_path for p in table.scan().plan().files}
+    assert {row[0] for row in spark.table("db.inspected").select("_file").collect()} == paths
+
+
+@smoke_check
+def deleted_rows_are_gone_for_both_readers(spark: Any, lake: Lake) -> None:
+    properties = {"write.delete.mode": "merge-on-read"}
+    for version in ("2", "3"):
+        name = f"db.deleted_{version}"
+        table = lake.create_table(name, ORDERS, properties={**properties, "format-version": version})
+        table.append(order_rows(*range(10))).delete("id = 3 OR id = 5")
+        expected = [0, 1, 2, 4, 6, 7, 8, 9]
+        assert "native with deletes" in bergline.spark.explain_read(spark.table(name))
+        assert _ids(spark.table(name)) == expected
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN amount TO price")
+        assert "arrow" in bergline.spark.explain_read(spark.table(name))
+        assert _ids(spark.table(name)) == expected
+        assert _rows(spark, f"SELECT price FROM {name} WHERE id = 4") == [(40.0,)]
+
+
+@smoke_check
+def filters_on_frames_prune_files_and_lose_no_rows(spark: Any, lake: Lake) -> None:
+    columns = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("s", pa.string())])
+    table = lake.create_table("db.pruned", columns)
+    for n in range(4):
+        table.append(pa.Table.from_pylist([{"id": n, "day": dt.date(2026, 1, 1 + n), "s": f"text{n}"}], columns))
+    frame = spark.table("db.pruned")
+    conditions = {
+        "equal": (F.col("id") == 2, [2]),
+        "of the frame": (frame.id > 1, [2, 3]),
+        "mirrored": (F.lit(1) >= frame["id"], [0, 1]),
+        "two": ((F.col("id") > 0) & (F.col("id") < 3), [1, 2]),
+        "either": ((F.col("id") == 0) | (F.col("s") == "text3"), [0, 3]),
+        "among": (F.col("id").isin(1, 3), [1, 3]),
+        "between": (F.col("day").between(dt.date(2026, 1, 2), dt.date(2026, 1, 3)), [1, 2]),
+        "not": (~(F.col("id") < 3), [3]),
+        "null": (F.col("id").isNull(), []),
+        "prefix": (F.col("s").startswith("text1"), [1]),
+        "in part": ((F.col("id") == 1) & (F.length("s") == 5), [1]),
+    }
+    for name, (condition, expected) in conditions.items():
+        found = frame.filter(condition)
+        assert _files_read(found) == len(expected), name
+        assert _ids(found) == expected, name
+    for text in ("id = 2", "pruned.id = 2", "id + 0 = 2", "CAST(id AS STRING) = '2'"):
+        assert _ids(frame.where(text)) == [2], text
+    assert _files_read(frame.where(F.col("id") + 0 == 2)) == 4
+    few = frame.filter(frame.id < 3).filter(frame.id > 0)
+    assert _files_read(few) == 2
+    assert sorted(map(tuple, few.select(frame.id, few["s"]).collect())) == [(1, "text1"), (2, "text2")]
+    assert few.union(frame.filter("id = 3")).count() == 3
+    assert few.columns == frame.columns == ["id", "day", "s"]
+    assert few.schema == frame.schema
+
+
+@smoke_check
+def stored_values_never_change(spark: Any, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.small (i INT, d DECIMAL(4, 2), l ARRAY<INT>) USING iceberg")
+    for ansi in ("true", "false"):
+        with _setting(spark, "spark.sql.ansi.enabled", ansi):
+            for values in ("3000000000, 1, NULL", "1, 1000, NULL", "1, 1, array(3000000000)"):
+                with pytest.raises(Exception, match=r"(?i)overflow|out of range|NUMERIC_VALUE"):
+                    spark.sql(f"INSERT INTO db.small VALUES ({values})")
+            assert spark.conf.get("spark.sql.ansi.enabled") == ansi
+    assert lake.load_table("db.small").current_snapshot is None
+    with _setting(spark, "spark.sql.ansi.enabled", "false"):
+        spark.sql("INSERT INTO db.small VALUES (5L, 1.5D, array(6L, NULL))")
+    assert _rows(spark, "SELECT i, CAST(d AS STRING), l FROM db.small") == [(5, "1.50", [6, None])]
+
+
+@smoke_check
+def rows_of_partitions_meet_in_few_files(spark: Any, lake: Lake) -> None:
+    frame = spark.range(0, 10_000, 1, 4).selectExpr("id", "id % 3 AS part")
+    frame.writeTo("db.many").partitionedBy(F.col("part")).create()
+    table = lake.load_table("db.many")
+    assert len(table.scan().plan().files) == 3
+    assert _rows(spark, "SELECT part, count(*) FROM db.many GROUP BY part") == [(0, 3334), (1, 3333), (2, 3333)]
+    assert spark.table("db.many").where("part = 1").agg(F.sum("id")).collect()[0][0] == sum(range(1, 10_000, 3))
+
+
+@smoke_check
+def pipeline_audits_and_publishes_two_tables(spark: Any, lake: Lake) -> None:
+    whole = pa.int64()
+    lake.create_table("db.run_orders", pa.schema([("id", whole), ("amount", whole)]))
+    lake.create_table("db.run_items", pa.schema([("id", whole), ("order_id", whole)]))
+    audits = [
+        row_count("db.run_orders", at_least=1),
+        not_null("db.run_orders", "id"),
+        unique("db.run_orders", "id"),
+        in_range("db.run_orders", "amount", at_least=0),
+        references("db.run_items", "order_id", "db.run_orders", "id"),
+        query("no large ones", "SELECT * FROM db.run_orders WHERE amount > 1000"),
+        check("has two", lambda run: run.table("db.run_orders").count() == 2),
+    ]
+
+    def pipeline(amount: int) -> bergline.spark.Pipeline:
+        steps: dict[str, Any] = {
+            "orders": f"INSERT INTO db.run_orders VALUES (2, 20), (3, {amount})",
+            "items": lambda run: run.sql("INSERT INTO db.run_items SELECT id * 10, id FROM db.run_orders"),
+        }
+        tables = ["db.run_orders", "db.run_items"]
+        return bergline.spark.Pipeline(spark, lake, "daily", tables=tables, steps=steps, audits=audits)
+
+    failed = pipeline(-1).run("1")
+    assert [a.audit for a in failed.audits if not a.passed] == [audits[3].name]
+    assert _ids(spark.table("db.run_orders")) == []
+    report = pipeline(30).run("2", tag="v1")
+    assert (report.status, all(a.passed for a in report.audits)) == ("published", True)
+    assert _ids(spark.table("db.run_orders.tag_v1")) == [2, 3]
+    assert _ids(spark.table("db.run_items")) == [20, 30]
+
+
+@smoke_check
+def what_is_not_ours_passes_through(spark: Any, lake: Lake) -> None:
+    assert spark.sql("SELECT 1 AS one").collect()[0].one == 1
+    assert spark.sql("SELECT {n} AS n", n=5).collect()[0].n == 5
+    assert spark.sql("SHOW TABLES").columns == ["namespace", "tableName", "isTemporary"]
+    _orders(lake, "ours").append(order_rows(1))
+    spark.sql("CREATE TABLE default.plain (id BIGINT) USING parquet")
+    try:
+        spark.sql("INSERT INTO default.plain VALUES (1)")
+        spark.sql("INSERT INTO default.plain SELECT id + 1 FROM db.ours")
+        spark.range(3, 4).write.insertInto("default.plain")
+        spark.range(4, 5).write.mode("append").saveAsTable("default.plain")
+        assert _ids(spark.table("default.plain")) == _ids(spark.read.table("default.plain")) == [1, 2, 3, 4]
+        assert spark.catalog.getTable("default.plain").tableType == "MANAGED"
+    finally:
+        spark.sql("DROP TABLE default.plain")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT * FROM nowhere.orders").collect()
+    with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+        spark.sql("SELEC 1").collect()
+
+
+@smoke_check
+def our_errors_are_raised_at_once_as_sparks_classes(spark: Any, lake: Lake) -> None:
+    _orders(lake, "refused").append(order_rows(1)).refs.create_tag("v1")
+    with pytest.raises(AnalysisException, match=r"no table `db\.refusd`") as caught:
+        spark.sql("SELECT * FROM db.refusd")
+    assert isinstance(caught.value, NotFoundError)
+    with pytest.raises(ParseException, match="expected"):
+        spark.sql("ALTER TABLE db.refused CREATE BRANCH")
+    with pytest.raises(InvalidInputError, match="id"):
+        spark.createDataFrame([("x",)], "id string").writeTo("db.refused").append()
+    with pytest.raises(NotFoundError, match="nope"):
+        spark.createDataFrame([(1,)], "nope int").writeTo("db.refused").append()
+    with pytest.raises(RefusedError, match="v1"):
+        spark.range(1).writeTo("db.refused").option("branch", "v1").append()
+    with pytest.raises(UnsupportedError, match="option"):
+        spark.range(1).writeTo("db.refused").option("nope", "x")
+    assert len(lake.load_table("db.refused").metadata.snapshots) == 1
+
+
+def _orders(lake: Lake, name: str) -> Table:
+    return lake.create_table(f"db.{name}", ORDERS)
+
+
+def _regions(lake: Lake, name: str) -> Table:
+    """Orders by region: 1 and 2 in eu, 3 in us."""
+    table = lake.create_table(f"db.{name}", ORDERS, partition_by=["region"])
+    return table.append(order_rows(1, 2)).append(order_rows(3, region="us"))
+
+
+def _frame(spark: Any, *ids: int) -> Any:
+    return spark.createDataFrame(order_rows(*ids))
+
+
+def _rows(spark: Any, text: str) -> list[tuple]:
+    return sorted((tuple(row) for row in spark.sql(text).collect()), key=str)
+
+
+def _ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def _files_read(frame: Any) -> int:
+    """How many files a frame looks at."""
+    return int(bergline.spark.explain_read(frame).split(":")[1].split()[0].replace(",", ""))
+
+
+@contextlib.contextmanager
+def _setting(spark: Any, key: str, value: str) -> Iterator[None]:
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
