@@ -11,6 +11,7 @@ BerglineError
 ├── UnsupportedError        right in principle, not possible here
 ├── AuthenticationError     show who you are
 ├── RefusedError            a rule forbids it
+│   ├── NotEmptyError       a namespace that holds something is not dropped
 │   └── TablesRefusedError  some of several tables cannot, so none was changed
 ├── UnavailableError        try later; nothing was changed
 └── StorageError            files or network failed
@@ -123,6 +124,12 @@ class RefusedError(BerglineError):
     """A rule forbids it."""
 
     code = "refused"
+
+
+class NotEmptyError(RefusedError):
+    """A namespace that holds something is not dropped."""
+
+    code = "not-empty"
 
 
 class TablesRefusedError(RefusedError):

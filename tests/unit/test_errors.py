@@ -59,6 +59,7 @@ def test_codes_stay_as_published() -> None:
         "UnsupportedError": "unsupported",
         "AuthenticationError": "authentication",
         "RefusedError": "refused",
+        "NotEmptyError": "not-empty",
         "TablesRefusedError": "tables-refused",
         "UnavailableError": "unavailable",
         "StorageError": "storage",

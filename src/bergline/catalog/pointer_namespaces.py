@@ -9,7 +9,7 @@ from uuid import uuid4
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.named_pointers import Kind, NamedPointers, check_namespace
 from bergline.catalog.pointer_store import PointerStore
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotEmptyError, NotFoundError, RefusedError
 from bergline.format.arguments import shown
 from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
@@ -72,7 +72,7 @@ class PointerNamespaces:
         """Remove an empty namespace."""
         check_namespace(self.store, namespace)
         if not self.store.drop_namespace(namespace):
-            raise RefusedError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
+            raise NotEmptyError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether there is such a namespace."""

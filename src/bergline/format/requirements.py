@@ -23,7 +23,7 @@ class AssertRefSnapshotId(msgspec.Struct, frozen=True, tag_field="type", tag="as
     """A ref must still name this snapshot; None means that the ref must not exist."""
 
     ref: str
-    snapshot_id: Long | None
+    snapshot_id: Long | None = None
 
 
 class AssertLastAssignedFieldId(

@@ -1,5 +1,6 @@
 """Updates as clients of the REST protocol send them, older keys included."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -38,12 +39,17 @@ from bergline.format.wire import decode_json
 
 def parse_updates(data: bytes, source: str) -> tuple[Update, ...]:
     """The table updates in a JSON list; partition fields without ids stay unnumbered until they are applied."""
-    return tuple(_plain(update) for update in decode_json(data, tuple[_WireUpdate, ...], source))
+    return plain_updates(decode_json(data, tuple[WireUpdate, ...], source))
 
 
 def parse_view_updates(data: bytes, source: str) -> tuple[ViewUpdate, ...]:
     """The view updates in a JSON list."""
-    return tuple(_plain(update) for update in decode_json(data, tuple[_WireViewUpdate, ...], source))
+    return plain_updates(decode_json(data, tuple[WireViewUpdate, ...], source))
+
+
+def plain_updates(updates: Iterable[Any]) -> tuple[Any, ...]:
+    """The updates themselves, whatever shape they came in."""
+    return tuple(u.plain() if isinstance(u, _WireSetProperties | _WireRemoveProperties) else u for u in updates)
 
 
 class _WireSetProperties(msgspec.Struct, tag_field="action", tag="set-properties"):
@@ -72,16 +78,9 @@ class _WireRemoveProperties(msgspec.Struct, tag_field="action", tag="remove-prop
         return RemoveProperties(() if given is UNSET else given)
 
 
-def _plain(update: Any) -> Any:
-    """The update itself, whatever shape it came in."""
-    if isinstance(update, _WireSetProperties | _WireRemoveProperties):
-        return update.plain()
-    return update
-
-
 _Shared = AssignUuid | UpgradeFormatVersion | AddSchema | SetLocation | _WireSetProperties | _WireRemoveProperties
-_WireViewUpdate = _Shared | AddViewVersion | SetCurrentViewVersion
-_WireUpdate = (
+WireViewUpdate = _Shared | AddViewVersion | SetCurrentViewVersion
+WireUpdate = (
     _Shared
     | AddPartitionSpec
     | SetCurrentSchema

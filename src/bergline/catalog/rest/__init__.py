@@ -1,0 +1,1 @@
+"""The Iceberg REST protocol: what its server and its client have in common, and the client."""
