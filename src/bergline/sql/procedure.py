@@ -19,6 +19,8 @@ class Procedure(msgspec.Struct, frozen=True):
 
     parameters: tuple[Parameter, ...]
     run: Callable[..., pa.Table]
+    makes_table: bool = False
+    """Whether the table is to be made: `run` gets the lake and the name instead."""
 
 
 TABLE = Parameter("table", "string", required=True)

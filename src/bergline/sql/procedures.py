@@ -15,6 +15,7 @@ from bergline.sql.procedure import TABLE, Parameter, Procedure
 from bergline.sql.ref_procedures import REF_PROCEDURES
 from bergline.sql.resolve import Lakes
 from bergline.sql.statements import Call, Moment
+from bergline.sql.table_procedures import TABLE_PROCEDURES
 
 
 def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
@@ -44,13 +45,16 @@ def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
     values = {
         p.name: _convert(name, p, arguments[p.name], time_zone) for p in procedure.parameters if p.name in arguments
     }
-    table = lakes.resolve_text(values.pop("table")).table
-    return procedure.run(table, **values)
+    lakes = lakes if prefix == ["system"] else lakes.within(call.procedure[0])
+    if procedure.makes_table:
+        return procedure.run(*lakes.place_text(values.pop("table")), **values)
+    return procedure.run(lakes.resolve_text(values.pop("table")).table, **values)
 
 
 PROCEDURES: dict[str, Procedure] = {
     **REF_PROCEDURES,
     **ORPHAN_PROCEDURES,
+    **TABLE_PROCEDURES,
     "expire_snapshots": Procedure(
         (
             TABLE,
@@ -121,6 +125,8 @@ def _convert(procedure: str, parameter: Parameter, value: Any, time_zone: str) -
         case "int" | "bigint", int() if not isinstance(value, bool):
             return value
         case "array<bigint>", tuple() if all(isinstance(v, int) for v in value):
+            return value
+        case "array<string>", tuple() if all(isinstance(v, str) for v in value):
             return value
         case "map<string,string>", dict() if all(isinstance(v, str) for pair in value.items() for v in pair):
             return value

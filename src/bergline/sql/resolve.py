@@ -7,10 +7,10 @@ import msgspec
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake import Lake
+from bergline.sql.cursor import Cursor
 from bergline.sql.selector import Selector, parse_selector
 from bergline.sql.statements import Name
 from bergline.sql.surroundings import Alone, Surroundings
-from bergline.sql.tokens import TokenKind, tokenize
 from bergline.table.table import Table
 
 
@@ -129,18 +129,36 @@ class Lakes:
             raise InvalidInputError(f"expected a table, found `{'.'.join(name)}`")
         return target.table
 
+    def within(self, name: str) -> "Lakes":
+        """The same lakes for names that must belong to one of them, which takes the place of the default."""
+        used = self.current.namespace if self.default_name == name else ()
+        return Lakes({name: self._lakes[name]}, name, Current(None, used), self.surroundings)
+
     def resolve_text(self, text: str) -> Target:
         """The table that a procedure's argument names."""
-        parts = tuple(t.value for t in tokenize(text) if t.kind in {TokenKind.WORD, TokenKind.QUOTED})
-        target = self.resolve(parts) if parts else None
+        target = self.resolve(_parts(text))
         if target is None:
-            known = self.default.list_namespaces()
-            raise NotFoundError(
-                f"no table `{text}`",
-                kind="table",
-                name=text,
-                hints=[f"the lake has the namespaces {', '.join(known) or '(none)'}; write `namespace.table`"],
-            )
+            raise self._no_table(text)
         if target.selector != Selector():
             raise InvalidInputError(f"expected a table, found `{text}`")
         return target
+
+    def place_text(self, text: str) -> tuple[Lake, TableName]:
+        """Where a table is to be made that a procedure's argument names."""
+        placed = self.place(_parts(text))
+        if placed is None:
+            raise self._no_table(text)
+        lake, name = placed
+        return lake, TableName(name[:-1], name[-1])
+
+    def _no_table(self, text: str) -> NotFoundError:
+        known = ", ".join(self.default.list_namespaces()) or "(none)"
+        hint = f"lake `{self.default_name}` has the namespaces {known}; write `namespace.table`"
+        return NotFoundError(f"no table `{text}`", kind="table", name=text, hints=[hint])
+
+
+def _parts(text: str) -> Name:
+    cursor = Cursor(text)
+    parts = cursor.expect_dotted_name("a table name")
+    cursor.expect_end()
+    return parts

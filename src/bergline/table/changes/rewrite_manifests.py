@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bergline.errors import FormatError, InvalidInputError
+from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.arguments import shown
 from bergline.format.inheritance import existing_entry
 from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
@@ -44,12 +44,19 @@ class RewriteManifests(SnapshotProducer):
         io: FileIO,
         *,
         paths: Collection[str] | None = None,
+        spec_id: int | None = None,
+        sort_by: Sequence[str] = (),
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> None:
-        """`paths` are those of the manifests to rewrite, by default all."""
+        """`paths` are those of the manifests to rewrite, by default all, or those of a partition spec.
+
+        `sort_by` are the partition fields that count first for what stands side by side.
+        """
         super().__init__(io, branch, summary or {})
         self._paths = None if paths is None else frozenset(paths)
+        self._spec_id = spec_id
+        self._sort_by = tuple(sort_by)
         self._are_checked = False
         self._groups: dict[tuple[_Kind, int], _Group] = {}
 
@@ -58,6 +65,7 @@ class RewriteManifests(SnapshotProducer):
         check_branch_exists(base, self._branch)
         parent = branch_head(base, self._branch)
         self._check_paths(parent)
+        self._check_spec(base)
         if self.snapshot_id not in base.snapshots_by_id and (parent is None or not self._work(base, parent)):
             return Change()
         return super().attempt(base, stamp)
@@ -87,10 +95,28 @@ class RewriteManifests(SnapshotProducer):
             )
         self._are_checked = True
 
+    def _check_spec(self, base: TableMetadata) -> None:
+        """NotFoundError for a spec or a partition field that the table does not have."""
+        specs = {spec.spec_id: spec for spec in base.partition_specs}
+        if self._spec_id is not None and self._spec_id not in specs:
+            known = ", ".join(map(str, specs))
+            raise NotFoundError(
+                f"no partition spec {self._spec_id}", kind="spec", name=str(self._spec_id), hints=[f"there are {known}"]
+            )
+        chosen = specs.values() if self._spec_id is None else [specs[self._spec_id]]
+        fields = dict.fromkeys(f.name for spec in chosen for f in spec.fields)
+        for name in self._sort_by:
+            if name not in fields:
+                raise NotFoundError(
+                    f"no partition field `{name}` to sort by", kind="partition field", name=name, known=fields
+                )
+
     def _work(self, base: TableMetadata, parent: Snapshot | None) -> dict[_Kind, list[ManifestFile]]:
         """The manifests to rewrite; one alone has nothing to be joined with, unless it has dead entries only."""
         by_kind: dict[_Kind, list[ManifestFile]] = defaultdict(list)
         for manifest in load_manifest_list(self._io, parent) if parent else []:
+            if self._spec_id not in {None, manifest.partition_spec_id}:
+                continue
             if self._paths is None or manifest.manifest_path in self._paths:
                 by_kind[manifest.content, manifest.partition_spec_id].append(manifest)
         found = {}
@@ -112,16 +138,19 @@ class RewriteManifests(SnapshotProducer):
     def _rewrite(self, base: TableMetadata, kind: _Kind, sources: Sequence[ManifestFile]) -> _Group:
         content, spec_id = kind
         live = [e for m in sources if m.has_live_files for e in load_entries(self._io, m, base) if e.is_live]
-        entries = sorted(map(existing_entry, live), key=_by_partition)
+        names = [f.name for f in base.specs_by_id[spec_id].fields]
+        first = [names.index(name) for name in self._sort_by if name in names]
+        entries = sorted(map(existing_entry, live), key=lambda entry: _by_partition(entry, first))
         written = self.write_manifests(base, spec_id, entries, content) if entries else ()
         if sum(m.existing_files_count or 0 for m in written) != len(entries):
             raise FormatError(f"expected {len(entries)} live files in the new manifests, found others")
         return _Group(tuple(sources), written, len(entries))
 
 
-def _by_partition(entry: ManifestEntry) -> tuple[Any, ...]:
+def _by_partition(entry: ManifestEntry, first: Sequence[int]) -> tuple[Any, ...]:
     """Nulls first and NaN last; values of one field are of one type."""
-    return tuple(_order(value) for value in entry.data_file.partition)
+    values = entry.data_file.partition
+    return tuple(_order(value) for value in (*(values[place] for place in first), *values))
 
 
 def _order(value: Any) -> tuple[int, Any]:
