@@ -53,13 +53,6 @@ def partition_column(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
     return column.cast(pl.Int64) * units if units is not None and column.dtype == pl.Int32 else column
 
 
-def unknown_text(value: Any) -> str | None:
-    """A value of a transform that we do not know, which the specification takes for text."""
-    if value is None or isinstance(value, str):
-        return value
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
 def _check(column: pl.Series, field_id: int, type_: IcebergType) -> None:
     if not _fits(column, type_):
         raise FormatError(f"expected `{type_}` in partition field {field_id}, found other values of {column.dtype}")

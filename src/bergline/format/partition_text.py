@@ -45,6 +45,13 @@ def render_partition_value(transform: Transform, type_: IcebergType, value: Any)
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
+def unknown_text(value: Any) -> str | None:
+    """A value of a transform that we do not know, which the specification takes for text."""
+    if value is None or isinstance(value, str):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
 def escape(text: str) -> str:
     """Text that is one part of a path, as Java's URLEncoder writes it."""
     return quote_plus(text, safe="*", errors="replace").replace("~", "%7E")

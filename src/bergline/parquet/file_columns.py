@@ -13,7 +13,7 @@ from bergline.format.defaults import encode_default
 from bergline.format.manifest import DataFile
 from bergline.format.name_mapping import NameMapping
 from bergline.format.partition import PartitionSpec
-from bergline.format.partition_columns import unknown_text
+from bergline.format.partition_text import unknown_text
 from bergline.format.reserved import DELETED, FILE, LAST_UPDATED_SEQUENCE_NUMBER, PARTITION_ID, POS, ROW_ID, SPEC_ID
 from bergline.format.schema import Schema
 from bergline.format.transforms import Identity, UnknownTransform

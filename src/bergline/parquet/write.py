@@ -129,10 +129,12 @@ class DataFileWriter:
 
 
 def _pieces(table: pa.Table, limit: int) -> Iterator[pa.Table]:
-    """The table in slices of about `limit` bytes."""
+    """The table in pieces of about `limit` bytes; the last one, which may have to wait, keeps no others in memory."""
     rows = max(1, table.num_rows * limit // max(1, table.nbytes))
-    for start in range(0, table.num_rows, rows):
+    last = (table.num_rows - 1) // rows * rows
+    for start in range(0, last, rows):
         yield table.slice(start, rows)
+    yield table.take(pa.array(range(last, table.num_rows), pa.int64())) if last else table
 
 
 def _partition_column(

@@ -13,6 +13,7 @@ from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.read import read_file
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.spark.arrow_rows import in_spark
+from bergline.spark.executors import prepare_executors
 from bergline.spark.read_types import read_schema
 from bergline.spark.tasks import task_frame
 
@@ -33,7 +34,8 @@ class FilePart(msgspec.Struct, frozen=True):
 def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], spark: SparkSession, io: FileIO) -> DataFrame:
     """The rows of files."""
     shared = msgspec.structs.replace(plan, files=())
-    tasks = pack(files, spark.sparkContext.defaultParallelism)
+    location = files[0].file.file_path
+    tasks = pack(files, prepare_executors(spark, location))
     names = [f.name for f in plan.schema.fields]
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,7 +47,7 @@ def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], spark: SparkSession
                         yield pa.record_batch([in_spark(column) for column in rows.columns], names=names)
 
     blobs = [pickle.dumps(task) for task in tasks]
-    return task_frame(spark, blobs, len(blobs)).mapInArrow(read_batches, read_schema(plan.schema))
+    return task_frame(spark, blobs, location, len(blobs)).mapInArrow(read_batches, read_schema(plan.schema))
 
 
 def pack(files: Sequence[PlannedFile], cores: int) -> list[list[FilePart]]:

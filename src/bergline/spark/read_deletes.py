@@ -48,7 +48,7 @@ def deleted_positions(files: Sequence[PlannedFile], spark: SparkSession, io: Fil
         for chunk in rows.positions.to_arrow().chunks:
             yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=_POSITIONS)
 
-    return _map(tasks, read, "file int, pos bigint", spark, io)
+    return _map(tasks, read, "file int, pos bigint", spark, io, location=files[0].file.file_path)
 
 
 def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
@@ -84,7 +84,7 @@ def deleted_keys(keys: KeySets, mapping: NameMapping | None, spark: SparkSession
         arrays = [pa.repeat(pa.scalar(number, pa.int32()), len(found[0])), *found]
         yield pa.record_batch(arrays, names=["set", *(f"key{n}" for n in range(len(columns)))])
 
-    return _map(tasks, read, T.StructType(fields), spark, io)
+    return _map(tasks, read, T.StructType(fields), spark, io, location=tasks[0][1].file_path)
 
 
 def _ids(delete: DataFile) -> tuple[int, ...]:
@@ -99,6 +99,8 @@ def _map(
     schema: T.StructType | str,
     spark: SparkSession,
     io: FileIO,
+    *,
+    location: str,
 ) -> DataFrame:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         delete_files = DeleteFiles(io)
@@ -106,4 +108,4 @@ def _map(
             for blob in batch.column(0).to_pylist():
                 yield from read(delete_files, blob)
 
-    return task_frame(spark, [pickle.dumps(task) for task in tasks]).mapInArrow(run, schema)
+    return task_frame(spark, [pickle.dumps(task) for task in tasks], location).mapInArrow(run, schema)

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from bergline.spark.executors import prepare_executors
+
 _TASKS_PER_CORE = 4
 
 
-def task_frame(spark: SparkSession, blobs: Sequence[bytes], tasks: int | None = None) -> DataFrame:
-    """A frame with a column of bytes, evenly spread."""
-    cores = spark.sparkContext.defaultParallelism
+def task_frame(spark: SparkSession, blobs: Sequence[bytes], location: str, tasks: int | None = None) -> DataFrame:
+    """A frame with a column of bytes, evenly spread, for tasks that use files at a location."""
+    cores = prepare_executors(spark, location)
     count = max(1, min(len(blobs), _TASKS_PER_CORE * cores if tasks is None else tasks))
     frame = spark.createDataFrame(pa.table({"task": pa.array(blobs, pa.binary())}), "task binary")
     # from one partition rows are dealt out one by one

@@ -8,7 +8,7 @@ import polars as pl
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition import PartitionSpec
-from bergline.format.partition_columns import unknown_text
+from bergline.format.partition_text import unknown_text
 from bergline.format.snapshot import Snapshot
 from bergline.format.transforms import UnknownTransform
 from bergline.io.fileio import FileIO
