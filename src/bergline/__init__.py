@@ -1,9 +1,30 @@
 """Apache Iceberg tables in PySpark with branches, tags and commits that are never lost, in Python alone."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from bergline.errors import BerglineError
-from bergline.lake import Lake, connect
-from bergline.table.references.ref_changes import Retention
-from bergline.table.table import Table
+
+if TYPE_CHECKING:
+    from bergline.lake import Lake, connect
+    from bergline.table.references.ref_changes import Retention
+    from bergline.table.table import Table
 
 __all__ = ["BerglineError", "Lake", "Retention", "Table", "connect"]
 __version__ = "0.1.0"
+
+# found when asked for: tasks on Spark's executors import a few modules of the package, and need not wait for the rest
+_MODULES = {
+    "Lake": "lake",
+    "Retention": "table.references.ref_changes",
+    "Table": "table.table",
+    "connect": "lake",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found

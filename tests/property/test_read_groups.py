@@ -21,9 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from bergline import Lake, Table
 from bergline.format.manifest import DataFile
 from bergline.format.types import INT
-from bergline.spark.read import read_plan
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_groups import read_groups
+from bergline.spark.read_scan import read_plan
 
 pytestmark = pytest.mark.spark
 

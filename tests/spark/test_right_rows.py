@@ -16,7 +16,7 @@ from rows import ORDERS, ids, order_rows
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError
-from bergline.spark.read import native_refusal
+from bergline.spark.read_scan import native_refusal
 
 pytestmark = pytest.mark.spark
 

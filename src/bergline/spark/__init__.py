@@ -1,8 +1,29 @@
 """Iceberg tables in plain PySpark: `attach` a lake to a session. The only package that imports pyspark."""
 
-from bergline.spark.attach import attach, detach
-from bergline.spark.explain import explain_read
-from bergline.spark.pipeline import Pipeline
-from bergline.spark.read import read
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bergline.spark.attaching import attach, detach
+    from bergline.spark.explain import explain_read
+    from bergline.spark.pipeline import Pipeline
+    from bergline.spark.read_scan import read
 
 __all__ = ["Pipeline", "attach", "detach", "explain_read", "read"]
+
+# found when asked for: tasks on executors import a few modules of the package, and need not wait for the rest
+_MODULES = {
+    "Pipeline": "pipeline",
+    "attach": "attaching",
+    "detach": "attaching",
+    "explain_read": "explain",
+    "read": "read_scan",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -37,7 +37,7 @@ def assign(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
         )
     numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
-    chosen: list[Column] = []
+    chosen: dict[str, Column] = {}
     for field in schema.fields:
         if field.name in given:
             value = given[field.name].cast(spark_type(field.type, field.name))
@@ -46,9 +46,9 @@ def assign(
         else:
             _check_may_be_absent(field)
             continue
-        chosen.append(value.alias(field.name))
+        chosen[field.name] = value
     with _ansi_casts(frame.sparkSession):
-        return numbered.select(*chosen)
+        return numbered.select(*chosen.values()).toDF(*chosen)
 
 
 def top_level(schema: Schema, name: str) -> NestedField:

@@ -20,7 +20,7 @@ from bergline.spark.audits import (
     RowAudit,
     UniqueAudit,
 )
-from bergline.spark.read import read
+from bergline.spark.read_scan import read
 from bergline.table.table import Table
 
 _SAMPLE = 5

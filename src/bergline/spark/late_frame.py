@@ -18,7 +18,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.spark.errors import spark_errors
 from bergline.spark.pushed import placeholder, pushed_filters
-from bergline.spark.read import read
+from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
 from bergline.spark.same_columns import with_columns_of
 from bergline.table.scan import TableScan

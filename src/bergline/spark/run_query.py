@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.spark.explain import remember_reads
 from bergline.spark.pushed import placeholder, pushed_filters
-from bergline.spark.read import read
+from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
 from bergline.sql.tokens import tokenize
 from bergline.table.scan import TableScan

@@ -19,6 +19,7 @@ from bergline.io.locations import normalized
 from bergline.parquet.write_spec import WriteSpec, write_spec
 from bergline.spark.executors import prepare_executors
 from bergline.spark.write_distribution import arrange_rows
+from bergline.spark.write_here import is_at_hand, write_here
 from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_progress import described_jobs, log_written
 from bergline.spark.write_task import TaskResult, WriteTask
@@ -32,6 +33,9 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     """
     job, started, what = str(uuid.uuid4()), time.monotonic(), f"bergline: write to {table.name}"
     metadata = (options or WriteOptions()).applied_to(table.metadata)
+    if is_at_hand(frame):
+        with described_jobs(frame.sparkSession, what):
+            return write_here(frame, table.io, metadata, job)
     spec = write_spec(metadata)
     prepare_executors(frame.sparkSession, spec.data_location)
     arranged = arrange_rows(frame, metadata)

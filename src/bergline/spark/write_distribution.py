@@ -25,8 +25,7 @@ class ArrangedRows(NamedTuple):
 
 def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     """Bring the rows of a partition together (hash, range) and in order; `none` leaves them in their tasks."""
-    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
-    keys = _Keys(rows, metadata)
+    order, keys = _order(metadata), _Keys(rows, metadata)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     clustering = [key for key in partition if key is not None]
     sorting = _sorting(keys, order)
@@ -42,6 +41,16 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     return ArrangedRows(frame.select(*keys.columns), order.order_id if sorting else 0)
 
 
+def arrange_here(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
+    """Few rows in the table's order, in one task; the writer brings those of a partition together."""
+    order, keys = _order(metadata), _Keys(rows, metadata)
+    sorting = _sorting(keys, order)
+    if not sorting:
+        return ArrangedRows(rows, 0)
+    frame = keys.frame().coalesce(1).sortWithinPartitions(*sorting)
+    return ArrangedRows(frame.select(*keys.columns), order.order_id)
+
+
 class _Keys:
     """Transformed columns beside those of a frame, each once."""
 
@@ -49,13 +58,17 @@ class _Keys:
         self._rows = rows
         self._schema = metadata.schema
         self._added: dict[tuple[int, Transform], tuple[str, Column]] = {}
-        self._present = set(rows.columns)
-        self.columns = [F.col(_quoted(name)) for name in rows.columns]
+        self._names = rows.columns
+
+    @property
+    def columns(self) -> list[Column]:
+        """The frame's own."""
+        return [F.col(_quoted(name)) for name in self._names]
 
     def add(self, source_id: int, transform: Transform) -> Column | None:
         """The column to sort by; None if there is none: its value is the same everywhere, or unknown to Spark."""
         path = self._schema.paths.get(source_id)
-        if path is None or path[0] not in self._present:
+        if path is None or path[0] not in self._names:
             return None
         place = (source_id, transform)
         if place not in self._added:
@@ -68,6 +81,10 @@ class _Keys:
     def frame(self) -> DataFrame:
         """The rows with the keys."""
         return self._rows.select(*self.columns, *(value.alias(name) for name, value in self._added.values()))
+
+
+def _order(metadata: TableMetadata) -> SortOrder:
+    return next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
 
 
 def _sorting(keys: _Keys, order: SortOrder) -> list[Column] | None:

@@ -89,10 +89,15 @@ class TableWrite:
 
 def _engine_summary(spark: SparkSession) -> dict[str, str]:
     """What the official runtime puts into every summary, and what the session adds."""
-    settings: Mapping[str, str] = spark.conf.getAll
-    app_id, app_name = settings.get("spark.app.id", ""), settings.get("spark.app.name", "")
+    app_id, app_name = spark.conf.get("spark.app.id", ""), spark.conf.get("spark.app.name", "")
     own = {"engine-name": "spark", "engine-version": spark.version}
     own |= {"app-id": app_id, "spark.app.id": app_id} if app_id else {}
     own |= {"app-name": app_name} if app_name else {}
-    added = {k.removeprefix(_SESSION_SUMMARY): v for k, v in settings.items() if k.startswith(_SESSION_SUMMARY)}
-    return own | added
+    return own | _session_summary(spark)
+
+
+def _session_summary(spark: SparkSession) -> dict[str, str]:
+    if isinstance(spark, SparkSession) and _SESSION_SUMMARY not in spark.conf._jconf.getAll().toString():  # noqa: SLF001
+        return {}  # bringing all settings here takes as long as a small write
+    settings: Mapping[str, str] = spark.conf.getAll
+    return {k.removeprefix(_SESSION_SUMMARY): v for k, v in settings.items() if k.startswith(_SESSION_SUMMARY)}

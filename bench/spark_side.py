@@ -1,0 +1,129 @@
+"""One side of `bench_spark.py` in a process of its own: runs every case once and prints its seconds as JSON.
+
+`python spark_side.py SIDE DIRECTORY SIZES`, where SIDE is `bergline` or the jars of the official runtime.
+"""
+# ruff: noqa: S608  (statements are put together from our own names)
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+from pyspark.sql import DataFrame, SparkSession
+
+ROWS = (
+    "id",
+    "timestamp_micros(1700000000000000 + id * 1000) AS ts",
+    "concat('region-', cast(id % 8 AS string)) AS region",
+    "cast(id % 100 AS int) AS part",
+    "rand(7) * 1000 AS amount",
+    "concat('note number ', cast(id AS string)) AS note",
+)
+COLUMNS = "id bigint, ts timestamp, region string, part int, amount double, note string"
+EVERY_COLUMN = "count(id), max(ts), max(region), sum(part), max(amount), max(note)"
+
+
+def start(side: str, directory: str) -> SparkSession:
+    """A session whose `lake.db.…` are the same tables on both sides."""
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.memory", "2g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", f"{directory}/spark-warehouse")
+        .config("spark.log.level", "ERROR")
+    )
+    if side == "bergline":
+        import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
+
+        lake = bergline.connect(f"sqlite:///{directory}/catalog.db")
+        return bergline.spark.attach(builder.getOrCreate(), lake)
+    options = {
+        "spark.jars": side,
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{directory}/catalog.db",
+        "spark.sql.catalog.lake.warehouse": f"{directory}/warehouse",
+        "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+    }
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+class Side:
+    """The cases, alike for both sides: plain PySpark."""
+
+    def __init__(self, spark: SparkSession, sizes: dict[str, int], mark: str) -> None:
+        self._spark = spark
+        self._sizes = sizes
+        self._mark = mark
+        self.seconds: dict[str, float] = {}
+        self.answers: dict[str, Any] = {}
+
+    def run(self) -> None:
+        """Every case, in order."""
+        spark, sizes = self._spark, self._sizes
+        rows = self._new_table("appended")
+        self._time("append", lambda: self._source(sizes["rows"]).writeTo(rows).append())
+        self._time("append again", lambda: self._source(sizes["rows"]).writeTo(rows).append())
+        self._query("full scan", f"SELECT {EVERY_COLUMN} FROM lake.db.rows")
+        self._query("deleted", f"SELECT {EVERY_COLUMN} FROM lake.db.deleted")
+        low, high = sizes["parts"] // 2, sizes["parts"] // 2 + sizes["parts"] // 40
+        where = f"WHERE part >= {low} AND part < {high} AND amount < 500"
+        self._query("filtered", f"SELECT {EVERY_COLUMN} FROM lake.db.parts {where}")
+        small = self._new_table("small")
+        self._time("small appends", lambda: self._insert_often(small))
+        self.answers["small appends"] = spark.sql(f"SELECT count(*), sum(id) FROM {small}").collect()[0]
+        self._query("few of many", "SELECT count(*), sum(c0) FROM lake.db.many WHERE c3 > 9")
+        self._time("open many", self._open_many)
+
+    def _new_table(self, name: str) -> str:
+        table = f"lake.db.{name}_{self._mark}"
+        self._spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING iceberg")
+        return table
+
+    def _source(self, rows: int) -> DataFrame:
+        return self._spark.range(rows).selectExpr(*ROWS)
+
+    def _insert_often(self, table: str) -> None:
+        for number in range(self._sizes["appends"]):
+            values = f"({number}, timestamp'2026-01-01 00:00:00', 'eu', 1, 1.5, 'a'), ({number}, NULL, 'us', 2, 2, 'b')"
+            self._spark.sql(f"INSERT INTO {table} VALUES {values}")
+
+    def _open_many(self) -> int:
+        """Until Spark knows the parts that tasks would read."""
+        return self._spark.table("lake.db.many").rdd.getNumPartitions()
+
+    def _query(self, case: str, text: str) -> None:
+        self.answers[case] = self._time(case, lambda: self._spark.sql(text).collect()[0])
+
+    def _time(self, case: str, run: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        found = run()
+        self.seconds[case] = time.perf_counter() - started
+        return found
+
+
+def main() -> None:
+    side, directory, sizes, mark = sys.argv[1:]
+    spark = start(side, directory)
+    first = spark.sql("SELECT count(*), sum(id) FROM lake.db.start").collect()[0]
+    ready = time.time()
+    cases = Side(spark, json.loads(sizes), mark)
+    cases.run()
+    cases.answers["start"] = first
+    answers = {case: [str(v) for v in row] for case, row in cases.answers.items()}
+    print(json.dumps({"ready": ready, "seconds": cases.seconds, "answers": answers}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
