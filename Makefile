@@ -49,10 +49,10 @@ demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
 test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2
+	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2 --dist loadgroup
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q

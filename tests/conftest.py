@@ -24,13 +24,22 @@ settings.load_profile("bergline")
 
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server"}
+_ENGINES = ("spark_session", "official_runtime")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start a server are marked, so that `make check` can leave them to `make test`."""
+    """Tests that start a server are marked, so that `make check` can leave them to `make test`.
+
+    Tests that share a slow start stay in one process: those of a Spark session, those of the official runtime, and
+    the tests of one file.
+    """
     for item in items:
-        if _SERVERS.intersection(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & _SERVERS:
             item.add_marker("server")
+        group = next((engine for engine in _ENGINES if engine in fixtures), str(item.path))
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
