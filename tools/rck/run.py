@@ -32,6 +32,7 @@ def main() -> int:
 def _run_kit(uri: str) -> int:
     home = os.environ.get("JAVA_HOME")
     settings = {"rck.local": "false", "rck.requires-namespace-create": "true", "rck.supports-serverside-retry": "true"}
+    settings["warehouse"] = "lake"
     command = [
         f"{home}/bin/java" if home else "java",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
@@ -50,6 +51,7 @@ def _served(directory: str) -> Iterator[str]:
         port = free.getsockname()[1]
     catalog = f"sqlite:///{directory}/catalog.db"
     program = [f"{sys.prefix}/bin/bergline", "serve", "--catalog", catalog, "--port", str(port)]
+    program += ["--allow-location", tempfile.gettempdir()]  # where the kit puts some tables
     process = subprocess.Popen(program, stdout=subprocess.DEVNULL)  # noqa: S603  (our own program)
     try:
         deadline = time.monotonic() + _START_SECONDS

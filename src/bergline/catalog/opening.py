@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -19,6 +19,8 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.arguments import check_text
 from bergline.io.conditional import open_objects
 from bergline.io.directories import directories_for
+from bergline.io.fenced import FencedFileIO
+from bergline.io.fileio import FileIO
 from bergline.io.locations import (
     absolute_location,
     directory_location,
@@ -48,6 +50,8 @@ class CatalogWish(msgspec.Struct, frozen=True):
     name: str
     properties: dict[str, str]
     busy_timeout_s: float
+    places: tuple[str, ...] | None = None
+    """The only places for files, beside the warehouse, as for a server; None leaves all open."""
 
 
 class CatalogKind(msgspec.Struct, frozen=True):
@@ -79,14 +83,14 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
         )
     path = os.path.abspath(path)
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
-    io = _storage(wish)
-    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
     own = [path + ending for ending in _SQLITE_FILES]
+    io = _fenced(wish, absolute_location(warehouse), never=own)
+    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
     return PointerCatalog(store, io, absolute_location(warehouse), own_places=own)
 
 
 def _open_postgres(wish: CatalogWish) -> Catalog:
-    io = _storage(wish)
+    io = _fenced(wish, _warehouse(wish))
     store = PostgresPointerStore(wish.uri, catalog_name=wish.name)
     return PointerCatalog(store, io, _warehouse(wish))
 
@@ -162,6 +166,14 @@ def _check_directory(place: str) -> None:
 
 def _storage(wish: CatalogWish) -> SchemeFileIO:
     return SchemeFileIO(properties=check_store_properties(wish.properties))
+
+
+def _fenced(wish: CatalogWish, warehouse: str | None, never: Sequence[str] = ()) -> FileIO:
+    io = _storage(wish)
+    if wish.places is None:
+        return io
+    home = () if warehouse is None else (warehouse,)
+    return FencedFileIO(io, (*home, *map(absolute_location, wish.places)), never=never)
 
 
 def _warehouse(wish: CatalogWish) -> str | None:

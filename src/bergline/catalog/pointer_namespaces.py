@@ -54,6 +54,11 @@ class PointerNamespaces:
             raise InvalidInputError("expected an open lake, found one that was closed")
         return self._store
 
+    @property
+    def warehouse(self) -> str | None:
+        """Where what is new goes, unless its namespace says otherwise."""
+        return self._warehouse
+
     def close(self) -> None:
         """Let go of the store; again does nothing."""
         if not self._closed:
@@ -127,6 +132,11 @@ class PointerNamespaces:
                 "to be rid of a table that was dropped, delete its files; or give another location",
             ],
         )
+
+    def check_free(self, name: TableName) -> None:
+        """Refuse a name that a table or view has, or whose namespace does not exist."""
+        check_namespace(self.store, name.namespace)
+        self._named("table").check_free(name)
 
     def is_own_file(self, location: str) -> bool:
         """Whether a file is one of the places of the store, or below one."""

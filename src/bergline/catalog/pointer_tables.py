@@ -8,8 +8,12 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.metadata_files import table_files
 from bergline.catalog.named_pointers import check_namespace, create_with_file
 from bergline.catalog.pointer_namespaces import PointerNamespaces
-from bergline.errors import NotFoundError
+from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.settle import Verdict, settle_swaps
+from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata import TableMetadata
+
+_TRIES = 100
 
 
 class PointerTables(PointerNamespaces):
@@ -34,6 +38,10 @@ class PointerTables(PointerNamespaces):
         """What the store holds."""
         return self._named("table").find(name)
 
+    def metadata_at(self, location: str) -> TableMetadata:
+        """The table in a metadata file."""
+        return self._table_files.load(location)
+
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """Write the first metadata file, then create the pointer."""
         check_namespace(self.store, name.namespace)
@@ -54,6 +62,18 @@ class PointerTables(PointerNamespaces):
         names.check_created(name, created=created)
         return LoadedTable(name, metadata, metadata_location)
 
+    def register_over(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """Point a name to a metadata file, whatever table had it; one that nobody had is taken."""
+        metadata = self._table_files.load(metadata_location)
+        for _ in range(_TRIES):
+            before = self._named("table").pointers.read(name)
+            if before is None:
+                return self.register_table(name, metadata_location)
+            swap = PointerSwap(name, before, metadata_location)
+            if before == metadata_location or self._replace(swap, metadata):
+                return LoadedTable(name, metadata, metadata_location)
+        raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
+
     def unregister_table(self, name: TableName) -> str:
         """Remove the pointer, and say what it was."""
         return self._named("table").drop(name, proven=True)
@@ -71,6 +91,25 @@ class PointerTables(PointerNamespaces):
         """Tables in a namespace."""
         check_namespace(self.store, namespace)
         return self.store.list_names(namespace)
+
+    def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
+        try:
+            return self._store.swap(swap.table, swap.expected, swap.new)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            waits = self._status_check_waits(metadata.properties)
+            match settle_swaps(self._store, (swap,), history=lambda *_: Verdict.UNKNOWN, waits=waits):
+                case Verdict.LANDED:
+                    return True
+                case Verdict.LOST:
+                    return False
+                case Verdict.UNKNOWN:
+                    raise CommitUnknownError(
+                        f"cannot find out whether table `{swap.table}` was registered anew",
+                        table=str(swap.table),
+                        metadata_location=swap.new,
+                    ) from error
 
     def _is_same(self, metadata: TableMetadata) -> Callable[[str], bool]:
         return lambda pointer: self._table_files.load(pointer).table_uuid == metadata.table_uuid

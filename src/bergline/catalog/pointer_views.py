@@ -33,6 +33,10 @@ class PointerViews(PointerNamespaces):
             ) from error
         return LoadedView(name, metadata, pointer)
 
+    def view_pointer(self, name: TableName) -> str:
+        """What the store holds."""
+        return self._named("view").find(name)
+
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
         """Write the first metadata file, then create the pointer."""
         names = self._named("view", metadata.properties)
@@ -47,6 +51,15 @@ class PointerViews(PointerNamespaces):
             self._view_files,
         )
         return LoadedView(name, metadata, location)
+
+    def register_view(self, name: TableName, metadata_location: str) -> LoadedView:
+        """Read the metadata file, then create the pointer to it."""
+        names = self._named("view")
+        check_namespace(self.store, name.namespace)
+        metadata = self._view_files.load(metadata_location)
+        created = names.create(name, metadata_location, is_ours=lambda _: False, is_written=self._view_files.is_written)
+        names.check_created(name, created=created)
+        return LoadedView(name, metadata, metadata_location)
 
     def commit_view(self, change: ViewChange) -> LoadedView:
         """Apply, write, swap; after a lost answer the pointer tells, unless others moved it on since."""

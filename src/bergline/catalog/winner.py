@@ -4,7 +4,11 @@ import datetime as dt
 from collections.abc import Sequence
 
 from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import AssertRefSnapshotId, Requirement
 from bergline.format.snapshot import Snapshot
+
+_ENGINE = ("engine-name", "engine-version")
+_SHOWN = 80
 
 
 def describe_change(base: TableMetadata, now: TableMetadata) -> str:
@@ -36,10 +40,28 @@ def describe_layout_change(base: TableMetadata, now: TableMetadata) -> str:
     return f"its {' and '.join(changed_parts) or 'metadata'} changed first, at {_time(now.last_updated_ms)}"
 
 
+def describe_holder(now: TableMetadata, requirement: Requirement) -> str:
+    """What holds the place that a requirement wanted for itself."""
+    if isinstance(requirement, AssertRefSnapshotId) and (head := now.head(requirement.ref)) is not None:
+        return f"{describe_snapshot(head, [requirement.ref])} came first"
+    return describe_latest(now)
+
+
+def describe_latest(now: TableMetadata) -> str:
+    """The newest snapshot of a table."""
+    if not now.snapshots:
+        return f"the table has no snapshots, and was changed at {_time(now.last_updated_ms)}"
+    last = max(now.snapshots, key=lambda s: (s.sequence_number, s.timestamp_ms))
+    refs = sorted(name for name, ref in now.refs.items() if ref.snapshot_id == last.snapshot_id)
+    return f"the newest is {describe_snapshot(last, refs)}"
+
+
 def describe_snapshot(snapshot: Snapshot, refs: Sequence[str]) -> str:
     """A snapshot with what it did, on which refs, and when."""
     on = f" on {', '.join(f'`{name}`' for name in refs)}" if refs else ", on no ref"
-    return f"snapshot {snapshot.snapshot_id} ({snapshot.operation}{on}, {_time(snapshot.timestamp_ms)})"
+    engine = " ".join(snapshot.summary[key] for key in _ENGINE if key in snapshot.summary)
+    by = f" by {engine[:_SHOWN]}" if engine else ""
+    return f"snapshot {snapshot.snapshot_id} ({snapshot.operation}{on}{by}, {_time(snapshot.timestamp_ms)})"
 
 
 def _time(milliseconds: int) -> str:

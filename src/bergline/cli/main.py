@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.cli.serve import serve
 from bergline.errors import BerglineError
 from bergline.sql.moments import in_zone, parse_moment
 
@@ -106,6 +107,9 @@ def explain_expiry(
         _print(plan.to_arrow(), as_json)
     else:
         sys.stdout.write(f"{plan}\n")
+
+
+app.command()(serve)
 
 
 def main() -> None:

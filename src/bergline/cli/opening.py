@@ -27,7 +27,12 @@ def open_lake(catalog: str | None, warehouse: str | None, properties: Sequence[s
     path = uri.removeprefix("sqlite:///")
     if path != uri and not Path(path).is_file():
         raise NotFoundError(f"no lake at {uri}", kind="lake", name=uri, hints=["name one with --catalog"])
-    return connect(uri, warehouse=warehouse, properties=dict(map(_setting, properties or ())))
+    return connect(uri, warehouse=warehouse, properties=settings_of(properties))
+
+
+def settings_of(properties: Sequence[str] | None) -> dict[str, str]:
+    """The settings that were given as `key=value`."""
+    return dict(map(_setting, properties or ()))
 
 
 def _setting(text: str) -> tuple[str, str]:

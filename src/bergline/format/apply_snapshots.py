@@ -18,8 +18,10 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
         raise InvalidInputError("expected a schema, a partition spec and a sort order before a snapshot, found none")
     if metadata.format_version == 1 and snapshot.sequence_number != 0:
         raise InvalidInputError(f"expected sequence number 0 in format version 1, found {snapshot.sequence_number}")
-    # also for a snapshot without parent, which Java exempts: numbers that move back make a table unreadable there
-    if metadata.format_version > 1 and snapshot.sequence_number <= metadata.last_sequence_number:
+    # a snapshot without parent builds on nothing that has a number: as in Java it may come late, as when two writers
+    # replace a table at once; the table's own number never moves back, which would make it unreadable there
+    is_late = snapshot.sequence_number <= metadata.last_sequence_number
+    if metadata.format_version > 1 and is_late and snapshot.parent_snapshot_id is not None:
         raise ConflictError(
             f"expected a sequence number above {metadata.last_sequence_number}, found {snapshot.sequence_number}: "
             "another commit took it meanwhile"
@@ -27,7 +29,7 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
     return changed(
         metadata,
         snapshots=(*metadata.snapshots, snapshot),
-        last_sequence_number=snapshot.sequence_number,
+        last_sequence_number=max(metadata.last_sequence_number, snapshot.sequence_number),
         last_updated_ms=max(metadata.last_updated_ms, snapshot.timestamp_ms),
         next_row_id=_next_row_id(metadata, snapshot),
     )

@@ -11,7 +11,7 @@ from bergline.format.metadata import (
 )
 from bergline.format.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from bergline.format.schema import Schema, assign_fresh_ids
-from bergline.format.sorting import UNSORTED
+from bergline.format.sorting import UNSORTED, SortOrder
 
 _NONE_YET = -1
 
@@ -25,14 +25,16 @@ def new_metadata(
     table_uuid: str,
     now_ms: int,
     format_version: int = DEFAULT_FORMAT_VERSION,
+    order: SortOrder = UNSORTED,
 ) -> TableMetadata:
     """The metadata of a table that was just created: no snapshots, no refs."""
     check_format_version(format_version)
     check_for_version(schema, format_version)
     fresh = assign_fresh_ids(schema)
     names = schema.names_by_id
-    source_ids = {f.source_id: fresh.names[names[f.source_id]].id for f in spec.fields}
-    fields = tuple(msgspec.structs.replace(f, source_id=source_ids[f.source_id]) for f in spec.fields)
+    fresh_ids = {source_id: fresh.names[name].id for source_id, name in names.items()}
+    fields = tuple(msgspec.structs.replace(f, source_id=fresh_ids[f.source_id]) for f in spec.fields)
+    sorted_by = tuple(msgspec.structs.replace(f, source_id=fresh_ids[f.source_id]) for f in order.fields)
     return TableMetadata(
         format_version=format_version,
         table_uuid=table_uuid,
@@ -45,8 +47,8 @@ def new_metadata(
         default_spec_id=0,
         partition_specs=(PartitionSpec(spec_id=0, fields=fields),),
         last_partition_id=spec.highest_field_id,
-        default_sort_order_id=0,
-        sort_orders=(UNSORTED,),
+        default_sort_order_id=order.order_id,
+        sort_orders=(SortOrder(order.order_id, sorted_by),),
         properties=properties,
         current_snapshot_id=None,
         refs={},

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
 from bergline.io.fileio import ListedFile
-from bergline.io.locations import local_path
+from bergline.io.locations import local_path, scheme_of
 from bergline.io.ranges import check_range
 
 _KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
@@ -114,6 +114,11 @@ def real_directory(directory: str) -> str:
 def real_location(location: str) -> str:
     """One spelling for all names of a local file, with links in its directory and the file's own followed."""
     return f"file://{os.path.realpath(local_path(location))}"
+
+
+def is_gone(location: str) -> bool:
+    """Whether a location is that of a local file which is not there; of others that is not looked up."""
+    return scheme_of(location) == "file" and not os.path.exists(local_path(location))
 
 
 def link_target(path: str) -> str:

@@ -16,6 +16,7 @@ from bergline.format.properties import asked_format_version, stored_properties
 from bergline.format.replacement import replacement_updates
 from bergline.format.requirements import AssertLastAssignedFieldId, AssertLastAssignedPartitionId
 from bergline.format.schema import Schema
+from bergline.format.sorting import UNSORTED, SortOrder
 from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commits.operation import Change
 from bergline.table.known_properties import check_properties
@@ -31,6 +32,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
     properties: dict[str, str]
     location: str | None
     """Where the user wants it; None leaves it to the catalog, or where it is."""
+    order: SortOrder = UNSORTED
 
     def new_table(self, location: str, now_ms: int) -> TableMetadata:
         """The metadata of a new, empty table: v2, unless the property `format-version` says 1 or 3."""
@@ -42,6 +44,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
             table_uuid=str(uuid4()),
             now_ms=now_ms,
             format_version=asked_format_version(self.properties, DEFAULT_FORMAT_VERSION),
+            order=self.order,
         )
 
     def replacement(self, base: TableMetadata, location: str) -> Change:

@@ -21,7 +21,7 @@ AnyUpdate = TypeVar("AnyUpdate")
 """An update as it is sent (`updates.Update`), or as clients old and new send it (`updates_json.WireUpdate`)."""
 
 
-class ConfigAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class ConfigAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """Settings of the catalog: defaults stand below the client's own, overrides above; and what the server can do."""
 
     defaults: dict[str, str] = msgspec.field(default_factory=dict)

@@ -1,0 +1,143 @@
+"""Commits as clients of a server ask for them: requirements and updates by name, without a base of their own.
+
+A swap that was lost to another commit is tried again here for as long as the requirements hold, so that writers of
+different branches, or of properties, do not get in each other's way.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from bergline.catalog.catalog import (
+    Catalog,
+    Committed,
+    Conflicted,
+    LoadedTable,
+    LoadedView,
+    TableChange,
+    Unknown,
+    ViewChange,
+)
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.wording import failed_requirement
+from bergline.catalog.winner import describe_holder, describe_latest
+from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.format.apply import create_from_updates
+from bergline.format.requirements import AssertCreate, Requirement, check_requirements
+from bergline.format.updates import AddSnapshot, Update
+from bergline.format.view_updates import ViewRequirement, ViewUpdate
+
+_TRIES = 1000
+_TOTAL_S = 30.0
+_FIRST_WAIT_S = 0.002
+_LONGEST_WAIT_S = 0.25
+
+
+class AskedChange(msgspec.Struct, frozen=True):
+    """What one table is asked to become."""
+
+    name: TableName
+    requirements: tuple[Requirement, ...]
+    updates: tuple[Update, ...]
+
+    @property
+    def creates(self) -> bool:
+        """Whether the table is to come into being, as one that was staged."""
+        return any(isinstance(r, AssertCreate) for r in self.requirements)
+
+
+def commit_asked(catalog: Catalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
+    """The tables after the changes, all or none; ConflictError says who came first.
+
+    CommitUnknownError where it could not be found out.
+    """
+    if not asked:
+        raise InvalidInputError("expected changes to tables, found none")
+    if any(change.creates for change in asked):
+        if len(asked) > 1:
+            raise UnsupportedError("expected changes of tables that exist in a transaction, found one that creates")
+        return (_create(catalog, asked[0]),)
+    for wait in _tries():
+        bases = tuple(catalog.load_table(change.name) for change in asked)
+        if all(map(_is_done, asked, bases)):
+            return bases
+        for change, base in zip(asked, bases, strict=True):
+            _check_requirements(change, base)
+        if not any(change.updates for change in asked):
+            return bases
+        outcome = catalog.commit(tuple(map(_with_base, asked, bases)))
+        match outcome:
+            case Committed(tables):
+                return tables
+            case Unknown(table, location, cause):
+                raise CommitUnknownError(
+                    f"cannot find out whether the commit to `{table}` happened: {cause}",
+                    table=str(table),
+                    metadata_location=location,
+                )
+            case Conflicted(reason):
+                if all(catalog.pointer(base.name) == base.metadata_location for base in bases):
+                    latest = "; ".join(describe_latest(base.metadata) for base in bases)
+                    raise ConflictError(f"{reason}; {latest}", hints=reason.hints) from reason
+                wait()
+    raise ConflictError(f"table `{asked[0].name}` moved on before each of the server's attempts", hints=["try again"])
+
+
+def commit_asked_view(
+    catalog: Catalog, name: TableName, requirements: tuple[ViewRequirement, ...], updates: tuple[ViewUpdate, ...]
+) -> LoadedView:
+    """The view after the change."""
+    for wait in _tries():
+        base = catalog.load_view(name)
+        try:
+            return catalog.commit_view(ViewChange(base, requirements, updates))
+        except ConflictError:
+            if catalog.load_view(name).metadata_location == base.metadata_location:
+                raise
+            wait()
+    raise ConflictError(f"view `{name}` moved on before each of the server's attempts", hints=["try again"])
+
+
+def _create(catalog: Catalog, change: AskedChange) -> LoadedTable:
+    others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
+    if others:
+        raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
+    metadata = create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000)
+    try:
+        return catalog.create_table(change.name, metadata)
+    except AlreadyExistsError as error:
+        if error.kind != "table":
+            raise
+        message = f"{failed_requirement(AssertCreate())}: {error}"
+        raise AlreadyExistsError(message, kind="requirement", name=error.name) from error
+
+
+def _with_base(change: AskedChange, base: LoadedTable) -> TableChange:
+    return TableChange(base, change.requirements, change.updates)
+
+
+def _is_done(change: AskedChange, base: LoadedTable) -> bool:
+    """Whether the snapshots of a change are in the table: ids never recur, so it is the same change sent again."""
+    added = [u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot)]
+    return bool(added) and all(snapshot_id in base.metadata.snapshots_by_id for snapshot_id in added)
+
+
+def _check_requirements(change: AskedChange, base: LoadedTable) -> None:
+    for requirement in change.requirements:
+        try:
+            check_requirements(base.metadata, (requirement,), str(change.name))
+        except ConflictError as error:
+            why = f"{error}; {describe_holder(base.metadata, requirement)}"
+            raise ConflictError(f"{failed_requirement(requirement)}: {why}") from error
+
+
+def _tries() -> Iterator[Callable[[], None]]:
+    """A wait for each try, longer each time and at random, until the time is over."""
+    end = time.monotonic() + _TOTAL_S
+    for attempt in range(_TRIES):
+        if attempt and time.monotonic() > end:
+            return
+        longest = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_WAIT_S) if attempt < _TRIES else _LONGEST_WAIT_S
+        yield lambda longest=longest: time.sleep(random.uniform(0, longest))  # type: ignore[misc]  # noqa: S311

@@ -1,0 +1,58 @@
+"""`bergline serve`: a lake for every engine, over the Iceberg REST protocol."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bergline.cli.opening import PropertyOption, WarehouseOption, settings_of
+from bergline.errors import UnsupportedError
+from bergline.lake import DEFAULT_CATALOG
+
+try:
+    from bergline.server.opening import open_served
+    from bergline.server.start import serve as serve_lake
+except ModuleNotFoundError as error:
+    if error.name not in {"httptools", "starlette", "uvicorn"}:
+        raise
+    _IS_INSTALLED = False
+else:
+    _IS_INSTALLED = True
+
+
+def serve(
+    *,
+    catalog: Annotated[
+        str, typer.Option(help="Catalog to serve: sqlite:///path/catalog.db or postgresql://…")
+    ] = DEFAULT_CATALOG,
+    warehouse: WarehouseOption = None,
+    name: Annotated[str, typer.Option(help="The catalog's name in its database, and of the warehouse.")] = "lake",
+    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8181,
+    allow_location: Annotated[
+        list[str] | None,
+        typer.Option(help="A place beside the warehouse where tables may be, e.g. s3://bucket/old; may be repeated."),
+    ] = None,
+    namespace_separator: Annotated[
+        str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option(help="Let everybody in, from other machines too.")] = False,
+    properties: PropertyOption = None,
+) -> None:
+    """Serve a lake to every engine: an Iceberg REST catalog."""
+    if not _IS_INSTALLED:
+        raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
+    served = open_served(
+        catalog,
+        warehouse=warehouse,
+        name=name,
+        properties=settings_of(properties),
+        places=allow_location or (),
+        separator=namespace_separator,
+    )
+    serve_lake(served, host, port, anonymous=anonymous, say=_say)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,26 @@
+"""What handlers answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bergline.format.wire import encode_json
+
+JSON = "application/json"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A status with a body that is JSON unless a header says otherwise."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = {}
+
+
+def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """A value of `bodies` as an answer."""
+    return Answer(status, encode_json(value), dict(headers or {}))
+
+
+NO_CONTENT = Answer(204)

@@ -1,0 +1,116 @@
+"""The server as an ASGI application: one request in, one answer out; the core runs in threads beside the event loop."""
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import Receive, Scope, Send
+
+from bergline.catalog.rest.endpoints import GET_TOKEN
+from bergline.errors import BerglineError, NotFoundError
+from bergline.server.answer import JSON, Answer
+from bergline.server.call import Call
+from bergline.server.handlers import HANDLERS
+from bergline.server.incoming import read_body
+from bergline.server.operations import OPERATIONS
+from bergline.server.refusal import Refusal, answer_for, error_answer
+from bergline.server.routes import Routes
+from bergline.server.served import Served
+
+_LOG = logging.getLogger("bergline.server")
+_CHANGES = {"POST", "DELETE"}
+
+
+class Application:
+    """Routes requests to handlers, and turns everything that goes wrong into the protocol's errors."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self._routes = Routes()
+        self._pool = ThreadPoolExecutor(served.settings.threads, thread_name_prefix="bergline-server")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection's event, as ASGI has them."""
+        match scope["type"]:
+            case "lifespan":
+                await self._live(receive, send)
+            case "http":
+                await self._http(scope, receive, send)
+
+    def close(self) -> None:
+        """Let requests under way end, and take no more."""
+        self._pool.shutdown()
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                self.close()
+                return
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        name, answer = await self._answer(scope, receive)
+        self.served.metrics.count(name, answer.status, time.perf_counter() - began)
+        headers = {"content-type": JSON, "content-length": str(len(answer.body))} | answer.headers
+        if not answer.body:
+            del headers["content-type"]
+        without_body = scope["method"] == "HEAD" or answer.status in {204, 304}
+        if answer.status in {204, 304}:
+            del headers["content-length"]
+        encoded = [(key.encode(), value.encode("latin-1", "replace")) for key, value in headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": b"" if without_body else answer.body})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, Answer]:
+        """The name of the operation, and its answer."""
+        name, method = "unknown", scope["method"]
+        loop = asyncio.get_running_loop()
+        try:
+            raw_path = scope["raw_path"].decode("latin-1")
+            headers = Headers(scope=scope)
+            operation = OPERATIONS.get(raw_path)
+            if operation is not None:
+                name = operation.__name__
+                return name, await loop.run_in_executor(self._pool, operation, self.served)
+            endpoint, names = self._routes.find(method, raw_path)
+            name = endpoint.name
+            principal = "" if endpoint is GET_TOKEN else await self.served.principal(headers, loop, self._pool)
+            query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
+            body = await read_body(headers, receive, self.served.settings) if method in _CHANGES else b""
+            call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
+            running = loop.run_in_executor(self._pool, self._run, call)
+            return name, await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
+        except Refusal as refusal:
+            return name, refusal.answer
+        except BerglineError as error:
+            return name, answer_for(error)
+        except TimeoutError:
+            return name, _too_slow(method)
+        except Exception:  # noqa: BLE001  (a mistake of ours: the client gets an answer all the same)
+            _LOG.exception("%s failed", name)
+            return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
+
+    def _run(self, call: Call) -> Answer:
+        try:
+            return HANDLERS[call.endpoint.name](self.served, call)
+        except BerglineError as error:
+            return answer_for(_about_name(call, error), call.kind)
+
+
+def _about_name(call: Call, error: BerglineError) -> BerglineError:
+    """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
+    in_path = call.kind in call.names
+    if in_path and isinstance(error, NotFoundError) and error.kind == "namespace":
+        return NotFoundError(str(error), kind=call.kind, name=str(call.table), hints=error.hints)
+    return error
+
+
+def _too_slow(method: str) -> Answer:
+    """That a request took too long; one that changes something goes on, and nobody knows yet how it ends."""
+    if method in _CHANGES:
+        return error_answer(504, "CommitStateUnknownException", "the change took too long: find out what became of it")
+    return error_answer(503, "ServiceUnavailableException", "the answer took too long", {"retry-after": "5"})

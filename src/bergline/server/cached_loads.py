@@ -1,0 +1,100 @@
+"""Answers of loads as bytes, by metadata file: the file never changes, so neither does the answer.
+
+A table of 2,000 snapshots costs what one of 2 costs, once somebody has loaded it.
+"""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from bergline.catalog.rest.bodies import LoadTableAnswer, LoadViewAnswer
+from bergline.errors import InvalidInputError
+from bergline.format.metadata import TableMetadata, changed
+from bergline.format.metadata_json import render_metadata
+from bergline.format.view import ViewMetadata
+from bergline.format.view_json import render_view_metadata
+from bergline.format.wire import encode_json
+
+SNAPSHOT_MODES = ("all", "refs")
+_MOST_BYTES = 128 * 1024 * 1024
+_TAG_LENGTH = 32
+
+
+class CachedLoads:
+    """The bytes of the answers last given, in bounded memory."""
+
+    def __init__(self, config: dict[str, str], most_bytes: int = _MOST_BYTES) -> None:
+        self._config = config
+        self._most_bytes = most_bytes
+        self._answers: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self.hits = 0
+        self.misses = 0
+
+    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> bytes:
+        """The answer for the table in a metadata file, which is loaded only if it must be."""
+        return self._find(f"{mode} {location}", lambda: self.render_table(location, shown(load(), mode)))
+
+    def view(self, location: str, load: Callable[[], ViewMetadata]) -> bytes:
+        """The answer for the view in a metadata file."""
+        return self._find(f"view {location}", lambda: _view_answer(location, load()))
+
+    def render_table(self, location: str | None, metadata: TableMetadata) -> bytes:
+        """The answer for a table, staged ones without a location included."""
+        raw = msgspec.Raw(render_metadata(metadata))
+        return encode_json(LoadTableAnswer(raw, location, self._config))
+
+    def _find(self, key: str, make: Callable[[], bytes]) -> bytes:
+        with self._lock:
+            found = self._answers.get(key)
+            if found is not None:
+                self._answers.move_to_end(key)
+                self.hits += 1
+                return found
+            self.misses += 1
+        made = make()
+        with self._lock:
+            if key not in self._answers and len(made) <= self._most_bytes:
+                self._answers[key] = made
+                self._bytes += len(made)
+            while self._bytes > self._most_bytes:
+                self._bytes -= len(self._answers.popitem(last=False)[1])
+        return made
+
+
+def shown(metadata: TableMetadata, mode: str) -> TableMetadata:
+    """The table with all its snapshots, or with those alone that refs name."""
+    if mode == "all":
+        return metadata
+    named = {ref.snapshot_id for ref in metadata.refs.values()}
+    return changed(metadata, snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id in named))
+
+
+def check_mode(text: str | None) -> str:
+    """Which snapshots a load asks for."""
+    mode = (text or SNAPSHOT_MODES[0]).lower()
+    if mode not in SNAPSHOT_MODES:
+        raise InvalidInputError(f"expected {' or '.join(SNAPSHOT_MODES)} for `snapshots`, found `{mode[:40]}`")
+    return mode
+
+
+def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0]) -> str:
+    """What names one answer for ever: the file and which of its snapshots are shown."""
+    digest = hashlib.sha256(f"{mode} {location}".encode()).hexdigest()
+    return f'"{digest[:_TAG_LENGTH]}"'
+
+
+def matches(tag: str, header: str | None) -> bool:
+    """Whether If-None-Match names the tag."""
+    if header is None:
+        return False
+    named = {text.strip().removeprefix("W/") for text in header.split(",")}
+    return tag in named or tag.strip('"') in named or "*" in named
+
+
+def _view_answer(location: str, metadata: ViewMetadata) -> bytes:
+    return encode_json(LoadViewAnswer(location, msgspec.Raw(render_view_metadata(metadata))))

@@ -1,0 +1,57 @@
+"""A request as handlers see it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.catalog.rest.endpoints import Endpoint
+from bergline.catalog.rest.names import decode_name, decode_namespace
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.wire import decode_json
+from bergline.server.refusal import Refusal
+
+ANONYMOUS = "anonymous"
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request: who asks what of which endpoint; names are the segments of the path, still encoded."""
+
+    endpoint: Endpoint
+    names: dict[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    separator: str
+    principal: str = ANONYMOUS
+
+    @property
+    def namespace(self) -> Namespace:
+        """The namespace in the path."""
+        return parse_namespace(decode_namespace(self.names["namespace"], self.separator))
+
+    @property
+    def table(self) -> TableName:
+        """The table or view in the path."""
+        name = self.names.get("table") or self.names.get("view") or ""
+        return parse_table_name(TableName(self.namespace, decode_name(name)))
+
+    @property
+    def kind(self) -> str:
+        """Whether it is about tables or views."""
+        return "view" if "view" in self.endpoint.name else "table"
+
+    def read(self) -> Any:
+        """The body, as the endpoint's type; Refusal with the place where it is none."""
+        try:
+            return decode_json(self.body or b"{}", self.endpoint.body, "the request's body")
+        except FormatError as error:
+            raise Refusal(400, "BadRequestException", str(error)) from error
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is true or false."""
+        text = self.query.get(name, "false").lower()
+        if text not in {"true", "false", ""}:
+            raise InvalidInputError(f"expected true or false for `{name}`, found `{text[:40]}`")
+        return text == "true"

@@ -1,0 +1,82 @@
+"""Namespaces."""
+
+from bergline.catalog.identifiers import Namespace, parse_namespace
+from bergline.catalog.rest.bodies import (
+    CreateNamespaceRequest,
+    NamespaceAnswer,
+    NamespacesAnswer,
+    UpdateNamespaceAnswer,
+    UpdateNamespaceRequest,
+)
+from bergline.catalog.rest.names import split_levels
+from bergline.errors import NotFoundError
+from bergline.format.arguments import check_texts
+from bergline.server.answer import NO_CONTENT, Answer, answer_json
+from bergline.server.call import Call
+from bergline.server.paging import page
+from bergline.server.refusal import Refusal
+from bergline.server.served import Served
+
+_LOCATION = "location"
+
+
+def list_namespaces(served: Served, call: Call) -> Answer:
+    """Those directly below one, or at the top."""
+    text = call.query.get("parent")
+    parent: Namespace = parse_namespace(split_levels(text, call.separator)) if text else ()
+    below = [n for n in served.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
+    shown, token = page(below, lambda n: n, call.query)
+    return answer_json(NamespacesAnswer(shown, token))
+
+
+def create_namespace(served: Served, call: Call) -> Answer:
+    """A new namespace."""
+    asked: CreateNamespaceRequest = call.read()
+    namespace, properties = parse_namespace(asked.namespace), check_texts(asked.properties or {}, "property")
+    served.check_place(properties.get(_LOCATION) or None)
+    served.catalog.create_namespace(namespace, properties)
+    return answer_json(NamespaceAnswer(namespace, properties))
+
+
+def load_namespace(served: Served, call: Call) -> Answer:
+    """A namespace with its properties."""
+    namespace = call.namespace
+    return answer_json(NamespaceAnswer(namespace, served.catalog.namespace_properties(namespace)))
+
+
+def namespace_exists(served: Served, call: Call) -> Answer:
+    """Whether it exists."""
+    namespace = call.namespace
+    if not served.catalog.namespace_exists(namespace):
+        name = ".".join(namespace)
+        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
+    return NO_CONTENT
+
+
+def drop_namespace(served: Served, call: Call) -> Answer:
+    """Remove an empty one."""
+    served.catalog.drop_namespace(call.namespace)
+    return NO_CONTENT
+
+
+def update_namespace(served: Served, call: Call) -> Answer:
+    """Set and remove properties."""
+    asked: UpdateNamespaceRequest = call.read()
+    namespace, changes = call.namespace, check_texts(asked.updates or {}, "property")
+    removals = tuple(dict.fromkeys(asked.removals or ()))
+    if both := sorted(set(changes) & set(removals)):
+        raise Refusal(
+            422,
+            "UnprocessableEntityException",
+            f"expected properties either set or removed, found `{both[0][:80]}` in both",
+        )
+    served.check_place(changes.get(_LOCATION) or None)
+    known = served.catalog.namespace_properties(namespace)
+    served.catalog.update_namespace(namespace, changes, removals)
+    return answer_json(
+        UpdateNamespaceAnswer(
+            updated=tuple(changes),
+            removed=tuple(k for k in removals if k in known),
+            missing=tuple(k for k in removals if k not in known),
+        )
+    )

@@ -1,0 +1,130 @@
+"""Tables by name."""
+
+import time
+
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.rest.bodies import (
+    CreateTableRequest,
+    CredentialsAnswer,
+    IdentifiersAnswer,
+    MetricsRequest,
+    RegisterTableRequest,
+    RenameRequest,
+)
+from bergline.catalog.rest.wording import renamed_onto
+from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.io.local import is_gone
+from bergline.server.answer import NO_CONTENT, Answer, answer_json
+from bergline.server.cached_loads import check_mode, entity_tag, matches
+from bergline.server.call import Call
+from bergline.server.new_tables import new_table
+from bergline.server.paging import page
+from bergline.server.served import Served
+from bergline.table.purge import purge_table
+
+_NOT_MODIFIED = 304
+
+
+def list_tables(served: Served, call: Call) -> Answer:
+    """Those in a namespace."""
+    shown, token = page(served.catalog.list_tables(call.namespace), lambda t: (t.name,), call.query)
+    return answer_json(IdentifiersAnswer(shown, token))
+
+
+def create_table(served: Served, call: Call) -> Answer:
+    """A new table, or one that is only staged."""
+    asked: CreateTableRequest = call.read()
+    name = parse_table_name(TableName(call.namespace, asked.name))
+    served.catalog.check_free(name)
+    metadata = new_table(served, name, asked, time.time_ns() // 1_000_000)
+    if asked.stage_create:
+        return Answer(200, served.loads.render_table(None, metadata))
+    return table_answer(served, served.catalog.create_table(name, metadata))
+
+
+def load_table(served: Served, call: Call) -> Answer:
+    """A table, or that it is as the client knows it."""
+    name, mode = call.table, check_mode(call.query.get("snapshots"))
+    while True:
+        pointer = served.catalog.pointer(name)
+        tag = entity_tag(pointer, mode)
+        if is_gone(pointer):
+            _check_moved(served, name, pointer)
+            continue
+        if matches(tag, call.headers.get("if-none-match")):
+            return Answer(_NOT_MODIFIED, headers={"etag": tag})
+        try:
+            return Answer(200, _load(served, pointer, mode), {"etag": tag})
+        except NotFoundError:
+            _check_moved(served, name, pointer)
+
+
+def table_exists(served: Served, call: Call) -> Answer:
+    """Whether it exists."""
+    served.catalog.pointer(call.table)
+    return NO_CONTENT
+
+
+def drop_table(served: Served, call: Call) -> Answer:
+    """Forget a table, and delete its files if that is asked for."""
+    if call.flag("purgeRequested"):
+        purge_table(served.catalog, call.table)
+    else:
+        served.catalog.drop_table(call.table)
+    return NO_CONTENT
+
+
+def register_table(served: Served, call: Call) -> Answer:
+    """A table that exists, by its metadata file."""
+    asked: RegisterTableRequest = call.read()
+    name = parse_table_name(TableName(call.namespace, asked.name))
+    served.check_place(asked.metadata_location)
+    register = served.catalog.register_over if asked.overwrite else served.catalog.register_table
+    return table_answer(served, register(name, asked.metadata_location))
+
+
+def unregister_table(served: Served, call: Call) -> Answer:
+    """Forget a table and say what it was."""
+    location = served.catalog.unregister_table(call.table)
+    return Answer(200, _load(served, location, "all"))
+
+
+def rename_table(served: Served, call: Call) -> Answer:
+    """Give a table another name."""
+    asked: RenameRequest = call.read()
+    source = parse_table_name(asked.source)
+    try:
+        served.catalog.rename_table(source, parse_table_name(asked.destination))
+    except AlreadyExistsError as error:
+        raise renamed_onto(source, error) from error
+    return NO_CONTENT
+
+
+def load_credentials(served: Served, call: Call) -> Answer:
+    """None: clients reach the files with credentials of their own."""
+    served.catalog.pointer(call.table)
+    return answer_json(CredentialsAnswer(()))
+
+
+def report_metrics(served: Served, call: Call) -> Answer:
+    """What a client measured is read, and not kept."""
+    _: MetricsRequest = call.read()
+    served.catalog.pointer(call.table)
+    return NO_CONTENT
+
+
+def table_answer(served: Served, table: LoadedTable) -> Answer:
+    """A table as it is after a change."""
+    location = table.metadata_location
+    return Answer(200, served.loads.table(location, "all", lambda: table.metadata), {"etag": entity_tag(location)})
+
+
+def _check_moved(served: Served, name: TableName, pointer: str) -> None:
+    """Of a file that is gone: raise, unless the table has another by now."""
+    if served.catalog.pointer(name) == pointer:
+        raise NotFoundError(f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer)
+
+
+def _load(served: Served, location: str, mode: str) -> bytes:
+    return served.loads.table(location, mode, lambda: served.catalog.metadata_at(location))

@@ -1,0 +1,109 @@
+"""Views."""
+
+import time
+from uuid import uuid4
+
+import msgspec
+
+from bergline.catalog.catalog import LoadedView
+from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.rest.asked_commits import commit_asked_view
+from bergline.catalog.rest.bodies import (
+    CommitViewRequest,
+    CreateViewRequest,
+    IdentifiersAnswer,
+    RegisterViewRequest,
+    RenameRequest,
+)
+from bergline.catalog.rest.wording import check_queries, renamed_onto
+from bergline.errors import AlreadyExistsError, InvalidInputError
+from bergline.format.arguments import check_texts
+from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetProperties
+from bergline.format.updates_json import WireViewUpdate, plain_updates
+from bergline.format.view_apply import apply_view_updates
+from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
+from bergline.server.answer import NO_CONTENT, Answer, answer_json
+from bergline.server.call import Call
+from bergline.server.paging import page
+from bergline.server.served import Served
+
+_LAST_ADDED = -1
+
+
+def list_views(served: Served, call: Call) -> Answer:
+    """Those in a namespace."""
+    shown, token = page(served.catalog.list_views(call.namespace), lambda v: (v.name,), call.query)
+    return answer_json(IdentifiersAnswer(shown, token))
+
+
+def create_view(served: Served, call: Call) -> Answer:
+    """A new view."""
+    asked: CreateViewRequest = call.read()
+    name = parse_table_name(TableName(call.namespace, asked.name))
+    served.catalog.check_free(name)
+    check_queries(asked.view_version)
+    version = msgspec.structs.replace(asked.view_version, schema_id=_LAST_ADDED)
+    updates = (
+        AssignUuid(str(uuid4())),
+        SetLocation(served.new_location(name, asked.location)),
+        SetProperties(check_texts(asked.properties or {}, "property")),
+        AddSchema(asked.schema),
+        AddViewVersion(version),
+        SetCurrentViewVersion(_LAST_ADDED),
+    )
+    metadata = apply_view_updates(None, updates, now_ms=time.time_ns() // 1_000_000)
+    return view_answer(served, served.catalog.create_view(name, metadata))
+
+
+def load_view(served: Served, call: Call) -> Answer:
+    """A view."""
+    return view_answer(served, served.catalog.load_view(call.table))
+
+
+def view_exists(served: Served, call: Call) -> Answer:
+    """Whether it exists."""
+    served.catalog.view_pointer(call.table)
+    return NO_CONTENT
+
+
+def commit_view(served: Served, call: Call) -> Answer:
+    """Change a view."""
+    asked: CommitViewRequest[WireViewUpdate] = call.read()
+    name, updates = call.table, plain_updates(asked.updates)
+    if asked.identifier is not None and asked.identifier != name:
+        raise InvalidInputError(f"expected `{name}` as in the path, found `{asked.identifier}` in the body")
+    for update in updates:
+        if isinstance(update, SetLocation):
+            served.check_place(update.location)
+    with served.locks.held([name]):
+        return view_answer(served, commit_asked_view(served.catalog, name, asked.requirements or (), updates))
+
+
+def drop_view(served: Served, call: Call) -> Answer:
+    """Forget a view."""
+    served.catalog.drop_view(call.table)
+    return NO_CONTENT
+
+
+def register_view(served: Served, call: Call) -> Answer:
+    """A view that exists, by its metadata file."""
+    asked: RegisterViewRequest = call.read()
+    name = parse_table_name(TableName(call.namespace, asked.name))
+    served.check_place(asked.metadata_location)
+    return view_answer(served, served.catalog.register_view(name, asked.metadata_location))
+
+
+def rename_view(served: Served, call: Call) -> Answer:
+    """Give a view another name."""
+    asked: RenameRequest = call.read()
+    source = parse_table_name(asked.source)
+    try:
+        served.catalog.rename_view(source, parse_table_name(asked.destination))
+    except AlreadyExistsError as error:
+        raise renamed_onto(source, error) from error
+    return NO_CONTENT
+
+
+def view_answer(served: Served, view: LoadedView) -> Answer:
+    """A view as it is."""
+    return Answer(200, served.loads.view(view.metadata_location, lambda: view.metadata))

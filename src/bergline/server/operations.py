@@ -1,0 +1,28 @@
+"""Pages for those who run the server; they need no token and say nothing about tables."""
+
+from collections.abc import Callable
+
+from bergline.server.answer import Answer, answer_json
+from bergline.server.served import Served
+
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def health(_served: Served) -> Answer:
+    """That the server runs."""
+    return answer_json({"status": "ok"})
+
+
+def ready(served: Served) -> Answer:
+    """That the catalog answers; an error if it does not."""
+    served.catalog.namespace_exists(("bergline-readiness",))
+    return answer_json({"status": "ready"})
+
+
+def metrics(served: Served) -> Answer:
+    """What the server did, for Prometheus."""
+    gauges = {"load_cache_hits_total": served.loads.hits, "load_cache_misses_total": served.loads.misses}
+    return Answer(200, served.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
+
+
+OPERATIONS: dict[str, Callable[[Served], Answer]] = {"/health": health, "/ready": ready, "/metrics": metrics}

@@ -1,0 +1,29 @@
+"""How a server was started."""
+
+import msgspec
+
+from bergline.catalog.rest.names import UNIT_SEPARATOR
+
+_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas", "connection-string")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of itself, and what it allows."""
+
+    name: str = "lake"
+    warehouse: str | None = None
+    separator: str = UNIT_SEPARATOR
+    storage: dict[str, str] = {}
+    """The settings of object stores that clients may know."""
+    table_config: dict[str, str] = {}
+    max_body_bytes: int = 32 * 1024 * 1024
+    max_header_bytes: int = 64 * 1024
+    body_timeout_s: float = 30.0
+    request_timeout_s: float = 120.0
+    threads: int = 16
+    idempotency_lifetime_s: int = 30 * 60
+
+
+def public_settings(properties: dict[str, str]) -> dict[str, str]:
+    """The settings of object stores without what may be secret."""
+    return {k: v for k, v in properties.items() if not any(word in k.lower() for word in _SECRET_WORDS)}

@@ -1,0 +1,94 @@
+"""Start the server, and say how each engine connects to it."""
+
+import ipaddress
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from bergline.errors import RefusedError, UnavailableError
+from bergline.server.app import Application
+from bergline.server.protocol import guarded_protocol
+from bergline.server.served import Served
+
+_BACKLOG = 1024
+
+
+def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
+    """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
+    check_host(host, has_tokens=served.has_tokens(), anonymous=anonymous)
+    listening = _listen(host, port)
+    url = _url(host, listening.getsockname()[1])
+    application = Application(served)
+    config = uvicorn.Config(
+        application,
+        http=guarded_protocol(served.settings),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=30,
+    )
+    say(introduction(served, url))
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        say("stopped")
+    finally:
+        listening.close()
+        served.catalog.close()
+
+
+def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
+    """Refuse to let other machines in without tokens, unless told to."""
+    if has_tokens or anonymous or _is_loopback(host):
+        return
+    raise RefusedError(
+        f"cannot serve on {host} without tokens: every machine that reaches it could change every table",
+        hints=["make a token with `bergline token create NAME`, or let everybody in with --anonymous"],
+    )
+
+
+def introduction(served: Served, url: str) -> str:
+    """What users of each engine type to connect."""
+    name = served.settings.name
+    token = served.has_tokens()
+    spark_token = f" \\\n    --conf spark.sql.catalog.{name}.token=TOKEN" if token else ""
+    python_token = ', "token": "TOKEN"' if token else ""
+    our_token = ', properties={"token": "TOKEN"}' if token else ""
+    duck = "TOKEN 'TOKEN'" if token else "AUTHORIZATION_TYPE 'none'"
+    trino_token = (
+        "\n    iceberg.rest-catalog.security=OAUTH2\n    iceberg.rest-catalog.oauth2.token=TOKEN" if token else ""
+    )
+    return f"""serving `{name}` ({served.settings.warehouse or "no warehouse"}) at {url}
+
+  bergline   bergline.connect("{url}"{our_token})
+  PyIceberg  load_catalog("{name}", **{{"type": "rest", "uri": "{url}"{python_token}}})
+  DuckDB     ATTACH '{name}' AS {name} (TYPE iceberg, ENDPOINT '{url}', {duck});
+  Spark      --conf spark.sql.catalog.{name}=org.apache.iceberg.spark.SparkCatalog \\
+    --conf spark.sql.catalog.{name}.type=rest --conf spark.sql.catalog.{name}.uri={url}{spark_token}
+  Trino      connector.name=iceberg
+    iceberg.catalog.type=rest
+    iceberg.rest-catalog.uri={url}{trino_token}
+"""
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UnavailableError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+
+
+def _url(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

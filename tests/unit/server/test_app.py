@@ -1,0 +1,103 @@
+"""Requests that are none, and pages for those who run the server."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from asked import Asking
+
+from bergline.catalog.rest.endpoints import ALWAYS_THERE, ENDPOINTS
+from bergline.server.opening import open_served
+from bergline.server.served import Served
+
+
+def test_config_lists_every_endpoint(ask: Asking) -> None:
+    config = ask("GET", "/v1/config").json
+    assert config["endpoints"] == [str(e) for e in ENDPOINTS if e not in ALWAYS_THERE]
+    assert config["defaults"] == config["overrides"] == {}
+
+
+def test_config_knows_its_warehouse_alone(ask: Asking, served: Served) -> None:
+    for warehouse in ("lake", "", served.settings.warehouse or ""):
+        assert ask("GET", "/v1/config", query={"warehouse": warehouse}).status == 200
+    assert ask("GET", "/v1/config", query={"warehouse": "other"}).error == (404, "NoSuchWarehouseException")
+
+
+def test_advertised_separator_is_understood_beside_the_usual_one(tmp_path: Path) -> None:
+    served = open_served(f"sqlite:///{tmp_path}/catalog.db", separator="%2E", properties={"s3.region": "x"})
+    with Asking(served) as ask:
+        config = ask("GET", "/v1/config").json
+        assert config["overrides"] == {"namespace-separator": "%2E"}
+        assert config["defaults"] == {"s3.region": "x"}
+        ask.namespace("a", "b")
+        for path in ("a%1Fb", "a%2Eb", "a.b"):
+            assert ask("GET", f"/v1/namespaces/{path}").json["namespace"] == ["a", "b"]
+    served.catalog.close()
+
+
+def test_secrets_do_not_reach_clients(tmp_path: Path) -> None:
+    secrets = {"s3.access-key-id": "me", "s3.secret-access-key": "hush", "s3.session-token": "t"}
+    served = open_served(f"sqlite:///{tmp_path}/catalog.db", properties=secrets)
+    with Asking(served) as ask:
+        assert ask("GET", "/v1/config").json["defaults"] == {}
+    served.catalog.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])
+def test_unknown_paths_are_not_found(ask: Asking, path: str) -> None:
+    assert ask("GET", path).status in {404, 400}
+
+
+def test_wrong_methods_are_named(ask: Asking) -> None:
+    told = ask("PUT", "/v1/namespaces")
+    assert told.status == 405
+    assert told.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize("segment", ["%FF", "%00", "", "a%1F%1Fb", "%1F"])
+def test_names_that_nothing_can_have_are_refused(ask: Asking, segment: str) -> None:
+    assert ask("GET", f"/v1/namespaces/{segment}").status == 400
+
+
+def test_body_may_come_in_parts_and_not_be_too_large(served: Served) -> None:
+    served.settings = msgspec.structs.replace(served.settings, max_body_bytes=100)
+    with Asking(served) as ask:
+        parts = [b'{"namespace"', b': ["db"]}']
+        assert asyncio.run(ask.send("POST", "/v1/namespaces", parts)).status == 200
+        assert asyncio.run(ask.send("POST", "/v1/namespaces", [b" " * 60] * 2)).status == 413
+        assert ask("POST", "/v1/namespaces", b"{}", headers={"content-length": "101"}).status == 413
+
+
+def test_half_sent_request_changes_nothing(ask: Asking) -> None:
+    assert asyncio.run(ask.send("POST", "/v1/namespaces", [])).status == 400
+    assert ask("GET", "/v1/namespaces").json["namespaces"] == []
+
+
+def test_failure_of_the_server_itself_is_an_answer(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(served.catalog, "list_namespaces", lambda _: 1 / 0)
+    assert ask("GET", "/v1/namespaces").error == (500, "InternalServerError")
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_answer_that_takes_too_long_is_given_up(ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.01)
+    monkeypatch.setattr(served.catalog, "list_namespaces", lambda _: time.sleep(0.2) or [])
+    monkeypatch.setattr(served.catalog, "create_namespace", lambda *_: time.sleep(0.2))
+    assert ask("GET", "/v1/namespaces").error == (503, "ServiceUnavailableException")
+    assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}).error == (504, "CommitStateUnknownException")
+
+
+def test_health_readiness_and_metrics(ask: Asking, served: Served) -> None:
+    assert ask("GET", "/health").json == {"status": "ok"}
+    assert ask("GET", "/ready").json == {"status": "ready"}
+    ask("GET", "/v1/namespaces")
+    text = ask("GET", "/metrics").body.decode()
+    assert 'bergline_requests_total{operation="list_namespaces",status="200"} 1' in text
+    assert 'bergline_request_seconds_count{operation="list_namespaces"} 1' in text
+    served.catalog.close()
+    assert ask("GET", "/ready").status == 400
+    assert ask("GET", "/health").status == 200

@@ -1,0 +1,136 @@
+"""Commits over the protocol."""
+
+import threading
+
+import pytest
+from asked import Asking, set_branch, set_property, snapshot
+
+from bergline.catalog.identifiers import TableName
+from bergline.lake import connect
+from bergline.server.served import Served
+
+ORDERS = "/v1/namespaces/db/tables/orders"
+
+
+@pytest.fixture(autouse=True)
+def _orders(ask: Asking) -> None:
+    ask.namespace("db")
+    ask.table()
+
+
+def test_commit_answers_with_the_table(ask: Asking) -> None:
+    told = ask.commit(set_property("a", "b"))
+    assert told.json == ask("GET", ORDERS).json
+    assert told.headers["etag"] == ask("GET", ORDERS).headers["etag"]
+
+
+def test_failed_requirement_says_who_came_first(ask: Asking) -> None:
+    ask.commit(snapshot(1, 1), set_branch("main", 1))
+    assertion = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
+    told = ask.commit(snapshot(2, 2), set_branch("main", 2), requirements=[assertion])
+    assert told.error == (409, "CommitFailedException")
+    assert "Requirement failed: branch main has changed" in told.message
+    assert "snapshot 1 (append on `main` by tester 7, 2027-01-15T08:00:00.001+00:00) came first" in told.message
+
+
+def test_stale_sequence_number_is_a_conflict(ask: Asking) -> None:
+    ask.commit(snapshot(1, 1), set_branch("main", 1))
+    ask.commit(snapshot(2, 2, 1), set_branch("dev", 2))
+    told = ask.commit(snapshot(3, 2, 1), set_branch("main", 3))
+    assert told.error == (409, "CommitFailedException")
+    assert "the newest is snapshot 2" in told.message
+
+
+def test_commit_sent_twice_happens_once(ask: Asking) -> None:
+    requirements = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}]
+    first, second = (ask.commit(snapshot(1, 1), set_branch("main", 1), requirements=requirements) for _ in range(2))
+    assert first.status == second.status == 200
+    assert first.json["metadata-location"] == second.json["metadata-location"]
+
+
+def test_commit_without_updates_changes_nothing(ask: Asking) -> None:
+    before = ask("GET", ORDERS).json["metadata-location"]
+    assert ask.commit().json["metadata-location"] == before
+    assert ask.commit(requirements=[{"type": "assert-current-schema-id", "current-schema-id": 7}]).status == 409
+
+
+def test_many_writers_at_once_all_succeed(ask: Asking, served: Served) -> None:
+    """Each sets a property of its own: no requirement stands between them."""
+    other = Asking(served)
+    told: list[int] = []
+
+    def write(asking: Asking, number: int) -> None:
+        told.append(asking.commit(set_property(f"p{number}", "x")).status)
+
+    threads = [threading.Thread(target=write, args=((ask, other)[n % 2], n)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other.application.close()
+    assert told == [200] * 12
+    properties = ask("GET", ORDERS).json["metadata"]["properties"]
+    assert {f"p{n}" for n in range(12)} <= properties.keys()
+
+
+def test_writer_beside_the_server_is_not_overwritten(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process commits between the server's load and its swap: the server tries again on the newer table."""
+    swap = served.catalog.store.swap
+    raced: list[bool] = []
+
+    def racing(table: TableName, expected: str, new: str) -> bool:
+        if not raced:
+            raced.append(True)
+            with connect(f"sqlite:///{served.catalog.store.database.name}") as lake:
+                lake.load_table("db.orders").set_properties({"theirs": "1"})
+        return swap(table, expected, new)
+
+    monkeypatch.setattr(served.catalog.store, "swap", racing)
+    told = ask.commit(set_property("ours", "2"))
+    assert told.status == 200
+    assert {"theirs", "ours"} <= told.json["metadata"]["properties"].keys()
+
+
+def test_transaction_moves_all_or_none(ask: Asking) -> None:
+    ask.table("items")
+
+    def change(name: str, *requirements: object) -> dict[str, object]:
+        identifier = {"namespace": ["db"], "name": name}
+        return {"identifier": identifier, "requirements": requirements, "updates": [set_property("a", "b")]}
+
+    wrong = {"type": "assert-current-schema-id", "current-schema-id": 7}
+    refused = ask("POST", "/v1/transactions/commit", {"table-changes": [change("orders"), change("items", wrong)]})
+    assert refused.error == (409, "CommitFailedException")
+    assert "a" not in ask("GET", ORDERS).json["metadata"]["properties"]
+    assert ask("POST", "/v1/transactions/commit", {"table-changes": [change("orders"), change("items")]}).status == 204
+    for name in ("orders", "items"):
+        assert ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata"]["properties"]["a"] == "b"
+    assert ask("POST", "/v1/transactions/commit", {"table-changes": [change("no")]}).status == 404
+    assert ask("POST", "/v1/transactions/commit", {"table-changes": []}).status == 400
+    nameless = {"requirements": [], "updates": []}
+    assert ask("POST", "/v1/transactions/commit", {"table-changes": [nameless]}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"{", "truncated"),
+        (b"\xff", "at $"),
+        (b"[]", "at $"),
+        (b'{"requirements": [], "updates": [{"action": "fly"}]}', "$.updates[0].action"),
+        (b'{"requirements": [{"type": "assert-weather"}], "updates": []}', "$.requirements[0].type"),
+        (b'{"requirements": [], "updates": [{"action": "set-properties"}]}', "updates"),
+        (b"[" * 100_000, "at $"),
+    ],
+)
+def test_bodies_that_mean_nothing_are_refused_with_the_place(ask: Asking, body: bytes, place: str) -> None:
+    told = ask("POST", ORDERS, body)
+    assert told.error == (400, "BadRequestException")
+    assert place in told.message
+
+
+def test_name_in_the_body_must_be_that_of_the_path(ask: Asking) -> None:
+    body = {"identifier": {"namespace": ["db"], "name": "items"}, "requirements": [], "updates": []}
+    assert ask("POST", ORDERS, body).status == 400

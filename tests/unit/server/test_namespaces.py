@@ -1,0 +1,74 @@
+"""Namespaces over the protocol."""
+
+from urllib.parse import quote
+
+import pytest
+from asked import Asking
+
+AWKWARD = ["a b", "a+b", "ä€", "a%20b", "a/b", "x" * 200, "a?b", "#", "&=", "A"]
+
+
+def test_namespace_is_created_loaded_and_dropped(ask: Asking) -> None:
+    made = ask("POST", "/v1/namespaces", {"namespace": ["db"], "properties": {"owner": "ann"}})
+    assert made.json == {"namespace": ["db"], "properties": {"owner": "ann"}}
+    assert ask("GET", "/v1/namespaces/db").json == made.json
+    assert ask("HEAD", "/v1/namespaces/db").status == 204
+    dropped = ask("DELETE", "/v1/namespaces/db")
+    assert (dropped.status, dropped.body) == (204, b"")
+    assert ask("HEAD", "/v1/namespaces/db").status == 404
+    assert ask("GET", "/v1/namespaces/db").error == (404, "NoSuchNamespaceException")
+
+
+def test_taken_and_filled_namespaces_are_refused(ask: Asking) -> None:
+    ask.namespace("db")
+    assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}).error == (409, "AlreadyExistsException")
+    ask.table()
+    assert ask("DELETE", "/v1/namespaces/db").error == (409, "NamespaceNotEmptyException")
+    assert ask("DELETE", "/v1/namespaces/other").error == (404, "NoSuchNamespaceException")
+
+
+def test_list_shows_one_level(ask: Asking) -> None:
+    for levels in (["a"], ["a", "b"], ["a", "b", "c"], ["z"]):
+        ask.namespace(*levels)
+    assert ask("GET", "/v1/namespaces").json == {"namespaces": [["a"], ["z"]], "next-page-token": None}
+    assert ask("GET", "/v1/namespaces", query={"parent": "a\x1fb"}).json["namespaces"] == [["a", "b", "c"]]
+    assert ask("GET", "/v1/namespaces", query={"parent": "no"}).error == (404, "NoSuchNamespaceException")
+    assert ask("GET", "/v1/namespaces/a%1Fb%1fc").status == 200
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_any_name_is_found_by_its_encoded_path(ask: Asking, name: str) -> None:
+    ask.namespace(name, "in")
+    path = f"/v1/namespaces/{quote(name, safe='')}%1Fin"
+    assert ask("GET", path).json["namespace"] == [name, "in"]
+    ask("POST", f"{path}/tables", {"name": name, "schema": {"type": "struct", "fields": []}})
+    assert ask("DELETE", path).status in {204, 409}
+
+
+def test_pages_cover_everything_once(ask: Asking) -> None:
+    names = [f"n{i}" for i in range(7)]
+    for name in names:
+        ask.namespace(name)
+    seen: list[str] = []
+    token = ""
+    while token is not None:
+        page = ask("GET", "/v1/namespaces", query={"pageToken": token, "pageSize": "3"}).json
+        assert len(page["namespaces"]) <= 3
+        seen += [n for (n,) in page["namespaces"]]
+        token = page["next-page-token"]
+    assert seen == names
+
+
+@pytest.mark.parametrize("query", [{"pageSize": "0"}, {"pageSize": "x"}, {"pageToken": "§"}, {"pageToken": "!"}])
+def test_bad_pages_are_refused(ask: Asking, query: dict[str, str]) -> None:
+    assert ask("GET", "/v1/namespaces", query=query).status == 400
+
+
+def test_properties_are_set_and_removed(ask: Asking) -> None:
+    ask("POST", "/v1/namespaces", {"namespace": ["db"], "properties": {"a": "1", "b": "2"}})
+    told = ask("POST", "/v1/namespaces/db/properties", {"removals": ["a", "x"], "updates": {"c": "3"}})
+    assert told.json == {"updated": ["c"], "removed": ["a"], "missing": ["x"]}
+    assert ask("GET", "/v1/namespaces/db").json["properties"] == {"b": "2", "c": "3"}
+    both = ask("POST", "/v1/namespaces/db/properties", {"removals": ["a"], "updates": {"a": "3"}})
+    assert both.error == (422, "UnprocessableEntityException")
+    assert ask("POST", "/v1/namespaces/no/properties", {"updates": {"c": "3"}}).status == 404

@@ -1,0 +1,185 @@
+"""Tables over the protocol."""
+
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from asked import SCHEMA, Asking, set_branch, set_property, snapshot
+
+from bergline.server.served import Served
+
+ORDERS = "/v1/namespaces/db/tables/orders"
+
+
+@pytest.fixture(autouse=True)
+def _db(ask: Asking) -> None:
+    ask.namespace("db")
+
+
+def test_table_is_created_as_asked(ask: Asking) -> None:
+    made = ask.table(
+        properties={"owner": "ann"},
+        **{
+            "partition-spec": {"fields": [{"name": "d", "transform": "day", "source-id": 2}]},
+            "write-order": {
+                "order-id": 1,
+                "fields": [{"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-last"}],
+            },
+        },
+    ).json
+    metadata = made["metadata"]
+    assert metadata["properties"]["owner"] == "ann"
+    assert metadata["partition-specs"][0]["fields"][0]["field-id"] == 1000
+    assert metadata["default-sort-order-id"] == 1
+    loaded = ask("GET", ORDERS)
+    assert loaded.json == made
+    assert loaded.headers["content-type"] == "application/json"
+    assert ask("GET", "/v1/namespaces/db/tables").json["identifiers"] == [{"namespace": ["db"], "name": "orders"}]
+
+
+def test_staged_table_exists_only_after_its_commit(ask: Asking) -> None:
+    staged = ask.table(**{"stage-create": True}).json
+    assert "metadata-location" not in staged
+    assert ask("HEAD", ORDERS).status == 404
+    metadata = staged["metadata"]
+    updates = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+    create = [{"type": "assert-create"}]
+    assert ask.commit(*updates, requirements=create).json["metadata"]["table-uuid"] == metadata["table-uuid"]
+    again = ask.commit(*updates, requirements=create)
+    assert again.error == (409, "AlreadyExistsException")
+    assert again.message.startswith("Requirement failed: table already exists")
+
+
+def test_load_answers_304_until_the_table_changes(ask: Asking) -> None:
+    tag = ask.table().headers["etag"]
+    assert ask("GET", ORDERS).headers["etag"] == tag
+    same = ask("GET", ORDERS, headers={"If-None-Match": tag})
+    assert (same.status, same.body) == (304, b"")
+    refs = ask("GET", ORDERS, query={"snapshots": "refs"}, headers={"If-None-Match": tag})
+    assert refs.status == 200
+    assert refs.headers["etag"] != tag
+    ask.commit(set_property("a", "b"))
+    assert ask("GET", ORDERS, headers={"If-None-Match": tag}).status == 200
+
+
+def test_load_shows_all_snapshots_or_those_of_refs(ask: Asking) -> None:
+    ask.table()
+    ask.commit(snapshot(1, 1), set_branch("main", 1))
+    ask.commit(snapshot(2, 2, 1), set_branch("main", 2))
+    every, named = (ask("GET", ORDERS, query={"snapshots": mode}).json for mode in ("all", "refs"))
+    assert [s["snapshot-id"] for s in every["metadata"]["snapshots"]] == [1, 2]
+    assert [s["snapshot-id"] for s in named["metadata"]["snapshots"]] == [2]
+    assert len(named["metadata"]["snapshot-log"]) == 2
+    assert ask("GET", ORDERS, query={"snapshots": "some"}).status == 400
+
+
+def test_names_are_taken_once(ask: Asking) -> None:
+    ask.table()
+    again = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
+    assert again.error == (409, "AlreadyExistsException")
+    staged = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA, "stage-create": True})
+    assert staged.error == (409, "AlreadyExistsException")
+    missing = ask("POST", "/v1/namespaces/no/tables", {"name": "orders", "schema": SCHEMA})
+    assert missing.error == (404, "NoSuchNamespaceException")
+
+
+def test_table_of_a_missing_namespace_is_a_missing_table(ask: Asking) -> None:
+    told = ask("GET", "/v1/namespaces/no/tables/orders")
+    assert told.error == (404, "NoSuchTableException")
+    assert told.message.startswith("Table does not exist: no.orders")
+
+
+def test_table_is_renamed(ask: Asking) -> None:
+    ask.table()
+    ask.table("other")
+    source = {"namespace": ["db"], "name": "orders"}
+    taken = ask("POST", "/v1/tables/rename", {"source": source, "destination": {"namespace": ["db"], "name": "other"}})
+    assert taken.error == (409, "AlreadyExistsException")
+    body = {"source": source, "destination": {"namespace": ["db"], "name": "new"}}
+    assert ask("POST", "/v1/tables/rename", body).status == 204
+    assert ask("POST", "/v1/tables/rename", body).error == (404, "NoSuchTableException")
+    assert ask("HEAD", "/v1/namespaces/db/tables/new").status == 204
+
+
+def test_dropped_table_leaves_its_files_and_a_purged_one_does_not(ask: Asking) -> None:
+    kept = ask.table().json["metadata-location"]
+    assert ask("DELETE", ORDERS, query={"purgeRequested": "perhaps"}).status == 400
+    assert ask("DELETE", ORDERS).status == 204
+    assert Path(urlparse(kept).path).exists()
+    gone = ask.table("other").json["metadata-location"]
+    assert ask("DELETE", "/v1/namespaces/db/tables/other", query={"purgeRequested": "true"}).status == 204
+    assert not Path(urlparse(gone).path).exists()
+    assert ask("DELETE", ORDERS).error == (404, "NoSuchTableException")
+
+
+def test_table_is_unregistered_and_registered_again(ask: Asking) -> None:
+    made = ask.table().json
+    gone = ask("POST", f"{ORDERS}/unregister").json
+    assert gone["metadata-location"] == made["metadata-location"]
+    assert gone["metadata"] == made["metadata"]
+    register = {"name": "again", "metadata-location": gone["metadata-location"]}
+    assert ask("POST", "/v1/namespaces/db/register", register).json["metadata"] == made["metadata"]
+    assert ask("POST", "/v1/namespaces/db/register", register).error == (409, "AlreadyExistsException")
+    assert ask("POST", "/v1/namespaces/db/register", {**register, "name": "third", "overwrite": True}).status == 200
+
+
+def test_registering_over_a_table_points_it_elsewhere(ask: Asking) -> None:
+    first = ask.table().json["metadata-location"]
+    ask.commit(set_property("a", "b"))
+    over = {"name": "orders", "metadata-location": first, "overwrite": True}
+    assert ask("POST", "/v1/namespaces/db/register", over).status == 200
+    assert ask("GET", ORDERS).json["metadata-location"] == first
+
+
+def test_missing_file_is_not_hidden_by_the_cache(ask: Asking) -> None:
+    told = ask.table()
+    Path(urlparse(told.json["metadata-location"]).path).unlink()
+    assert ask("GET", ORDERS).error == (404, "NotFoundException")
+    assert ask("GET", ORDERS, headers={"If-None-Match": told.headers["etag"]}).status == 404
+
+
+def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
+    ask.table()
+    assert ask("GET", f"{ORDERS}/credentials").json == {"storage-credentials": []}
+    assert ask("GET", "/v1/namespaces/db/tables/no/credentials").status == 404
+    report = {"report-type": "scan-report", "table-name": "orders", "snapshot-id": 1, "metrics": {}}
+    assert ask("POST", f"{ORDERS}/metrics", report).status == 204
+    assert ask("POST", f"{ORDERS}/metrics", {}).status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"location": "file:///etc/orders"},
+        {"location": "/etc/orders"},
+        {"location": "s3://elsewhere/orders"},
+        {"location": "file:///etc/../etc"},
+    ],
+)
+def test_places_outside_the_warehouse_are_refused(ask: Asking, body: dict[str, str]) -> None:
+    told = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA, **body})
+    assert told.error == (403, "ForbiddenException")
+    assert ask("GET", "/v1/namespaces/db/tables").json["identifiers"] == []
+
+
+def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, served: Served) -> None:
+    ask.table()
+    out = f"{served.settings.warehouse}/../../out"
+    forbidden = (403, "ForbiddenException")
+    assert ask.commit({"action": "set-location", "location": out}).error == forbidden
+    assert ask.commit(set_property("write.metadata.path", out)).error == forbidden
+    register = {"name": "r", "metadata-location": f"{served.settings.warehouse}/../catalog.db"}
+    assert ask("POST", "/v1/namespaces/db/register", register).error == forbidden
+    assert ask("POST", "/v1/namespaces/db/properties", {"updates": {"location": out}}).error == forbidden
+    assert ask("POST", "/v1/namespaces", {"namespace": ["x"], "properties": {"location": out}}).error == forbidden
+    assert ask("GET", ORDERS).json["metadata"]["properties"].keys() == {"write.parquet.compression-codec"}
