@@ -96,12 +96,6 @@ def test_bad_uri_is_shown_without_its_password() -> None:
         bergline.connect("mysql://me:se:cret@host/db")
 
 
-@pytest.mark.parametrize("uri", ["https://x", "http://localhost:8181"])
-def test_catalogs_that_are_not_there_yet_say_so(uri: str) -> None:
-    with pytest.raises(UnsupportedError, match=r"REST catalogs are not supported yet: .*`memory:`.*, found `http"):
-        bergline.connect(uri)
-
-
 @pytest.mark.parametrize("name", ["orders", "", ".orders", "db.", "db..orders"])
 def test_bad_table_names_are_refused(lake: Lake, name: str) -> None:
     with pytest.raises(InvalidInputError, match="expected a table name like"):

@@ -60,10 +60,13 @@ class Conflicted(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """It could not be found out whether the pointers moved; nothing may be deleted."""
+    """It could not be found out whether the pointers moved; nothing may be deleted.
+
+    A catalog that writes the metadata files itself does not say which file it would have been.
+    """
 
     table: TableName
-    metadata_location: str
+    metadata_location: str | None
     cause: str
 
 

@@ -12,10 +12,11 @@ from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.postgres import PostgresPointerStore
+from bergline.catalog.rest.client import RestCatalog
 from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.catalog.version_hint import SINGLE_WRITER_PROPERTY, VersionHintStore
 from bergline.catalog.version_hint_catalog import VersionHintCatalog
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_text
 from bergline.io.conditional import open_objects
 from bergline.io.directories import directories_for
@@ -132,10 +133,7 @@ def _open_version_hint(wish: CatalogWish) -> Catalog:
 
 
 def _open_rest(wish: CatalogWish) -> Catalog:
-    raise UnsupportedError(
-        f"REST catalogs are not supported yet: expected a catalog like {_examples()}, "
-        f"found `{_without_password(wish.uri)}`"
-    )
+    return RestCatalog(wish.uri, wish.properties, wish.warehouse)
 
 
 KINDS = (
@@ -189,7 +187,7 @@ def _bad_uri(uri: str) -> InvalidInputError:
 
 
 def _examples() -> str:
-    return " or ".join(f"`{kind.example}`" for kind in KINDS if kind.open is not _open_rest)
+    return " or ".join(f"`{kind.example}`" for kind in KINDS)
 
 
 def _without_password(uri: str) -> str:

@@ -1,6 +1,5 @@
 """Namespaces of a pointer catalog, and what its tables and views have in common."""
 
-import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -9,9 +8,9 @@ from uuid import uuid4
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.named_pointers import Kind, NamedPointers, check_namespace
 from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.waits import status_check_waits
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotEmptyError, NotFoundError, RefusedError
 from bergline.format.arguments import shown
-from bergline.format.properties import whole_number
 from bergline.io.fileio import FileIO
 from bergline.io.local import real_location
 from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
@@ -167,12 +166,7 @@ class PointerNamespaces:
             return False
 
     def _status_check_waits(self, properties: Mapping[str, str]) -> Iterator[Callable[[], None]]:
-        retries = _number(properties, "commit.status-check.num-retries", 3)
-        least = _number(properties, "commit.status-check.min-wait-ms", 1000)
-        most = _number(properties, "commit.status-check.max-wait-ms", 60_000)
-        for number in range(retries + 1):
-            seconds = random.uniform(0.5, 1) * min(least * 2**number, most) / 1000  # noqa: S311
-            yield partial(self._sleep, 0 if number == retries else seconds)
+        return status_check_waits(properties, self._sleep)
 
 
 def _check_properties(names: Collection[str]) -> None:
@@ -187,14 +181,6 @@ def _check_home(namespace: Namespace, properties: Mapping[str, str]) -> None:
         raise InvalidInputError(
             f"expected an absolute location for namespace `{'.'.join(namespace)}`, found {shown(home)}"
         )
-
-
-def _number(properties: Mapping[str, str], key: str, default: int) -> int:
-    """A property, or its default: what another writer set must not stand in the way of finding out what happened."""
-    try:
-        return whole_number(properties, key, default)
-    except InvalidInputError:
-        return default
 
 
 def _check_directories(name: TableName) -> None:

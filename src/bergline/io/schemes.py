@@ -63,10 +63,11 @@ class SchemeFileIO:
 
     def delete(self, locations: Iterable[str]) -> list[str]:
         """Delete objects; returns those that could not be deleted."""
-        by_scheme: dict[str, list[str]] = {}
+        groups: dict[int, tuple[FileIO, list[str]]] = {}
         for location in locations:
-            by_scheme.setdefault(scheme_of(location), []).append(location)
-        return [failed for group in by_scheme.values() for failed in self.storage_for(group[0]).delete(group)]
+            storage = self.storage_for(location)
+            groups.setdefault(id(storage), (storage, []))[1].append(location)
+        return [failed for storage, group in groups.values() for failed in storage.delete(group)]
 
     def list(self, prefix: str) -> list[str]:
         """Objects below a prefix."""

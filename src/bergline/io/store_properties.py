@@ -13,6 +13,15 @@ STORE_PROPERTIES = (*S3_PROPERTIES, *GCS_PROPERTIES, *AZURE_PROPERTIES)
 _REFUSED = (*S3_REFUSED, *GCS_REFUSED, *AZURE_REFUSED)  # known, and refused with a reason where they are read
 
 
+def is_store_property(name: str) -> bool:
+    """Whether a property is one of storage, known or refused."""
+    return (
+        name in STORE_PROPERTIES
+        or name in _REFUSED
+        or any(name.startswith(f"{prefix}.") for prefix in AZURE_ACCOUNT_PROPERTIES)
+    )
+
+
 def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties; InvalidInputError for a name that means nothing or a value that is no text.
 
@@ -20,8 +29,7 @@ def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """
     for name, value in properties.items():
         check_text(name, "text for the name of a storage property")
-        known = name in STORE_PROPERTIES or name in _REFUSED
-        if not known and not any(name.startswith(f"{prefix}.") for prefix in AZURE_ACCOUNT_PROPERTIES):
+        if not is_store_property(name):
             near = near_names(str(name), STORE_PROPERTIES)
             raise InvalidInputError(
                 f"expected a storage property such as `s3.endpoint`, found `{name}`",

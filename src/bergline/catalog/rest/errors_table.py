@@ -40,6 +40,7 @@ ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(NotFoundError, 404, "NotFoundException"),
     ErrorRow(AlreadyExistsError, 409, "AlreadyExistsException"),
     ErrorRow(NotEmptyError, 409, "NamespaceNotEmptyException"),
+    ErrorRow(NotEmptyError, 400, "NamespaceNotEmptyException"),
     ErrorRow(ConflictError, 409, "CommitFailedException"),
     ErrorRow(AuthenticationError, 401, "NotAuthorizedException"),
     ErrorRow(AuthenticationError, 419, "AuthenticationTimeoutException"),
@@ -78,22 +79,22 @@ def row_of(error: BerglineError) -> ErrorRow:
     return next(fitting, ERRORS[-1])
 
 
-def error_of(status: int, kind: str | None, message: str, *, name: str) -> BerglineError:
-    """The error that an answer's status and type mean; `name` is what the call was about.
+def error_of(status: int, kind: str | None, message: str, *, name: str, thing: str = "name") -> BerglineError:
+    """The error that an answer's status and type mean; `name` is what the call was about, `thing` its kind.
 
     A status alone will do: proxies and other servers have types of their own.
     """
     for row in ERRORS:
         if (row.status, row.type) == (status, kind):
-            return _make(row.error, message, row.kind, name)
+            return _make(row.error, message, row.kind or thing, name)
     default = StorageError if status >= _FIRST_SERVER_ERROR else InvalidInputError
-    return _make(_BY_STATUS.get(status, default), message, None, name)
+    return _make(_BY_STATUS.get(status, default), message, thing, name)
 
 
-def _make(error: type[BerglineError], message: str, kind: str | None, name: str) -> BerglineError:
+def _make(error: type[BerglineError], message: str, kind: str, name: str) -> BerglineError:
     maker: Callable[[], BerglineError] | None = {
-        NotFoundError: lambda: NotFoundError(message, kind=kind or "name", name=name),
-        AlreadyExistsError: lambda: AlreadyExistsError(message, kind=kind or "name", name=name),
+        NotFoundError: lambda: NotFoundError(message, kind=kind, name=name),
+        AlreadyExistsError: lambda: AlreadyExistsError(message, kind=kind, name=name),
         CommitUnknownError: lambda: CommitUnknownError(message, table=name, metadata_location=None),
     }.get(error)
     return error(message) if maker is None else maker()

@@ -13,11 +13,12 @@ SEPARATOR_PROPERTY: Final = "namespace-separator"
 
 
 def encode_name(name: str) -> str:
-    """A name as one segment of a path."""
+    """A name as one segment of a path; one that is all dots would lead elsewhere if they stood there as they are."""
     try:
-        return quote(name, safe="")
+        encoded = quote(name, safe="")
     except UnicodeEncodeError as error:
         raise InvalidInputError(f"expected a name without lone surrogates, found {name!r:.80}") from error
+    return encoded.replace(".", "%2E") if name in {".", ".."} else encoded
 
 
 def decode_name(segment: str) -> str:

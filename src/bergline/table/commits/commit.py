@@ -203,11 +203,12 @@ class _Attempts:
                     moved = {t.name: t for t in tables}
                     return tuple(moved.get(name, self._bases[name]) for name in self._work)
                 case Unknown(table, metadata_location, cause):
+                    hint = f"it happened if {metadata_location} is the table's pointer or in its metadata log"
                     raise CommitUnknownError(
                         f"cannot find out whether the commit to `{table}` happened: {cause}",
                         table=str(table),
                         metadata_location=metadata_location,
-                        hints=[f"it happened if {metadata_location} is the table's pointer or in its metadata log"],
+                        hints=[] if metadata_location is None else [hint],
                     )
                 case Conflicted(reason):
                     self._patience.wait_after(reason, self._limits(), different=len(self._depended_on))

@@ -1,0 +1,53 @@
+"""Tables as they were loaded last, so that a server need not send again what has not changed."""
+
+import threading
+from collections import OrderedDict
+from typing import NamedTuple
+
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import TableName
+
+_MOST_BYTES = 32 * 1024 * 1024  # of JSON, which is several times as much once it is parsed
+
+
+class CachedLoad(NamedTuple):
+    """A table, the server's mark for what it sent, and how long that was."""
+
+    table: LoadedTable
+    etag: str | None
+    size: int
+
+
+class LoadCache:
+    """The latest load of each table, in bounded memory; safe to use from many threads."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._loads: OrderedDict[TableName, CachedLoad] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, name: TableName) -> CachedLoad | None:
+        """The latest load of a table."""
+        with self._lock:
+            if name in self._loads:
+                self._loads.move_to_end(name)
+            return self._loads.get(name)
+
+    def remember(self, load: CachedLoad) -> None:
+        """Keep a load, and let go of those that were used longest ago."""
+        with self._lock:
+            self._drop(load.table.name)
+            self._loads[load.table.name] = load
+            self._bytes += load.size
+            while self._bytes > self._most_bytes and len(self._loads) > 1:
+                self._drop(next(iter(self._loads)))
+
+    def forget(self, name: TableName) -> None:
+        """A table that is gone, or has another name."""
+        with self._lock:
+            self._drop(name)
+
+    def _drop(self, name: TableName) -> None:
+        if name in self._loads:
+            self._bytes -= self._loads.pop(name).size

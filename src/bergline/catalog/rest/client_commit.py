@@ -1,0 +1,156 @@
+"""Commits of a REST catalog: requirements and updates go to the server; a lost answer is settled by reading back."""
+
+import time
+
+import msgspec
+
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_commit import added_snapshots
+from bergline.catalog.rest.bodies import CommitTableAnswer, CommitTableRequest, CommitTransactionRequest
+from bergline.catalog.rest.client_creation import creation_updates
+from bergline.catalog.rest.client_requirements import all_requirements
+from bergline.catalog.rest.client_session import RestSession
+from bergline.catalog.rest.client_settle import UnsettledError, settle
+from bergline.catalog.rest.client_tables import RestTables, about_table, unknown
+from bergline.catalog.rest.client_taken import taken
+from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
+from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import TableMetadata
+from bergline.format.requirements import AssertCreate, check_requirements
+from bergline.format.updates import Update
+from bergline.io.locations import scheme_of
+
+Tables = tuple[LoadedTable, ...]
+
+
+class RestCommit(RestTables):
+    """Changes to tables; the server compares requirements, not the whole base."""
+
+    def __init__(self, session: RestSession) -> None:
+        super().__init__(session)
+        self.atomic_tables = session.calls.has(COMMIT_TRANSACTION)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        """A new table with its content; by its uuid it is known after a lost answer."""
+        wish = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
+
+        def look() -> LoadedTable | None:
+            now = self._existing(name)
+            if now is None or now.metadata.table_uuid == metadata.table_uuid:
+                return now
+            raise taken(self._session, name)
+
+        try:
+            created = settle(
+                lambda: self._post(name, wish), look, may_resend=True, waits=self._waits(metadata.properties)
+            )
+        except (AlreadyExistsError, ConflictError) as error:
+            raise taken(self._session, name) from error
+        except UnsettledError as error:
+            raise unknown(name, "created", error) from error
+        return created if scheme_of(metadata.location) == "file" else self._with_credentials(created)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        """Send the changes; Unknown only where the server does not say what became of them."""
+        self._check_tables([change.base.name for change in changes])
+        required = {change.base.name: all_requirements(change) for change in changes}
+        wishes = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
+        try:
+            return Committed(
+                settle(
+                    lambda: self._send(changes, wishes),
+                    lambda: self._look(changes, wishes),
+                    may_resend=any(_happens_once(c, w) for c, w in zip(changes, wishes, strict=True)),
+                    waits=self._waits(changes[0].base.metadata.properties),
+                )
+            )
+        except ConflictError as error:
+            return Conflicted(error)
+        except InvalidInputError as error:
+            if not self._moved_on(changes):
+                raise
+            return Conflicted(ConflictError(str(error)))  # what was right on the base need not be on what came since
+        except UnsettledError as error:
+            return Unknown(changes[0].base.name, None, str(error))
+
+    def _check_tables(self, names: list[TableName]) -> None:
+        if not names or len(set(names)) != len(names):
+            raise InvalidInputError(
+                f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}"
+            )
+        if len(names) > 1 and not self.atomic_tables:
+            raise UnsupportedError(
+                f"expected a change to one table, found {len(names)}: this server moves one at a time"
+            )
+
+    def _send(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables:
+        if len(changes) == 1:
+            return (self._post(changes[0].base.name, wishes[0]),)
+        about = about_table(changes[0].base.name)
+        self._session.calls.call(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
+        return tuple(self._after(change) for change in changes)
+
+    def _post(self, name: TableName, wish: CommitTableRequest[Update]) -> LoadedTable:
+        about = about_table(name)
+        answer = self._session.calls.call(COMMIT_TABLE, about, names=self._session.table_path(name), body=wish)
+        return self._loaded(name, answer, self._session.calls.changed(answer, CommitTableAnswer, about))
+
+    def _after(self, change: TableChange) -> LoadedTable:
+        """A table after a commit that certainly happened, even if it cannot be loaded now."""
+        try:
+            return self.load_table(change.base.name)
+        except BerglineError:
+            return msgspec.structs.replace(change.base, metadata=_applied(change))
+
+    def _look(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables | None:
+        """The tables if the changes are in; they came in together or not at all, so one of them tells."""
+        now = tuple(self.load_table(change.base.name) for change in changes)
+        if any(_is_in(change, table) for change, table in zip(changes, now, strict=True)):
+            return now
+        for wish, table in zip(wishes, now, strict=True):
+            check_requirements(table.metadata, wish.requirements, str(table.name))
+        return None
+
+    def _moved_on(self, changes: tuple[TableChange, ...]) -> bool:
+        return any(self.pointer(c.base.name) != c.base.metadata_location for c in changes)
+
+    def _with_credentials(self, created: LoadedTable) -> LoadedTable:
+        """A commit's answer brings no credentials for files: those come with the table."""
+        try:
+            return self.load_table(created.name)
+        except BerglineError:
+            return created
+
+
+def _is_in(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a change is in a table: by its snapshots, or as the one step from its base to the table now."""
+    if added := added_snapshots(change):
+        return not added.isdisjoint(now.metadata.snapshots_by_id)
+    log = now.metadata.metadata_log
+    if not log or log[-1].metadata_file != change.base.metadata_location:
+        return False
+    return _content(now.metadata) == _content(_applied(change))
+
+
+def _happens_once(change: TableChange, wish: CommitTableRequest[Update]) -> bool:
+    """Whether the change itself makes its own requirements fail, so that it cannot happen twice."""
+    try:
+        check_requirements(_applied(change), wish.requirements, str(change.base.name))
+    except ConflictError:
+        return True
+    except BerglineError:
+        pass
+    return False
+
+
+def _applied(change: TableChange) -> TableMetadata:
+    base = change.base
+    now_ms = time.time_ns() // 1_000_000
+    return apply_updates(base.metadata, change.updates, base_location=base.metadata_location, now_ms=now_ms)
+
+
+def _content(metadata: TableMetadata) -> TableMetadata:
+    """A table without what every commit changes."""
+    return msgspec.structs.replace(metadata, last_updated_ms=0, metadata_log=(), snapshot_log=())

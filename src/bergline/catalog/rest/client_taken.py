@@ -1,0 +1,19 @@
+"""Names that are taken: by a table or by a view, which share them."""
+
+import contextlib
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.client_calls import About
+from bergline.catalog.rest.client_session import RestSession
+from bergline.catalog.rest.endpoints import LOAD_VIEW
+from bergline.errors import AlreadyExistsError, BerglineError
+
+
+def taken(session: RestSession, name: TableName) -> AlreadyExistsError:
+    """That a table or a view has the name; the server is asked which."""
+    kind = "table"
+    if session.calls.has(LOAD_VIEW):
+        with contextlib.suppress(BerglineError):
+            session.calls.call(LOAD_VIEW, About("view", str(name)), names=session.table_path(name, "view"))
+            kind = "view"
+    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))

@@ -1,0 +1,92 @@
+"""Requests and answers over HTTP, each sent once: whoever calls decides what may be sent again."""
+
+import importlib
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from bergline.errors import UnsupportedError
+
+_CHUNK_BYTES = 64 * 1024
+_MOST_BYTES = 512 * 1024 * 1024
+_LONGEST_ANSWER_S = 600.0
+_CONNECTIONS = 16
+
+
+class Answer(NamedTuple):
+    """What the server said; header names are found in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class NotSentError(Exception):
+    """It is certain that the server got nothing."""
+
+
+class AnswerLostError(Exception):
+    """The server may have carried the request out; no answer says so."""
+
+
+class Transport:
+    """A pool of connections; certificates are checked, redirections are not followed."""
+
+    def __init__(self, timeouts_s: tuple[float, float]) -> None:
+        try:
+            self._urllib3: Any = importlib.import_module("urllib3")
+        except ImportError:
+            raise UnsupportedError(
+                "expected the package urllib3 for REST catalogs, found none", hints=["pip install 'bergline[rest]'"]
+            ) from None
+        connect, read = timeouts_s
+        self._pool: Any = self._urllib3.PoolManager(
+            num_pools=4, maxsize=_CONNECTIONS, timeout=self._urllib3.Timeout(connect=connect, read=read)
+        )
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        """The answer, whatever its status; NotSentError or AnswerLostError if there is none."""
+        errors = self._urllib3.exceptions
+        try:
+            response = self._pool.request(
+                method,
+                url,
+                body=body,
+                headers={"Accept-Encoding": "gzip", "User-Agent": "bergline", **headers},
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+        except (errors.NewConnectionError, errors.ConnectTimeoutError, errors.LocationValueError) as error:
+            raise NotSentError(_reason(error)) from error
+        except errors.SSLError as error:
+            known = NotSentError if "CERTIFICATE_VERIFY_FAILED" in str(error) else AnswerLostError
+            raise known(_reason(error)) from error
+        except (errors.HTTPError, OSError, ValueError) as error:
+            raise AnswerLostError(_reason(error)) from error
+        try:
+            return Answer(response.status, response.headers, self._read(response))
+        except (errors.HTTPError, OSError, ValueError) as error:
+            raise AnswerLostError(_reason(error)) from error
+        finally:
+            response.release_conn()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._pool.clear()
+
+    def _read(self, response: Any) -> bytes:
+        """The body, in bounded time and memory."""
+        deadline, body = time.monotonic() + _LONGEST_ANSWER_S, bytearray()
+        while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
+            body += chunk
+            if len(body) > _MOST_BYTES or time.monotonic() > deadline:
+                response.close()
+                raise AnswerLostError(f"an answer longer than {_MOST_BYTES} bytes or {_LONGEST_ANSWER_S:.0f} s")
+        return bytes(body)
+
+
+def _reason(error: Exception) -> str:
+    """The innermost reason, without the addresses of objects that urllib3 puts before it."""
+    reason = getattr(error, "reason", None) or error
+    return f"{type(error).__name__}: {str(reason).rpartition('>: ')[2] or str(reason)}"[:300]

@@ -1,0 +1,19 @@
+"""bergline's client on Iceberg's reference REST server, by the suite that all catalogs keep."""
+
+import pytest
+from java_rest import JavaRestServer
+
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.rest.client import RestCatalog
+from bergline.testing.catalog_suite import CatalogViewsSuite
+
+
+class TestOnTheReferenceServer(CatalogViewsSuite):
+    odd_names = ("with blank", "ünï", "plus+and&?#", "quote'd")  # its Jetty refuses a percent sign
+
+    @pytest.fixture
+    def place(self, java_rest_server: JavaRestServer) -> None:
+        self._uri = java_rest_server.uri
+
+    def make_catalog(self) -> Catalog:
+        return RestCatalog(self._uri, {})
