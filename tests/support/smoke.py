@@ -285,7 +285,9 @@ def metadata_tables_and_columns_are_read(spark: Any, lake: Lake) -> None:
     assert _rows(spark, "SELECT sum(record_count) FROM db.inspected.files") == [(2,)]
     assert _rows(spark, "SELECT id, _pos FROM db.inspected WHERE id = 2") == [(2, 0)]
     paths = {p.file.file_path for p in table.scan().plan().files}
-    assert {row[0] for row in spark.table("db.inspected").select("_file").collect()} == paths
+    frame = spark.table("db.inspected")
+    assert {row[0] for row in frame.select("_file").collect()} == paths
+    assert sorted(map(tuple, frame.filter("_pos = 0").filter(frame.id > 1).collect())) == [(2, 20.0, "eu")]
 
 
 @smoke_check

@@ -53,7 +53,16 @@ def parse_predicate(text: str) -> Predicate:
     if not text.strip():
         raise SqlSyntaxError("expected a filter, found empty text", line=1, column=1)
     try:
-        return _predicate(_tree(text), text)
+        tree = _tree(text)
+    except RecursionError as error:
+        raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
+    return parse_tree(tree, text)
+
+
+def parse_tree(tree: Any, text: str) -> Predicate:
+    """The predicate that a part of a text says, which sqlglot has parsed; UnsupportedError where it cannot be one."""
+    try:
+        return _predicate(tree, text)
     except RecursionError as error:
         raise UnsupportedError(f"expected a filter with less nesting, found {len(text)} characters of it") from error
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from bergline.errors import FormatError
+from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
 from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
 from bergline.format.manifest_avro import partition_types
@@ -29,10 +30,10 @@ def plan_scan(
     *,
     table_schema: Schema,
     columns: Schema,
-    row_filter: Predicate = ALWAYS_TRUE,
+    row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
-    bound = bind(row_filter, table_schema)
+    bound = row_filter.on(table_schema) if isinstance(row_filter, BoundFilter) else bind(row_filter, table_schema)
     files: Sequence[PlannedFile] = ()
     keys: tuple[KeyColumn, ...] = ()
     if snapshot_id is not None:

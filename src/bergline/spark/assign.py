@@ -10,7 +10,8 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField
-from bergline.spark.store import find_misfit, stored_value
+from bergline.spark.connect import over_connect
+from bergline.spark.store import StoringCast, checked_cast, find_misfit, stored_value
 from bergline.spark.types import spark_type
 
 _ANSI = "spark.sql.ansi.enabled"
@@ -36,19 +37,28 @@ def assign(
         raise InvalidInputError(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
         )
+    cast = storing_cast(frame.sparkSession)
     numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     chosen: dict[str, Column] = {}
     for field in schema.fields:
         if field.name in given:
-            value = given[field.name].cast(spark_type(field.type, field.name))
+            value = cast(given[field.name], spark_type(field.type, field.name))
         elif field.name in sources:
-            value = _checked(numbered, sources[field.name], field, by_name=by_name)
+            value = _checked(numbered, sources[field.name], field, by_name=by_name, cast=cast)
         else:
             _check_may_be_absent(field)
             continue
         chosen[field.name] = value
     with _ansi_casts(frame.sparkSession):
         return numbered.select(*chosen.values()).toDF(*chosen)
+
+
+def storing_cast(spark: SparkSession) -> StoringCast:
+    """How values get the type of a column, so that none is changed: see `_ansi_casts`.
+
+    Spark Connect looks at settings when a frame is run, where those of the query itself must stay what they are.
+    """
+    return checked_cast if over_connect(spark) and str(spark.conf.get(_ANSI)) != "true" else Column.cast
 
 
 def top_level(schema: Schema, name: str) -> NestedField:
@@ -85,11 +95,11 @@ def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
     return sources
 
 
-def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool) -> Column:
+def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool, cast: StoringCast) -> Column:
     found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, by_name=by_name):
         raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`")
-    return stored_value(frame[f"_{position}"], found, target, by_name=by_name)
+    return stored_value(frame[f"_{position}"], found, target, by_name=by_name, cast=cast)
 
 
 def _check_may_be_absent(field: NestedField) -> None:
@@ -100,6 +110,9 @@ def _check_may_be_absent(field: NestedField) -> None:
 @contextlib.contextmanager
 def _ansi_casts(spark: SparkSession) -> Iterator[None]:
     """Casts made here fail on overflow, whatever the session says: storing must never change a value."""
+    if over_connect(spark):
+        yield
+        return
     with _ANSI_LOCK:
         before = str(spark.conf.get(_ANSI))
         if before == "true":

@@ -1,7 +1,8 @@
 """`attach` and `detach`: a session's methods answer for lake tables and pass everything else on.
 
-The classes are patched once, on the first attach; which sessions have lakes is looked up by the session's own id, so
-sessions that were never attached run exactly Spark's code. The last detach restores the classes.
+The classes are patched once, classic ones and those of Spark Connect each on the first attach of such a session; which
+sessions have lakes is looked up by the session's own id, so sessions that were never attached run exactly Spark's code.
+The last detach restores the classes.
 """
 
 import functools
@@ -11,19 +12,26 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
-from pyspark.sql.catalog import Catalog
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark import listings
+from bergline.spark.connect import over_connect
 from bergline.spark.errors import spark_error, spark_errors
+from bergline.spark.patched_classes import (
+    PatchedClasses,
+    is_session,
+    is_stopped,
+    patched_classes,
+    session_id,
+    session_of,
+)
 from bergline.spark.reader import load_table, options_of
 from bergline.spark.session import LakeSession
-from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told
+from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told, written_frame
 from bergline.spark.writer import LakeWriter
 from bergline.sql.resolve import Current
 
@@ -64,28 +72,28 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
 
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
     """
-    _check_classic(spark)
+    _check_session(spark)
     _check_reachable(lake)
     lake_name = name or lake.name
     with _LOCK:
-        attached = _SESSIONS.get(_session_id(spark)) or _Attached(spark)
+        attached = _SESSIONS.get(session_id(spark)) or _Attached(spark)
         if attached.lakes.get(lake_name, lake) is not lake:
             raise InvalidInputError(f"expected a free name, found another lake attached as `{lake_name}`")
         attached.lakes[lake_name] = lake
         if default or not attached.default:
             attached.default = lake_name
-        _SESSIONS[_session_id(spark)] = attached
+        _SESSIONS[session_id(spark)] = attached
         for key, value in _READ_CONFS.items():
             spark.conf.set(key, value)
         _use_this_python(spark)
-        _patch_classes()
+        _patch_classes(patched_classes(spark))
     return spark
 
 
 def check_attached(spark: SparkSession, lake: Lake) -> None:
     """InvalidInputError unless the session knows the lake."""
-    _check_classic(spark)
-    attached = _SESSIONS.get(_session_id(spark))
+    _check_session(spark)
+    attached = _SESSIONS.get(session_id(spark))
     if attached is None or lake not in attached.lakes.values():
         raise InvalidInputError(
             f"expected a session that {lake!r} is attached to, found one that does not know it",
@@ -96,10 +104,10 @@ def check_attached(spark: SparkSession, lake: Lake) -> None:
 def detach(spark: SparkSession) -> None:
     """Forget a session's lakes and put its settings back; the last detach restores Spark's classes."""
     with _LOCK:
-        attached = _SESSIONS.pop(_session_id(spark), None)
+        attached = _SESSIONS.pop(session_id(spark), None)
         if attached is None:
             return
-        for key, value in attached.confs.items():
+        for key, value in () if is_stopped(spark) else attached.confs.items():
             if value is None:
                 spark.conf.unset(key)
             else:
@@ -110,19 +118,19 @@ def detach(spark: SparkSession) -> None:
             _ORIGINALS.clear()
 
 
-def _patch_classes() -> None:
-    if _ORIGINALS:
+def _patch_classes(classes: PatchedClasses) -> None:
+    if (classes.session, "sql") in _ORIGINALS:
         return
-    _patch(SparkSession, "sql", _sql)
-    _patch(SparkSession, "table", _table)
-    _patch(DataFrameReader, "table", _reader_table)
-    _patch(DataFrameReader, "load", _reader_load)
-    _patch(ClassicDataFrame, "writeTo", _write_to)
-    _patch(DataFrameWriter, "saveAsTable", _save_as_table)
-    _patch(DataFrameWriter, "insertInto", _insert_into)
-    _patch(DataFrameWriter, "save", _save)
+    _patch(classes.session, "sql", _sql)
+    _patch(classes.session, "table", _table)
+    _patch(classes.reader, "table", _reader_table)
+    _patch(classes.reader, "load", _reader_load)
+    _patch(classes.frame, "writeTo", _write_to)
+    _patch(classes.writer, "saveAsTable", _save_as_table)
+    _patch(classes.writer, "insertInto", _insert_into)
+    _patch(classes.writer, "save", _save)
     for method, replacement in _LISTINGS.items():
-        _patch(Catalog, method, replacement)
+        _patch(classes.catalog, method, replacement)
 
 
 def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
@@ -131,7 +139,7 @@ def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
 
     @functools.wraps(original)
     def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = _lake_session(self if isinstance(self, SparkSession) else _session_of(self))
+        session = _lake_session(session_of(self))
         if session is None:
             return original(self, *args, **kwargs)
         with spark_errors():
@@ -161,7 +169,7 @@ def _reader_load(
     return original(reader, path, *args, **kwargs) if frame is None else frame
 
 
-def _write_to(session: LakeSession, original: Any, frame: ClassicDataFrame, table: str) -> Any:
+def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
     name = session.lake_name(table)
     return original(frame, table) if name is None else LakeWriter(session, frame, name)
 
@@ -179,7 +187,7 @@ def _insert_into(
         return
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
-    insert_into(session, writer._df, name, saving_of(writer))  # noqa: SLF001
+    insert_into(session, written_frame(writer), name, saving_of(writer))
 
 
 def _save_as_table(
@@ -189,7 +197,7 @@ def _save_as_table(
     if ours is None:
         original(writer, name, *args, **settings)
         return
-    save_as_table(session, writer._df, ours, saving_of(told(writer, *args, **settings)))  # noqa: SLF001
+    save_as_table(session, written_frame(writer), ours, saving_of(told(writer, *args, **settings)))
 
 
 def _save(
@@ -201,35 +209,22 @@ def _save(
     if name is None:
         original(writer, path, *args, **settings)
         return
-    save(session, writer._df, name, saving)  # noqa: SLF001
+    save(session, written_frame(writer), name, saving)
 
 
 def _lake_session(spark: SparkSession) -> LakeSession | None:
-    attached = _SESSIONS.get(_session_id(spark))
+    attached = _SESSIONS.get(session_id(spark))
     if attached is None:
         return None
-    if spark.sparkContext._jsc is None:  # noqa: SLF001  (what `stop` leaves behind)
+    if is_stopped(spark):
         raise spark_error(InvalidInputError("expected a running Spark session, found one that was stopped"))
-    original = _ORIGINALS[SparkSession, "sql"]
+    original = _ORIGINALS[patched_classes(spark).session, "sql"]
     return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
 
 
-def _session_of(owner: Any) -> SparkSession:
-    if isinstance(owner, Catalog):
-        return owner._sparkSession  # noqa: SLF001
-    return owner._spark if isinstance(owner, DataFrameReader | DataFrameWriter) else owner.sparkSession  # noqa: SLF001
-
-
-def _session_id(spark: SparkSession) -> str:
-    return str(spark._jsparkSession.sessionUUID())  # noqa: SLF001  (several Python objects stand for one session)
-
-
-def _check_classic(spark: SparkSession) -> None:
-    if not isinstance(spark, SparkSession):
-        raise UnsupportedError(
-            f"expected a classic SparkSession, found {type(spark).__module__}.{type(spark).__name__}",
-            hints=["Spark Connect is on its way"],
-        )
+def _check_session(spark: SparkSession) -> None:
+    if not is_session(spark):
+        raise InvalidInputError(f"expected a SparkSession, found {type(spark).__module__}.{type(spark).__name__}")
 
 
 def _check_reachable(lake: Lake) -> None:
@@ -244,6 +239,8 @@ def _check_reachable(lake: Lake) -> None:
 
 def _use_this_python(spark: SparkSession) -> None:
     """Local workers must be able to import what this process imports, unless the user chose their Python."""
+    if over_connect(spark):
+        return
     context = spark.sparkContext
     if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable

@@ -82,7 +82,7 @@ def _without_clock(predicate: Predicate) -> Predicate | None:
 
 
 def exact_predicate(condition: Any, schema: Schema) -> Predicate | None:
-    """What holds for exactly the rows that a Catalyst condition keeps, bound to the schema; None if we cannot."""
+    """What holds for exactly the rows that a Catalyst condition keeps; None if we cannot."""
     return _exact(condition, schema)
 
 

@@ -7,10 +7,12 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
-from bergline.expressions.bound_filter import BoundFilter
+from bergline.expressions.bound_filter import BoundFilter, bind_filter
 from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate
 from bergline.format.schema import Schema
 from bergline.spark.catalyst import class_of, exact_predicate
+from bergline.spark.connect import over_connect
+from bergline.spark.connect_conditions import exact_part
 from bergline.spark.pushed import placeholder
 from bergline.spark.types import spark_type
 
@@ -18,11 +20,16 @@ from bergline.spark.types import spark_type
 def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> BoundFilter:
     """What a column or SQL text means, worked out by Spark: its names, casts and time zone count.
 
+    Over Spark Connect, which does not tell, only what means the same whatever the settings are.
+
     UnsupportedError for what filters cannot say: rows must not go by a condition that is only nearly right.
     """
-    frame = placeholder(spark, _known_to_spark(schema)).where(condition)
-    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
-    predicate = _of_plan(plan, schema)
+    if over_connect(spark):
+        predicate = exact_part(condition, schema, spark.client)  # type: ignore[operator]
+    else:
+        frame = placeholder(spark, _known_to_spark(schema)).where(condition)
+        plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
+        predicate = _of_plan(plan, schema)
     if predicate is None:
         shown = condition if isinstance(condition, str) else str(condition)
         raise UnsupportedError(
@@ -31,7 +38,7 @@ def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str
                 "compare columns with values: =, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', IS NULL, AND, OR, NOT"
             ],
         )
-    return BoundFilter(predicate, schema)
+    return bind_filter(predicate, schema)
 
 
 def _known_to_spark(schema: Schema) -> T.StructType:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import counted
 from bergline.scan.plan import ScanPlan
-from bergline.spark.late_frame import LateFrame
+from bergline.spark.late_methods import LateMethods
 from bergline.spark.read_groups import read_groups
 from bergline.table.scan import TableScan
 
@@ -28,7 +28,7 @@ def explain_read(source: DataFrame | TableScan) -> str:
     """What is read for a scan, for `spark.table(…)` with its filters, or for the result of `spark.sql`."""
     if isinstance(source, TableScan):
         return _described("scan", source.plan())
-    if isinstance(source, LateFrame):
+    if isinstance(source, LateMethods):
         late = source._late  # noqa: SLF001  (a class of ours)
         return _described(late.name, late.pruned().plan())
     if source not in _READS:

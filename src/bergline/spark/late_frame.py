@@ -5,51 +5,31 @@ All frames that come from one table share their columns, as Spark's do: `orders.
 `orders.id` is a column of the result.
 """
 
-import re
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Self
 
-import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
-from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.spark.connect import over_connect
+from bergline.spark.connect_late import connect_late_frame
 from bergline.spark.errors import spark_errors
+from bergline.spark.late_methods import LateMethods, LateRows, quoted
 from bergline.spark.pushed import placeholder, pushed_filters
 from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
 from bergline.spark.same_columns import with_columns_of
 from bergline.table.scan import TableScan
 
-_STAR = "*"
 
-
-class LateRows(msgspec.Struct, frozen=True):
-    """What is asked for: a scan, conditions on it, and columns of `hidden` ones that must be there."""
-
-    scan: TableScan
-    model: Any
-    """A frame without files that has the scan's columns; all frames of one table share them."""
-    name: str
-    hidden: frozenset[str]
-    conditions: tuple[Column | str, ...] = ()
-    extra: tuple[str, ...] = ()
+class ClassicLateRows(LateRows, frozen=True):
+    """The model is a frame without files that has the scan's columns; all frames of one table share them."""
 
     @property
     def probe(self) -> DataFrame:
         """The conditions, on no files."""
         return self._filtered(self._model_with_extra())
-
-    def mentioned(self, texts: Iterable[Any]) -> tuple[str, ...]:
-        """The hidden columns that names or conditions are about."""
-        words = {word for text in texts for word in re.findall(r"\w+", str(text))}
-        return tuple(sorted(self.hidden & words))
-
-    def with_extra(self, names: tuple[str, ...]) -> "LateRows":
-        """The same rows with hidden columns too."""
-        return msgspec.structs.replace(self, extra=tuple(dict.fromkeys((*self.extra, *names))))
 
     def rows(self) -> DataFrame:
         """The rows: files are looked up now."""
@@ -79,19 +59,23 @@ class LateRows(msgspec.Struct, frozen=True):
 
 def late_frame(scan: TableScan, spark: SparkSession, name: str, hidden: frozenset[str]) -> DataFrame:
     """The rows of a scan; columns may be qualified by the name, and hidden ones are there for who asks for them."""
+    if over_connect(spark):
+        return connect_late_frame(scan, spark, name, hidden)
     model = placeholder(spark, read_schema(scan.schema)).alias(name)
-    return LateFrame(LateRows(scan, model, name, hidden))
+    return LateFrame(ClassicLateRows(scan, model, name, hidden))
 
 
-class LateFrame(ClassicDataFrame):
-    """Gathers filters; everything else goes to the real frame, which is made on first use."""
+class LateFrame(LateMethods, ClassicDataFrame):
+    """A late frame of a classic session."""
+
+    _late: ClassicLateRows
 
     def __new__(cls, *_: Any) -> Self:
         """Spark's own takes a plan, which is not known yet."""
         return object.__new__(cls)
 
-    def __init__(self, late: LateRows) -> None:
-        super().__init__(None, late.model.sparkSession)
+    def __init__(self, late: ClassicLateRows) -> None:
+        ClassicDataFrame.__init__(self, None, late.model.sparkSession)
         del self._jdf  # made on first use, by the property below
         self._late = late
 
@@ -99,41 +83,18 @@ class LateFrame(ClassicDataFrame):
     def _jdf(self) -> Any:
         rows = self._late.rows()
         if self._late.extra:
-            rows = rows.select(*(_quoted(f.name) for f in self.schema))
+            rows = rows.select(*(quoted(f.name) for f in self.schema))
         return rows._jdf  # noqa: SLF001
-
-    @property
-    def schema(self) -> T.StructType:
-        """The table's columns."""
-        return read_schema(self._late.scan.schema)
 
     def filter(self, condition: Column | str) -> DataFrame:
         """The matching rows; files that can have none are not looked at."""
-        late = self._late.with_extra(self._late.mentioned([condition]))
-        late = msgspec.structs.replace(late, conditions=(*late.conditions, condition))
+        late = self._late.with_condition(condition)
         _ = late.probe  # what Spark refuses, it refuses here
         return LateFrame(late)
 
-    def where(self, condition: Column | str) -> DataFrame:
-        """The same."""
-        return self.filter(condition)
-
-    def select(self, *cols: Any) -> DataFrame:
-        """Columns of the table, and those that tell where a row comes from."""
-        asked = list(cols[0]) if len(cols) == 1 and isinstance(cols[0], list | tuple) else list(cols)
-        hidden = self._late.mentioned(asked)
-        if not hidden:
-            return super().select(*cols)
-        own = [_quoted(f.name) for f in self.schema]
-        named = [name for column in asked for name in (own if _is_star(column) else [column])]
-        return self._late.with_extra(hidden).rows().select(*named)
-
-    def selectExpr(self, *expr: Any) -> DataFrame:  # noqa: N802  (Spark's name)
-        """The same for expressions."""
-        texts = list(expr[0]) if len(expr) == 1 and isinstance(expr[0], list) else list(expr)
-        if not self._late.mentioned(texts):
-            return super().selectExpr(*expr)
-        return self.select(*(text if _is_star(text) else F.expr(text) for text in texts))
+    def rows_with(self, hidden: tuple[str, ...]) -> DataFrame:
+        """The rows, as a frame of Spark's own, with hidden columns too."""
+        return self._late.with_extra(hidden).rows()
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, str) and item in self._late.hidden:
@@ -146,11 +107,3 @@ class LateFrame(ClassicDataFrame):
         if name.startswith("__") or name == "_late":
             raise AttributeError(name)
         return F.col(name) if name in self._late.hidden else getattr(self._late.model, name)
-
-
-def _is_star(column: Any) -> bool:
-    return isinstance(column, str) and column.strip() == _STAR
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

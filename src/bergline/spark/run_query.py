@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
+from bergline.spark.connect import over_connect
 from bergline.spark.explain import remember_reads
 from bergline.spark.pushed import placeholder, pushed_filters
 from bergline.spark.read_scan import read
@@ -29,7 +30,7 @@ def run_query(
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     filters: Mapping[str, Predicate] = dict.fromkeys(scans, ALWAYS_TRUE)
-    if scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
+    if scans and not over_connect(spark) and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
         marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
         asked = run_sql(text, args, **{**tables, **marked})
         filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))

@@ -12,6 +12,7 @@ from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign
+from bergline.spark.connect import over_connect
 from bergline.spark.late_frame import late_frame
 from bergline.spark.run_query import run_query
 from bergline.spark.surroundings import SparkSurroundings
@@ -199,6 +200,8 @@ class LakeSession:
 
     def _nothing(self) -> DataFrame:
         """No columns and no rows, without a Spark job to find that out."""
+        if over_connect(self._spark):
+            return self._spark.range(0).select()
         return ClassicDataFrame(self._spark._jsparkSession.emptyDataFrame(), self._spark)  # noqa: SLF001
 
     @property

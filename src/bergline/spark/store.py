@@ -1,11 +1,13 @@
 """Spark's ANSI rule of storing: whether a value of one type may go into a column of another, and how it gets there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
+
+StoringCast = Callable[[Column, T.DataType], Column]
 
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -34,29 +36,40 @@ def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: b
     return Misfit(path, f"`{target.simpleString()}`", f"`{source.simpleString()}`")
 
 
-def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_name: bool) -> Column:
-    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
+def stored_value(
+    value: Column, source: T.DataType, target: T.DataType, *, by_name: bool, cast: StoringCast = Column.cast
+) -> Column:
+    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer.
+
+    `cast` is how values get another type: `Column.cast` where Spark's settings make it fail rather than lose anything.
+    """
     if plain_type(source) == plain_type(target):
         return value
-    if not (by_name and _has_struct(target)) or isinstance(source, T.NullType):
-        return value.cast(plain_type(target))
+    takes_nested = cast is Column.cast and not (by_name and _has_struct(target))
+    if takes_nested or isinstance(source, T.NullType):
+        return cast(value, plain_type(target))
+
+    def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
+        return stored_value(child, source, target, by_name=by_name, cast=cast)
+
     match source, target:
         case T.StructType(), T.StructType():
-            fields = [
-                stored_value(value.getField(s.name), s.dataType, t.dataType, by_name=True).alias(t.name)
-                for s, t in _pairs_by_name(source, target)
-            ]
+            pairs = _pairs_by_name(source, target) if by_name else zip(source, target, strict=True)
+            fields = [inner(value.getField(s.name), s.dataType, t.dataType).alias(t.name) for s, t in pairs]
             return F.when(value.isNotNull(), F.struct(*fields))
         case T.ArrayType(), T.ArrayType():
-            return F.transform(
-                value, lambda item: stored_value(item, source.elementType, target.elementType, by_name=True)
-            )
+            return F.transform(value, lambda item: inner(item, source.elementType, target.elementType))
         case T.MapType(), T.MapType():
-            keys = F.transform_keys(value, lambda k, _: stored_value(k, source.keyType, target.keyType, by_name=True))
-            return F.transform_values(
-                keys, lambda _, v: stored_value(v, source.valueType, target.valueType, by_name=True)
-            )
-    return value.cast(plain_type(target))
+            keys = F.transform_keys(value, lambda k, _: inner(k, source.keyType, target.keyType))
+            return F.transform_values(keys, lambda _, v: inner(v, source.valueType, target.valueType))
+    return cast(value, plain_type(target))
+
+
+def checked_cast(value: Column, target: T.DataType) -> Column:
+    """A cast that fails where a value does not fit, whatever the settings are when it is run."""
+    found = value.try_cast(target)
+    refusal = F.concat(F.lit(f"overflow: expected a `{target.simpleString()}`, found "), value.cast("string"))
+    return F.when(value.isNotNull() & found.isNull(), F.raise_error(refusal)).otherwise(found)
 
 
 def plain_type(type_: T.DataType) -> T.DataType:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bergline.spark.connect import over_connect
+
 _SESSION_CATALOG = "spark_catalog"
 
 
@@ -17,10 +19,15 @@ class SparkSurroundings:
     @property
     def user(self) -> str | None:
         """Who runs the session."""
+        if over_connect(self._spark):
+            return str(self._run_sql("SELECT current_user()").collect()[0][0])
         return str(self._spark.sparkContext.sparkUser())
 
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a temporary view."""
+        if over_connect(self._spark):
+            views = self._run_sql(f"SHOW VIEWS IN {_SESSION_CATALOG}.default").collect()
+            return any(view.isTemporary and view.viewName.casefold() == name.casefold() for view in views)
         state = self._spark._jsparkSession.sessionState()  # noqa: SLF001  (nothing public tells views from tables)
         return bool(state.catalog().getTempView(name).isDefined())
 

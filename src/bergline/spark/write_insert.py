@@ -2,16 +2,19 @@
 
 import functools
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.expressions.bound_filter import BoundFilter
+from bergline.expressions.bound_filter import BoundFilter, bind_filter
+from bergline.expressions.predicate import And, Comparison, IsNull, Not, Predicate, all_of
 from bergline.format.transforms import Identity
-from bergline.spark.assign import assign, top_level
+from bergline.spark.assign import assign, storing_cast, top_level
 from bergline.spark.condition import exact_condition
+from bergline.spark.connect import over_connect
+from bergline.spark.store import StoringCast
 from bergline.spark.types import spark_type
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_options import OverwriteMode, WriteOptions, parse_write_options
@@ -29,7 +32,7 @@ def run_insert(spark: SparkSession, insert: Insert, target: Target, source: Data
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
     goal = write_goal(spark, target, options.branch)
-    statics = _static_values(insert, table)
+    statics = _static_values(insert, table, storing_cast(spark))
     write = TableWrite(spark, table, goal, options)
     condition = insert.replace_where
     row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
@@ -70,7 +73,7 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
     return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
 
 
-def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
+def _static_values(insert: Insert, table: Table, cast: StoringCast) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
@@ -87,11 +90,18 @@ def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
             raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
         seen.add(field.name)
         if value is not None:
-            statics[field.name] = F.expr(value).cast(spark_type(field.type, field.name))
+            statics[field.name] = cast(F.expr(value), spark_type(field.type, field.name))
     return statics
 
 
 def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Column]) -> BoundFilter | None:
     """The rows that have the static values; None for all rows."""
+    if statics and over_connect(spark):  # Spark works the values out, which are then compared as they are
+        (row,) = spark.range(1).select(*(value.alias(name) for name, value in statics.items())).toArrow().to_pylist()
+        return bind_filter(all_of(_has_value(name, row[name]) for name in statics), table.schema)
     tests = [F.col(f"`{name.replace('`', '``')}`").eqNullSafe(value) for name, value in statics.items()]
     return exact_condition(spark, table.schema, functools.reduce(Column.__and__, tests)) if tests else None
+
+
+def _has_value(name: str, value: Any) -> Predicate:
+    return IsNull(name) if value is None else And(Not(IsNull(name)), Comparison(name, "=", value))

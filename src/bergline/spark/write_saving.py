@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.assign import assign
+from bergline.spark.connect import connect_classes, over_connect
 from bergline.spark.session import LakeSession
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_insert import overwrite_rows
@@ -20,6 +21,7 @@ from bergline.sql.statements import Name
 SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
 # what Spark puts where no format was given; a lake's namespace says more than that
 _DEFAULT_SOURCES = ("iceberg", "parquet")
+_SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
 
 
 class Saving(msgspec.Struct, frozen=True):
@@ -47,8 +49,16 @@ def told(
     return writer if format is None else writer.format(format)
 
 
+def written_frame(writer: DataFrameWriter) -> DataFrame:
+    """The frame that a writer is to write."""
+    held: Any = writer._df  # noqa: SLF001
+    return connect_classes().frame(held, writer._spark) if over_connect(writer) else held  # type: ignore[no-any-return]  # noqa: SLF001
+
+
 def saving_of(writer: DataFrameWriter) -> Saving:
-    """What a writer was told, also before attach: Spark keeps it in Java only."""
+    """What a writer was told, also before attach: classic Spark keeps it in Java only."""
+    if over_connect(writer):
+        return _saving_over_connect(writer)
     java: Any = writer._jwrite  # noqa: SLF001
     options = java.extraOptions().originalMap()
     partition_by = java.partitioningColumns()
@@ -59,6 +69,18 @@ def saving_of(writer: DataFrameWriter) -> Saving:
         {str(pair._1()): str(pair._2()) for pair in _items(options)},  # noqa: SLF001
         tuple(str(c) for c in _items(partition_by.get())) if partition_by.isDefined() else (),
         any(setting.isDefined() for setting in layout),
+    )
+
+
+def _saving_over_connect(writer: Any) -> Saving:
+    held = writer._write  # noqa: SLF001
+    mode = (held.mode or "errorifexists").lower()
+    return Saving(
+        (held.source or "parquet").lower(),
+        cast("SaveMode", _SAME_MODES.get(mode, mode)),
+        {str(key): str(value) for key, value in held.options.items() if value is not None},
+        tuple(held.partitioning_cols),
+        bool(held.num_buckets > 0 or held.sort_cols or held.clustering_cols),
     )
 
 

@@ -106,7 +106,7 @@ class Delete:
             start.snapshot_id if start else None,
             table_schema=schema,
             columns=schema,
-            row_filter=self._rows.row_filter.on(schema),
+            row_filter=self._rows.row_filter,
         )
         matches = find_matches(self._io, base, plan)
         if not (matches.wholly or matches.partly or self._files):

@@ -1,5 +1,6 @@
 """Rows deleted or replaced by a filter: which files go, which are written again, which stay."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,18 @@ def paths(table: Table) -> set[str]:
 def summary(table: Table) -> Mapping[str, str]:
     assert table.current_snapshot is not None
     return table.current_snapshot.summary
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_are_deleted_by_days_and_moments(lake: Lake, mode: str) -> None:
+    columns = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", tz="UTC"))])
+    table = create(lake, schema=columns, properties={"write.delete.mode": mode})
+    days = [dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]
+    table.append(pa.Table.from_pylist([{"id": d.day, "day": d.date(), "at": d} for d in days], columns))
+    table.delete("day = DATE '2026-01-02'")
+    assert ids(table.scan().to_arrow()) == [1, 3]
+    table.delete("at >= TIMESTAMP '2026-01-02 12:00:00'")
+    assert ids(table.scan().to_arrow()) == [1]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,0 +1,37 @@
+"""Spark Connect beside classic Spark: which of the two an object belongs to, and Connect's classes.
+
+They are imported only where a session of theirs is at hand: they need packages that classic sessions do without.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+_PACKAGE = "pyspark.sql.connect."
+
+
+class ConnectClasses(NamedTuple):
+    """What Spark Connect has instead of the classic classes."""
+
+    session: type[Any]
+    frame: type[Any]
+    reader: type[Any]
+    writer: type[Any]
+    catalog: type[Any]
+    plan: type[Any]
+
+
+def over_connect(thing: object) -> bool:
+    """Whether a session, frame, reader, writer, catalog or column is one of Spark Connect."""
+    return any(owner.__module__.startswith(_PACKAGE) for owner in type(thing).__mro__)
+
+
+@functools.cache
+def connect_classes() -> ConnectClasses:
+    """The classes; ImportError where the packages that they need are not installed."""
+    from pyspark.sql.connect.catalog import Catalog  # noqa: PLC0415  (see above, as for the others)
+    from pyspark.sql.connect.dataframe import DataFrame  # noqa: PLC0415
+    from pyspark.sql.connect.plan import LogicalPlan  # noqa: PLC0415
+    from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter  # noqa: PLC0415
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+
+    return ConnectClasses(SparkSession, DataFrame, DataFrameReader, DataFrameWriter, Catalog, LogicalPlan)

@@ -1,0 +1,25 @@
+"""The smoke set over Spark Connect, with a server in a process of its own."""
+
+from collections.abc import Iterator
+
+import pytest
+from connect_server import running_connect_server
+from peers import needs_java
+from smoke import CHECKS
+from smoke_connect import CONNECT_CHECKS
+from smoke_run import Results, run_smoke
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+    """What came of each check."""
+    needs_java()
+    with running_connect_server(tmp_path_factory.mktemp("connect-server")) as address:
+        yield run_smoke(tmp_path_factory.mktemp("connect"), SPARK_REMOTE=address)
+
+
+@pytest.mark.parametrize("check", [*CHECKS, *CONNECT_CHECKS])
+def test_over_spark_connect(check: str, results: Results) -> None:
+    assert results[check] is None, results[check]

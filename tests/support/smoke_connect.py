@@ -1,0 +1,74 @@
+"""What is checked over Spark Connect only, beside the smoke set."""
+
+import datetime as dt
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812
+from rows import ORDERS, order_rows
+
+import bergline.spark
+from bergline import Lake
+from bergline.errors import InvalidInputError, UnsupportedError
+
+TIMES = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
+
+
+def other_sessions_are_untouched(spark: Any, lake: Lake) -> None:
+    lake.create_table("db.untouched", ORDERS).append(order_rows(1))
+    other = spark.builder.remote(os.environ["SPARK_REMOTE"]).create()
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        other.sql("SELECT * FROM db.untouched").collect()
+    bergline.spark.attach(other, lake)
+    assert other.table("db.untouched").count() == 1
+    other.stop()
+    with pytest.raises(InvalidInputError, match="found one that was stopped"):
+        other.table("db.untouched")
+    bergline.spark.detach(other)
+    assert spark.table("db.untouched").count() == 1
+
+
+def last_detach_restores_the_classes(spark: Any, lake: Lake) -> None:
+    threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    patched = type(spark).sql
+    bergline.spark.detach(spark)
+    try:
+        assert type(spark).sql is not patched
+        assert spark.conf.get(threshold) == "32"
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            spark.sql("SELECT * FROM db.orders").collect()
+    finally:
+        bergline.spark.attach(spark, lake)
+    assert spark.conf.get(threshold) != "32"
+
+
+def moments_decide_only_where_no_zone_counts(spark: Any, lake: Lake) -> None:
+    table = lake.create_table("db.moments", TIMES)
+    moments = [dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]
+    for moment in moments:
+        table.append(pa.Table.from_pylist([{"id": moment.day, "at": moment}], TIMES))
+    frame = spark.table("db.moments")
+    late = frame.where(F.col("at") > moments[1])
+    assert "1 file" in bergline.spark.explain_read(late)
+    assert [row.id for row in late.collect()] == [3]
+    in_text = frame.where("at > TIMESTAMP '2026-01-02 00:00:00'")
+    assert "3 files" in bergline.spark.explain_read(in_text)
+    assert [row.id for row in in_text.collect()] == [3]
+    with pytest.raises(UnsupportedError, match="cannot replace rows by the condition"):
+        frame.writeTo("db.moments").overwrite("at > TIMESTAMP '2026-01-02 00:00:00'")
+    spark.createDataFrame([(9,)], "id long").writeTo("db.moments").overwrite(F.col("at") > moments[1])
+    assert sorted(row.id for row in spark.table("db.moments").collect()) == [1, 2, 9]
+
+
+CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
+    check.__name__: check
+    for check in (
+        other_sessions_are_untouched,
+        last_detach_restores_the_classes,
+        moments_decide_only_where_no_zone_counts,
+    )
+}
