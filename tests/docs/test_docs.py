@@ -13,6 +13,7 @@ import bergline.errors
 from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
+from bergline.spark.executors import NEEDED_FOR_OBJECTS
 from bergline.sql.procedures import PROCEDURES
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
@@ -221,3 +222,8 @@ def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:
     lock = (ROOT / "requirements-dev.lock").read_text()
     assert not re.search(r"https?:|file:|@ ", lock)
     assert all("==" in line for line in lock.splitlines() if line and not line.startswith("#"))
+
+
+def test_guide_names_what_executors_need() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page("guides/clusters.md"), re.MULTILINE)
+    assert dict(rows) == NEEDED_FOR_OBJECTS

@@ -81,7 +81,7 @@ def _session(master: str) -> SparkSession:
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
         "spark.speculation.quantile": "0.5",
-        "spark.speculation.minTaskRuntime": "2s",
+        "spark.speculation.minTaskRuntime": "3s",
     }
     return SparkSession.builder.master(master).appName("bergline-tests").config(map=settings).getOrCreate()
 
