@@ -143,6 +143,8 @@ def _check_values(settings: RestSettings) -> None:
         raise InvalidInputError(f"expected {' or '.join(_AUTH_TYPES)} in property `rest.auth.type`, found `{kind}`")
     if not _PREFIX.fullmatch(settings.text("prefix") or ""):
         raise InvalidInputError("expected a part of a path in property `prefix`, found another text")
+    for name in ("token-refresh-enabled", "token-exchange-enabled", "view-endpoints-supported"):
+        settings.flag(name, otherwise=False)
     _ = settings.timeouts_s, settings.number("rest-page-size", 1), settings.number("token-expires-in-ms", 1, 2**40)
 
 

@@ -1,0 +1,377 @@
+"""Commits whose answers get lost, are refused or make no sense: what is there afterwards decides."""
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from rest_script import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
+
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.client import RestCatalog
+from bergline.errors import (
+    AlreadyExistsError,
+    AuthenticationError,
+    CommitUnknownError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.apply import apply_updates
+from bergline.format.metadata import TableMetadata
+from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, Update
+from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
+
+ORDERS = TableName(("db",), "orders")
+TABLE = "/v1/namespaces/db/tables/orders"
+LOAD, COMMIT = f"GET {TABLE}", f"POST {TABLE}"
+
+
+@pytest.fixture
+def server() -> Iterator[RestScript]:
+    with RestScript() as script:
+        yield script
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def catalog(server: RestScript, waits: list[float]) -> Iterator[RestCatalog]:
+    opened = RestCatalog(server.uri, {}, sleep=waits.append)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def base() -> LoadedTable:
+    return LoadedTable(ORDERS, table_metadata("file:///lake/orders"), "file:///lake/orders/metadata/0.metadata.json")
+
+
+def after(base: LoadedTable, *updates: Update, number: int = 1) -> LoadedTable:
+    """The table after updates, at a new pointer."""
+    metadata = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=now_ms())
+    return LoadedTable(base.name, metadata, f"file:///lake/orders/metadata/{number}.metadata.json")
+
+
+def shown(table: LoadedTable) -> Reply:
+    return Reply(body=load_answer(table))
+
+
+def test_commit_sends_requirements_and_updates_and_gives_the_table(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    server.on(COMMIT, shown(after(base, *change.updates)))
+    outcome = catalog.commit((change,))
+    assert isinstance(outcome, Committed)
+    assert added_id(change) in outcome.tables[0].metadata.snapshots_by_id
+    sent = server.sent(COMMIT)[0].content
+    assert {r["type"] for r in sent["requirements"]} == {"assert-table-uuid", "assert-ref-snapshot-id"}
+    assert [u["action"] for u in sent["updates"]] == ["add-snapshot", "set-snapshot-ref"]
+
+
+@pytest.mark.parametrize(
+    "lost", [NO_ANSWER, Reply(500), Reply(502, b"<html>"), Reply(504), Reply(503), Reply(200, b"{nonsense")]
+)
+def test_lost_answer_of_a_commit_that_landed_is_found_out(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, lost: Reply
+) -> None:
+    change = append(base)
+    server.on(COMMIT, lost)
+    server.on(LOAD, shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+    assert len(server.sent(COMMIT)) == 1
+
+
+def test_answer_that_ends_in_the_middle_is_a_lost_one(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    landed = shown(after(base, *change.updates))
+    server.on(COMMIT, landed._replace(cut=True))
+    server.on(LOAD, landed)
+    assert isinstance(catalog.commit((change,)), Committed)
+
+
+def test_commit_that_never_landed_is_sent_again_because_it_cannot_happen_twice(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    server.on(COMMIT, NO_ANSWER, shown(after(base, *change.updates)))
+    server.on(LOAD, shown(base))
+    assert isinstance(catalog.commit((change,)), Committed)
+    first, second = server.sent(COMMIT)
+    assert first.body == second.body
+
+
+def test_commit_that_landed_after_it_was_looked_for_is_found_by_its_own_refusal(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    server.on(COMMIT, NO_ANSWER, refused(409, "CommitFailedException"))
+    server.on(LOAD, shown(base), shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+
+
+def test_lost_answer_while_another_came_first_is_a_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(base, *append(base).updates)))
+    assert isinstance(catalog.commit((append(base),)), Conflicted)
+
+
+def test_refusal_is_a_conflict_with_the_words_of_the_server(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, refused(409, "CommitFailedException", "snapshot 7 of flink came first"))
+    server.on(LOAD, shown(after(base, *append(base).updates)))
+    outcome = catalog.commit((append(base),))
+    assert isinstance(outcome, Conflicted)
+    assert "snapshot 7 of flink came first" in str(outcome.reason)
+
+
+def test_refusal_of_a_twin_that_was_delivered_twice_is_no_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    server.on(COMMIT, refused(409, "CommitFailedException"))
+    server.on(LOAD, shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+
+
+def test_server_that_stays_silent_leaves_the_outcome_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, waits: list[float]
+) -> None:
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, NO_ANSWER)
+    outcome = catalog.commit((append(base),))
+    assert isinstance(outcome, Unknown)
+    assert outcome.metadata_location is None
+    assert len(server.sent(COMMIT)) == 1
+    assert waits
+
+
+def test_change_that_could_happen_twice_is_not_sent_again(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(base))
+    assert isinstance(catalog.commit((TableChange(base, (), (SetProperties({"a": "1"}),)),)), Unknown)
+    assert len(server.sent(COMMIT)) == 1
+
+
+def test_change_without_snapshot_is_known_as_the_one_step_from_its_base(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    update = SetProperties({"a": "1"})
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(base, update)))
+    assert isinstance(catalog.commit((TableChange(base, (), (update,)),)), Committed)
+    server.on(LOAD, shown(after(base, SetProperties({"a": "2"}), number=2)))
+    assert isinstance(catalog.commit((TableChange(base, (), (update,)),)), Unknown)
+
+
+def test_table_that_is_gone_when_the_answer_was_lost_leaves_it_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    assert isinstance(catalog.commit((append(base),)), Unknown)
+
+
+def test_key_makes_every_change_repeatable(base: LoadedTable, waits: list[float]) -> None:
+    change = TableChange(base, (), (SetProperties({"a": "1"}),))
+    with RestScript(**{"idempotency-key-lifetime": "PT30M"}) as server:
+        catalog = RestCatalog(server.uri, {}, sleep=waits.append)
+        server.on(COMMIT, NO_ANSWER, Reply(500), Reply(503), shown(after(base, *change.updates)))
+        assert isinstance(catalog.commit((change,)), Committed)
+        keys = [r.headers["Idempotency-Key"] for r in server.sent(COMMIT)]
+        assert len(keys) == 4
+        assert len(set(keys)) == 1
+        assert (keys[0][14], keys[0][19] in "89ab") == ("7", True)
+        server.on(COMMIT, shown(after(base, *change.updates)))
+        catalog.commit((change,))
+        assert server.sent(COMMIT)[-1].headers["Idempotency-Key"] != keys[0]
+        catalog.close()
+
+
+def test_server_that_advertises_no_keys_gets_none(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
+    server.on(COMMIT, refused(409, "CommitFailedException"))
+    catalog.commit((append(base),))
+    assert "Idempotency-Key" not in server.sent(COMMIT)[0].headers
+
+
+@pytest.mark.parametrize("put_off", [Reply(429), Reply(503, headers={"Retry-After": "7"})])
+def test_commit_that_was_put_off_is_sent_again(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, put_off: Reply, waits: list[float]
+) -> None:
+    change = append(base)
+    server.on(COMMIT, put_off, shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+    assert waits == [7.0] or put_off.status == 429
+
+
+def test_commit_that_is_always_put_off_changed_nothing(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, Reply(429))
+    with pytest.raises(UnavailableError, match="put off"):
+        catalog.commit((append(base),))
+
+
+def test_server_that_is_not_there_changed_nothing(base: LoadedTable, waits: list[float]) -> None:
+    with RestScript() as server:
+        server.on("GET /v1/config", Reply(body={}, headers={"Connection": "close"}))
+        catalog = RestCatalog(server.uri, {}, sleep=waits.append)
+    with pytest.raises(UnavailableError, match="cannot reach http://127"):
+        catalog.commit((append(base),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (refused(400, "BadRequestException"), InvalidInputError),
+        (refused(401, "NotAuthorizedException"), AuthenticationError),
+        (refused(403, "ForbiddenException"), RefusedError),
+        (refused(404, "NoSuchTableException"), NotFoundError),
+        (refused(406, "UnsupportedOperationException"), UnsupportedError),
+        (Reply(302, headers={"Location": "http://elsewhere"}), Exception),
+    ],
+)
+def test_refusals_are_our_errors(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, reply: Reply, error: type[Exception]
+) -> None:
+    server.on(COMMIT, reply)
+    server.on(LOAD, shown(base))
+    with pytest.raises(error):
+        catalog.commit((append(base),))
+    assert len(server.sent(COMMIT)) == 1
+
+
+def test_change_that_is_wrong_only_because_the_table_moved_on_is_a_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, refused(400, "ValidationException", "sequence number 1 is older than 2"))
+    server.on(LOAD, shown(after(base, *append(base, "other").updates)))
+    assert isinstance(catalog.commit((append(base),)), Conflicted)
+
+
+def test_removal_names_all_refs_so_that_none_is_lost(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    first = append(base, "dev")
+    grown = after(base, *first.updates)
+    server.on(COMMIT, shown(after(grown, RemoveSnapshotRef("dev"), RemoveSnapshots((added_id(first),)))))
+    catalog.commit((TableChange(grown, (), (RemoveSnapshotRef("dev"), RemoveSnapshots((added_id(first),)))),))
+    sent = server.sent(COMMIT)[0].content["requirements"]
+    assert {"type": "assert-ref-snapshot-id", "ref": "dev", "snapshot-id": added_id(first)} in sent
+    assert len(sent) == 2
+
+
+def test_several_tables_go_in_one_request(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
+    other = msgspec.structs.replace(base, name=TableName(("db",), "items"))
+    changes = append(base), append(other)
+    server.on("POST /v1/transactions/commit", Reply(204))
+    server.on(LOAD, shown(after(base, *changes[0].updates)))
+    server.on("GET /v1/namespaces/db/tables/items", NO_ANSWER)
+    outcome = catalog.commit(changes)
+    assert isinstance(outcome, Committed)
+    for change, table in zip(changes, outcome.tables, strict=True):
+        assert added_id(change) in table.metadata.snapshots_by_id
+    sent = server.sent("POST /v1/transactions/commit")[0].content["table-changes"]
+    assert [c["identifier"]["name"] for c in sent] == ["orders", "items"]
+
+
+def test_lost_answer_for_several_tables_is_told_by_one_of_them(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    other = msgspec.structs.replace(base, name=TableName(("db",), "items"))
+    changes = append(base), append(other)
+    server.on("POST /v1/transactions/commit", NO_ANSWER)
+    server.on(LOAD, shown(after(base, *changes[0].updates)))
+    newer = after(other, *changes[1].updates)
+    server.on("GET /v1/namespaces/db/tables/items", shown(after(newer, *append(newer).updates, number=2)))
+    assert isinstance(catalog.commit(changes), Committed)
+
+
+def test_server_without_transactions_moves_one_table_at_a_time(base: LoadedTable) -> None:
+    with RestScript(endpoints=["POST /v1/{prefix}/namespaces/{namespace}/tables/{table}"]) as server:
+        catalog = RestCatalog(server.uri, {})
+        assert not catalog.atomic_tables
+        with pytest.raises(UnsupportedError, match="moves one at a time"):
+            catalog.commit((append(base), append(msgspec.structs.replace(base, name=TableName(("db",), "items")))))
+        catalog.close()
+
+
+def creating(metadata: TableMetadata) -> Reply:
+    return shown(LoadedTable(ORDERS, metadata, f"file:///lake/orders/metadata/0-{metadata.table_uuid}.metadata.json"))
+
+
+def test_new_table_is_known_by_its_uuid_after_a_lost_answer(server: RestScript, catalog: RestCatalog) -> None:
+    metadata = table_metadata("file:///lake/orders")
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, creating(metadata))
+    assert catalog.create_table(ORDERS, metadata).metadata.table_uuid == metadata.table_uuid
+    server.on(LOAD, creating(table_metadata("file:///lake/orders")))
+    with pytest.raises(AlreadyExistsError):
+        catalog.create_table(ORDERS, metadata)
+
+
+def test_new_table_that_never_came_is_sent_again(server: RestScript, catalog: RestCatalog) -> None:
+    metadata = table_metadata("file:///lake/orders")
+    server.on(COMMIT, NO_ANSWER, creating(metadata))
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    assert catalog.create_table(ORDERS, metadata).metadata.table_uuid == metadata.table_uuid
+
+
+def test_new_table_nobody_tells_about_is_unknown(server: RestScript, catalog: RestCatalog) -> None:
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, NO_ANSWER)
+    with pytest.raises(CommitUnknownError, match=r"whether table `db\.orders` was created"):
+        catalog.create_table(ORDERS, table_metadata("file:///lake/orders"))
+
+
+def test_drop_whose_answer_is_lost_is_done_when_the_table_is_gone(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(f"DELETE {TABLE}", NO_ANSWER)
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    catalog.drop_table(ORDERS)
+    assert server.sent(f"DELETE {TABLE}")[0].query == {"purgeRequested": "false"}
+    server.on(LOAD, shown(base))
+    with pytest.raises(CommitUnknownError, match="was dropped"):
+        catalog.drop_table(ORDERS)
+    with pytest.raises(CommitUnknownError, match="was dropped"):  # it may have been renamed: files must not go
+        catalog.drop_table(ORDERS, base.metadata_location)
+
+
+def test_rename_whose_answer_is_lost_is_done_when_the_table_has_the_new_name(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    new = TableName(("db",), "moved")
+    server.on("POST /v1/tables/rename", NO_ANSWER)
+    server.on(LOAD, shown(base), refused(404, "NoSuchTableException"))
+    server.on("GET /v1/namespaces/db/tables/moved", shown(base))
+    catalog.rename_table(ORDERS, new)
+    server.on(LOAD, shown(base))
+    with pytest.raises(CommitUnknownError, match=r"was renamed to `db\.moved`"):
+        catalog.rename_table(ORDERS, new)
+
+
+def test_request_that_hangs_ends_in_time(server: RestScript, base: LoadedTable, waits: list[float]) -> None:
+    def never(_: Request) -> Reply:
+        time.sleep(0.5)
+        return NO_ANSWER
+
+    catalog = RestCatalog(server.uri, {"rest.client.socket-timeout-ms": "50"}, sleep=waits.append)
+    server.on(COMMIT, never)
+    server.on(LOAD, shown(after(base, *append(base).updates)))
+    assert isinstance(catalog.commit((append(base),)), Conflicted)
+    catalog.close()
