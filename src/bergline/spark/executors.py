@@ -3,6 +3,7 @@
 Executors are asked once in a session, by a task that imports nothing of ours.
 """
 
+import atexit
 import functools
 import importlib.metadata
 import importlib.util
@@ -31,7 +32,6 @@ NEEDED = {"pyarrow": "21", "msgspec": "0.19", "mmh3": "4.1", "pyroaring": "1.0"}
 NEEDED_FOR_OBJECTS = NEEDED | {"obstore": "0.12"}
 """The same where files are on an object store."""
 
-_INIT = "__init__.py"
 _PARTITION_ROWS = 1 << 33  # Spark's `monotonically_increasing_id` goes on with a multiple of it in each partition
 _LOCK = threading.Lock()
 
@@ -84,19 +84,12 @@ def version() -> str:
 
 @functools.cache
 def package_archive() -> Path:
-    """A zip of our package for executors, kept until this process ends.
-
-    Nothing is imported by a package itself there: tasks need less than what users import.
-    """
+    """A zip of our package for executors, kept until this process ends."""
     source = Path(__file__).parents[1]
-    path = Path(_directory().name) / f"{OURS}-{version()}.zip"
+    path = _directory() / f"{OURS}-{version()}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(source.rglob("*.py")):
-            if file.name != _INIT:
-                archive.write(file, f"{OURS}/{file.relative_to(source)}")
-            elif file.parent != source:
-                archive.writestr(f"{OURS}/{file.relative_to(source)}", "")
-        archive.writestr(f"{OURS}/{_INIT}", f'__version__ = "{version()}"\n')
+            archive.write(file, f"{OURS}/{file.relative_to(source)}")
     return path
 
 
@@ -148,13 +141,15 @@ def _looking(packages: list[str]) -> Callable[[int], str]:
 
 def _send(spark: SparkSession, archive: Path) -> None:
     spark.addArtifacts(str(archive), pyfile=True)
-    # this process has more than what is sent
+    # Spark puts it before the package that this process has
     sys.path[:] = [entry for entry in sys.path if Path(entry).name != archive.name]
 
 
 @functools.cache
-def _directory() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix=f"{OURS}-")
+def _directory() -> Path:
+    directory = tempfile.TemporaryDirectory(prefix=f"{OURS}-")
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
 
 
 def _numbers(version_text: str) -> tuple[int, ...]:

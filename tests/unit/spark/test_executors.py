@@ -10,7 +10,7 @@ from spark_cluster import executor_python
 
 import bergline
 from bergline.errors import UnsupportedError
-from bergline.spark.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive, version
+from bergline.spark.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
 
 TASKS = ("write_task", "read_arrow", "read_deletes", "arrow_rows")
 """The modules whose functions run on executors."""
@@ -31,14 +31,12 @@ def test_tasks_import_nothing_but_what_executors_need(tmp_path: Path) -> None:
     assert not {"polars", "sqlalchemy", "sqlglot", "pandas", "obstore", "bergline.lake"}.intersection(modules)
 
 
-def test_archive_holds_every_module_and_the_version() -> None:
+def test_archive_holds_every_module() -> None:
     source = Path(bergline.__file__).parent
     with zipfile.ZipFile(package_archive()) as archive:
-        assert {name.removeprefix("bergline/") for name in archive.namelist()} == {
-            str(file.relative_to(source)) for file in source.rglob("*.py")
-        }
-        assert archive.read("bergline/__init__.py").decode() == f'__version__ = "{bergline.__version__}"\n'
-    assert version() == bergline.__version__
+        sent = {name: archive.read(name) for name in archive.namelist()}
+    assert sent == {f"bergline/{file.relative_to(source)}": file.read_bytes() for file in source.rglob("*.py")}
+    assert package_archive().name == f"bergline-{bergline.__version__}.zip"
 
 
 def test_needed_versions_are_those_of_the_project() -> None:
