@@ -37,6 +37,10 @@ class PointerViews(PointerNamespaces):
         """What the store holds."""
         return self._named("view").find(name)
 
+    def view_at(self, location: str) -> ViewMetadata:
+        """The view in a metadata file."""
+        return self._view_files.load(location)
+
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
         """Write the first metadata file, then create the pointer."""
         names = self._named("view", metadata.properties)

@@ -3,14 +3,17 @@
 import contextlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
 
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql_migrations import MIGRATIONS, FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
+
+Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]
 
 
 class SqlDatabase(ABC):
@@ -21,6 +24,7 @@ class SqlDatabase(ABC):
         self.name = name
         self._migrating = threading.Lock()
         self._is_current = False
+        self._noting = threading.local()
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -60,6 +64,24 @@ class SqlDatabase(ABC):
             self._bring_up_to_date()
         with self.writing() as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def noting(self, note: Note) -> Iterator[None]:
+        """Let a note be taken of every change that this thread makes, in the transaction of the change."""
+        self._noting.note = note
+        try:
+            yield
+        finally:
+            self._noting.note = None
+
+    def note(self, connection: sa.Connection, *changed: tuple[TableName, str | None]) -> None:
+        """Take the note: called by whatever changes something, once it has, with the pointers that moved.
+
+        What the note raises undoes the change.
+        """
+        note: Note | None = getattr(self._noting, "note", None)
+        if note is not None:
+            note(connection, changed)
 
     def migrate(self) -> None:
         """Make all migrations that are missing, each in a transaction of its own."""

@@ -10,6 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql_layout import NAMESPACES, SHARED, TABLES
+from bergline.catalog.sql_records import RECORDS
 from bergline.errors import UnsupportedError
 
 _OWN = sa.MetaData()
@@ -74,4 +75,9 @@ def _create_shared(connection: sa.Connection) -> None:
     SHARED.create_all(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared,)
+def _create_records(connection: sa.Connection) -> None:
+    """What a server keeps."""
+    RECORDS.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records)

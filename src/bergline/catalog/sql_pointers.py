@@ -22,7 +22,7 @@ class SqlPointers:
 
     def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind) -> None:
         self.database = database
-        self._catalog = catalog_name
+        self.catalog_name = self._catalog = catalog_name
         self._kind = kind
         # built once: building a statement costs more than running it
         row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
@@ -50,6 +50,7 @@ class SqlPointers:
         try:
             with self.database.changing() as connection:
                 connection.execute(sa.insert(TABLES).values(row))
+                self.database.note(connection, (table, pointer))
         except sa.exc.IntegrityError:
             return False
         return True
@@ -67,6 +68,7 @@ class SqlPointers:
                 # always in the same order, so that two writers of the same tables do not wait for each other
                 for swap in sorted(swaps, key=lambda s: s.table):
                     self._swap_in(connection, swap)
+                self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
         except _Stale:
             return False
         return True
@@ -77,7 +79,10 @@ class SqlPointers:
         if expected is not None:
             statement = statement.where(TABLES.c.metadata_location == expected)
         with self.database.changing() as connection:
-            return bool(connection.execute(statement).rowcount == 1)
+            dropped = bool(connection.execute(statement).rowcount == 1)
+            if dropped:
+                self.database.note(connection, (table, expected))
+            return dropped
 
     def rename(self, table: TableName, new: TableName) -> bool:
         """Give the row another name; a row that has it already stands against it."""
@@ -87,7 +92,10 @@ class SqlPointers:
         statement = sa.update(TABLES).where(self._row(table)).values(name)
         try:
             with self.database.changing() as connection:
-                return bool(connection.execute(statement).rowcount == 1)
+                renamed = bool(connection.execute(statement).rowcount == 1)
+                if renamed:
+                    self.database.note(connection, (new, None))
+                return renamed
         except sa.exc.IntegrityError:
             return False
 

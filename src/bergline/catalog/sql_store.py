@@ -45,6 +45,7 @@ class SqlPointerStore(SqlPointers):
                 if self._names_below(connection, namespace):
                     return False
                 connection.execute(sa.insert(NAMESPACES), rows)
+                self.database.note(connection)
         except sa.exc.IntegrityError:  # another process created it meanwhile
             return False
         return True
@@ -55,7 +56,10 @@ class SqlPointerStore(SqlPointers):
         with self.database.changing() as connection:
             if any(n != name for n in self._names_below(connection, namespace)) or self._has_names(connection, name):
                 return False
-            return connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
+            dropped = connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
+            if dropped:
+                self.database.note(connection)
+            return dropped
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether it or anything in it exists."""
@@ -87,6 +91,7 @@ class SqlPointerStore(SqlPointers):
                 return False
             connection.execute(removed)
             connection.execute(upsert)
+            self.database.note(connection)
             return True
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:

@@ -3,23 +3,20 @@
 import sys
 from typing import Annotated
 
-import msgspec
 import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as RichTable
-from rich.text import Text
 
+from bergline.cli import token
 from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
 from bergline.errors import BerglineError
 from bergline.sql.moments import in_zone, parse_moment
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-_PIPE_WIDTH = 100_000
 TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 
 
@@ -40,7 +37,9 @@ def tables(
                 lake.load_table(name)
             except BerglineError as error:
                 errors[str(name)] = error
-    _print(pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json)
+    print_rows(
+        pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json
+    )
     for table, reason in errors.items():
         _show_error(reason, "" if f"`{table}`" in str(reason) else f"table `{table}`: ")
     if errors:
@@ -57,7 +56,7 @@ def refs(
 ) -> None:
     """List a table's branches and tags with their retention."""
     with open_lake(catalog, warehouse, properties) as lake:
-        _print(lake.load_table(table).inspect("refs"), as_json)
+        print_rows(lake.load_table(table).inspect("refs"), as_json)
 
 
 @app.command()
@@ -70,7 +69,7 @@ def snapshots(
 ) -> None:
     """List a table's snapshots."""
     with open_lake(catalog, warehouse, properties) as lake:
-        _print(lake.load_table(table).inspect("snapshots"), as_json)
+        print_rows(lake.load_table(table).inspect("snapshots"), as_json)
 
 
 @app.command()
@@ -83,7 +82,7 @@ def history(
 ) -> None:
     """Show when `main` pointed to which snapshot."""
     with open_lake(catalog, warehouse, properties) as lake:
-        _print(lake.load_table(table).inspect("history"), as_json)
+        print_rows(lake.load_table(table).inspect("history"), as_json)
 
 
 @app.command("explain-expiry")
@@ -104,12 +103,13 @@ def explain_expiry(
     with open_lake(catalog, warehouse, properties) as lake:
         plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
     if as_json:
-        _print(plan.to_arrow(), as_json)
+        print_rows(plan.to_arrow(), as_json)
     else:
         sys.stdout.write(f"{plan}\n")
 
 
 app.command()(serve)
+app.add_typer(token.app, name="token")
 
 
 def main() -> None:
@@ -127,32 +127,3 @@ def _show_error(error: BerglineError, prefix: str = "") -> None:
     console.print(f"[red]error[/red]: {escape(prefix + str(error))}")
     for hint in error.hints:
         console.print(f"[dim]hint[/dim]: {escape(hint)}")
-
-
-def _print(rows: pa.Table, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
-        return
-    shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for name in rows.column_names:
-        shown.add_column(name, overflow="fold")
-    for row in rows.to_pylist():
-        shown.add_row(*(Text("" if value is None else _text(value)) for value in row.values()))
-    # no value is ever cut: a terminal folds long ones, a pipe gets whole lines
-    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
-
-
-def _json_row(row: dict[str, object]) -> dict[str, object]:
-    """Snapshot ids as text: browsers round numbers above 2^53."""
-    return {
-        key: str(value)
-        if isinstance(value, int) and key.endswith("_id")
-        else dict(value)
-        if isinstance(value, list)
-        else value
-        for key, value in row.items()
-    }
-
-
-def _text(value: object) -> str:
-    return ", ".join(f"{k}={v}" for k, v in value) if isinstance(value, list) else str(value)

@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from bergline.catalog.rest.endpoints import GET_TOKEN
-from bergline.errors import BerglineError, NotFoundError
+from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN
+from bergline.errors import BerglineError
 from bergline.server.answer import JSON, Answer
 from bergline.server.call import Call
+from bergline.server.changes import Changes
 from bergline.server.handlers import HANDLERS
 from bergline.server.incoming import read_body
 from bergline.server.operations import OPERATIONS
@@ -21,6 +22,7 @@ from bergline.server.served import Served
 
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
+_CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
 class Application:
@@ -29,6 +31,7 @@ class Application:
     def __init__(self, served: Served) -> None:
         self.served = served
         self._routes = Routes()
+        self._changes = Changes(served, served.records)
         self._pool = ThreadPoolExecutor(served.settings.threads, thread_name_prefix="bergline-server")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,7 +81,7 @@ class Application:
                 return name, await loop.run_in_executor(self._pool, operation, self.served)
             endpoint, names = self._routes.find(method, raw_path)
             name = endpoint.name
-            principal = "" if endpoint is GET_TOKEN else await self.served.principal(headers, loop, self._pool)
+            principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await read_body(headers, receive, self.served.settings) if method in _CHANGES else b""
             call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
@@ -94,19 +97,21 @@ class Application:
             _LOG.exception("%s failed", name)
             return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
 
+    async def _principal(self, header: str | None) -> str:
+        door = self.served.door
+        known = door.remembered(header)
+        if known is None:
+            known = await asyncio.get_running_loop().run_in_executor(self._pool, door.check, header)
+        return known
+
     def _run(self, call: Call) -> Answer:
+        handler = HANDLERS[call.endpoint.name]
         try:
-            return HANDLERS[call.endpoint.name](self.served, call)
+            if call.endpoint.name in _CHANGING:
+                return self._changes.run(call, lambda: handler(self.served, call))
+            return handler(self.served, call)
         except BerglineError as error:
-            return answer_for(_about_name(call, error), call.kind)
-
-
-def _about_name(call: Call, error: BerglineError) -> BerglineError:
-    """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
-    in_path = call.kind in call.names
-    if in_path and isinstance(error, NotFoundError) and error.kind == "namespace":
-        return NotFoundError(str(error), kind=call.kind, name=str(call.table), hints=error.hints)
-    return error
+            return answer_for(call.in_path(error), call.kind)
 
 
 def _too_slow(method: str) -> Answer:

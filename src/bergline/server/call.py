@@ -8,7 +8,7 @@ import msgspec
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.rest.endpoints import Endpoint
 from bergline.catalog.rest.names import decode_name, decode_namespace
-from bergline.errors import FormatError, InvalidInputError
+from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.wire import decode_json
 from bergline.server.refusal import Refusal
 
@@ -41,6 +41,18 @@ class Call(msgspec.Struct, frozen=True):
     def kind(self) -> str:
         """Whether it is about tables or views."""
         return "view" if "view" in self.endpoint.name else "table"
+
+    @property
+    def resource(self) -> str:
+        """What it is about, as its path says."""
+        names = (decode_name(name).replace(self.separator, ".") for name in self.names.values())
+        return "/".join((self.kind, *names))
+
+    def in_path(self, error: BerglineError) -> BerglineError:
+        """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
+        if self.kind in self.names and isinstance(error, NotFoundError) and error.kind == "namespace":
+            return NotFoundError(str(error), kind=self.kind, name=str(self.table), hints=error.hints)
+        return error
 
     def read(self) -> Any:
         """The body, as the endpoint's type; Refusal with the place where it is none."""

@@ -24,6 +24,7 @@ def get_config(served: Served, call: Call) -> Answer:
             defaults=settings.storage,
             overrides=own,
             endpoints=tuple(str(e) for e in ENDPOINTS if e not in ALWAYS_THERE),
+            idempotency_key_lifetime=f"PT{settings.idempotency_lifetime_s}S",
         )
     )
 

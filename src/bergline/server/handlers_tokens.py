@@ -27,7 +27,7 @@ def get_token(served: Served, call: Call) -> Answer:
             return _refused("invalid_request", "expected a grant_type")
         case _:
             return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
-    if not served.accepts(token):
+    if not served.door.accepts(token):
         return _refused("invalid_client", "the credentials are not accepted", 401)
     return answer_json(TokenAnswer(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
 

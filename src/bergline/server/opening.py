@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from bergline.catalog.opening import CatalogWish, open_catalog
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.names import UNIT_SEPARATOR, decode_separator
-from bergline.catalog.sql_store import SqlPointerStore
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import UnsupportedError
 from bergline.server.served import Served
@@ -25,16 +24,16 @@ def open_served(
     given = dict(properties or {})
     wish = CatalogWish(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places))
     catalog = open_catalog(wish)
-    if not isinstance(catalog, PointerCatalog) or not isinstance(catalog.store, SqlPointerStore):
-        catalog.close()
-        raise UnsupportedError(
-            "expected a catalog in SQLite or PostgreSQL to serve, found another",
-            hints=["other catalogs need no server: connect to them from every process"],
-        )
+    if not isinstance(catalog, PointerCatalog):
+        raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")
     settings = Settings(
         name=name,
         warehouse=catalog.warehouse,
         separator=UNIT_SEPARATOR if separator is None else decode_separator(separator),
         storage=public_settings(given),
     )
-    return Served(catalog, settings)
+    try:
+        return Served(catalog, settings)
+    except BaseException:
+        catalog.close()
+        raise

@@ -1,22 +1,20 @@
 """What handlers work with: the catalog, the answers it gave, and the server's settings."""
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
-
-from starlette.datastructures import Headers
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.records import records_of
 from bergline.errors import InvalidInputError
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import is_absolute
 from bergline.server.answer import Answer
 from bergline.server.cached_loads import CachedLoads
-from bergline.server.call import ANONYMOUS, Call
+from bergline.server.call import Call
 from bergline.server.locks import TableLocks
 from bergline.server.metrics import Metrics
 from bergline.server.settings import Settings
+from bergline.server.tokens import Doorkeeper
 
 Handler = Callable[["Served", Call], Answer]
 
@@ -30,18 +28,8 @@ class Served:
         self.loads = CachedLoads(settings.table_config)
         self.locks = TableLocks()
         self.metrics = Metrics()
-
-    def has_tokens(self) -> bool:
-        """Whether clients must show a token."""
-        return False
-
-    def accepts(self, token: str) -> bool:
-        """Whether a token is known; without tokens every one is."""
-        return bool(token)
-
-    async def principal(self, headers: Headers, loop: asyncio.AbstractEventLoop, pool: Executor) -> str:
-        """Who asks."""
-        return ANONYMOUS
+        self.records = records_of(catalog)
+        self.door = Doorkeeper(self.records)
 
     def new_location(self, name: TableName, wish: str | None) -> str:
         """Where a new table or view goes: where the client wants it, if that is allowed, or where the catalog does.

@@ -16,7 +16,7 @@ _BACKLOG = 1024
 
 def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
     """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
-    check_host(host, has_tokens=served.has_tokens(), anonymous=anonymous)
+    check_host(host, has_tokens=served.door.has_tokens, anonymous=anonymous)
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
     application = Application(served)
@@ -53,7 +53,7 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
 def introduction(served: Served, url: str) -> str:
     """What users of each engine type to connect."""
     name = served.settings.name
-    token = served.has_tokens()
+    token = served.door.has_tokens
     spark_token = f" \\\n    --conf spark.sql.catalog.{name}.token=TOKEN" if token else ""
     python_token = ', "token": "TOKEN"' if token else ""
     our_token = ', properties={"token": "TOKEN"}' if token else ""

@@ -19,6 +19,7 @@ from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")
+NOW = [1, 2]  # the versions that a layout has gone through today
 _V0 = (
     (
         "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL, "
@@ -103,14 +104,15 @@ def set_migrations(monkeypatch: pytest.MonkeyPatch, *more: Migration) -> None:
 
 def test_new_catalog_has_the_newest_layout(database: Database) -> None:
     database.open_store()
-    assert database.tables() == {"iceberg_tables", "iceberg_namespace_properties", "bergline_layout"}
-    assert database.versions() == [1]
+    ours = {"bergline_layout", "bergline_requests", "bergline_audit", "bergline_tokens"}
+    assert database.tables() == {"iceberg_tables", "iceberg_namespace_properties", *ours}
+    assert database.versions() == NOW
 
 
 def test_newer_layout_is_refused_with_its_version_and_what_to_do(database: Database) -> None:
     database.open_store()
     database.run("INSERT INTO bergline_layout VALUES (7)")
-    with pytest.raises(UnsupportedError, match="version 1 or older, found version 7 in ") as caught:
+    with pytest.raises(UnsupportedError, match=f"version {NOW[-1]} or older, found version 7 in ") as caught:
         database.open_store()
     assert "upgrade bergline" in caught.value.hints[0]
 
@@ -122,7 +124,7 @@ def test_database_of_others_is_read_as_it_is_and_gets_our_tables_with_the_first_
     assert store.views is None
     assert "bergline_layout" not in database.tables()
     assert store.swap(ORDERS, "a", "b")
-    assert database.versions() == [1]
+    assert database.versions() == NOW
     again = database.open_store()
     assert (again.read(ORDERS), again.views) == ("b", None)
 
@@ -142,9 +144,9 @@ def test_older_layout_is_brought_up_to_date_step_by_step(database: Database, mon
         lambda c: c.exec_driver_sql("INSERT INTO bergline_new VALUES (1)") and None,
     )
     store = database.open_store()
-    assert database.versions() == [1]
+    assert database.versions() == NOW
     store.create(ORDERS, "a")
-    assert database.versions() == [1, 2, 3]
+    assert database.versions() == [*NOW, 3, 4]
     assert "bergline_new" in database.tables()
 
 
@@ -161,13 +163,13 @@ def test_migration_that_fails_changes_nothing_and_is_made_later(
         store = database.open_store()
         with pytest.raises(UnavailableError):
             store.create(ORDERS, "a")
-    assert database.versions() == [1, 2]
+    assert database.versions() == [*NOW, 3]
     assert "bergline_late" not in database.tables()
     set_migrations(
         monkeypatch, MIGRATIONS[0], lambda c: c.exec_driver_sql("CREATE TABLE bergline_late (a INTEGER)") and None
     )
     assert database.open_store().create(ORDERS, "a")
-    assert database.versions() == [1, 2, 3]
+    assert database.versions() == [*NOW, 3, 4]
 
 
 def test_many_that_start_at_once_migrate_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +190,7 @@ def test_many_that_start_at_once_migrate_once(database: Database, monkeypatch: p
     for thread in threads:
         thread.join()
     assert failures == []
-    assert database.versions() == [1, 2]
+    assert database.versions() == [*NOW, 3]
 
 
 def test_sqlite_catalog_on_a_read_only_disk_is_read_and_not_changed(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def known_message(error: BerglineError, asked: str) -> str:
 
 
 def renamed_onto(source: TableName, error: AlreadyExistsError) -> AlreadyExistsError:
-    """That a name cannot become another, which is taken."""
+    """That a name cannot become another, which is taken; any other error as it is."""
+    if error.kind not in _NAMED:
+        return error
     message = f"Cannot rename {source} to {error.name}. {error.kind.capitalize()} already exists"
     return AlreadyExistsError(message, kind="name", name=error.name)
 

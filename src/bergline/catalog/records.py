@@ -1,0 +1,159 @@
+"""Requests that were answered, who changed what, and tokens, in a catalog's database."""
+
+import hashlib
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.identifiers import check_lengths
+from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.sql_database import SqlDatabase
+from bergline.catalog.sql_records import AUDIT, REQUESTS, TOKENS
+from bergline.catalog.sql_store import SqlPointerStore
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.arguments import check_no_nul
+
+REQUEST = "request"
+"""The kind of an AlreadyExistsError for a key that has its answer already; nothing was changed then."""
+
+
+class AnsweredRequest(msgspec.Struct, frozen=True):
+    """A request with a key, and how it was answered: by where the metadata is, or by an error."""
+
+    request_key: str
+    principal: str
+    operation: str
+    resource: str
+    fingerprint: str
+    status: int
+    at_ms: int
+    metadata_location: str | None = None
+    error: str | None = None
+
+
+class AuditEntry(msgspec.Struct, frozen=True):
+    """Who changed what, and when."""
+
+    at_ms: int
+    principal: str
+    operation: str
+    resource: str
+    agent: str | None = None
+    metadata_location: str | None = None
+
+
+class Token(msgspec.Struct, frozen=True):
+    """Who may come in, and until when."""
+
+    name: str
+    created_ms: int
+    expires_ms: int | None
+
+
+class Records:
+    """The records of one catalog in its database."""
+
+    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+        self.database = database
+        self._catalog = catalog_name
+
+    def find_request(self, key: str) -> AnsweredRequest | None:
+        """The request that had this key, if it was answered."""
+        names = AnsweredRequest.__struct_fields__
+        query = sa.select(*(REQUESTS.c[name] for name in names)).where(
+            REQUESTS.c.catalog_name == self._catalog, REQUESTS.c.request_key == key
+        )
+        with self.database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else AnsweredRequest(**row._mapping)  # noqa: SLF001  (SQLAlchemy's public name)
+
+    def add_request(self, connection: sa.Connection, request: AnsweredRequest) -> None:
+        """Record an answer in the transaction of the change; AlreadyExistsError if its key has one."""
+        row = {"catalog_name": self._catalog} | msgspec.structs.asdict(request)
+        try:
+            connection.execute(sa.insert(REQUESTS).values(row))
+        except sa.exc.IntegrityError as error:
+            raise AlreadyExistsError(
+                "the request was answered already", kind=REQUEST, name=request.request_key
+            ) from error
+
+    def finish_request(self, request: AnsweredRequest) -> None:
+        """Record the answer of a request that changed nothing."""
+        with self.database.changing() as connection:
+            self.add_request(connection, request)
+
+    def forget_requests(self, before_ms: int) -> None:
+        """Remove requests that are older."""
+        with self.database.changing() as connection:
+            connection.execute(
+                sa.delete(REQUESTS).where(REQUESTS.c.catalog_name == self._catalog, REQUESTS.c.at_ms < before_ms)
+            )
+
+    def add_audit(self, connection: sa.Connection, entry: AuditEntry) -> None:
+        """Record a change in its own transaction."""
+        connection.execute(sa.insert(AUDIT).values({"catalog_name": self._catalog} | msgspec.structs.asdict(entry)))
+
+    def audit(self) -> list[AuditEntry]:
+        """All changes, oldest first."""
+        names = AuditEntry.__struct_fields__
+        query = sa.select(*(AUDIT.c[name] for name in names)).where(AUDIT.c.catalog_name == self._catalog)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(AUDIT.c.id)).all()
+        return [AuditEntry(**row._mapping) for row in rows]  # noqa: SLF001
+
+    def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
+        """Let in whoever shows this text; only its hash is kept."""
+        check_lengths(name)
+        check_no_nul(name, "the name of a token")
+        if not name:
+            raise InvalidInputError("expected a name for the token, found empty text")
+        row = {"name": name, "hash": hash_token(text), "created_ms": created_ms, "expires_ms": expires_ms}
+        try:
+            with self.database.changing() as connection:
+                connection.execute(sa.insert(TOKENS).values({"catalog_name": self._catalog} | row))
+        except sa.exc.IntegrityError as error:
+            raise AlreadyExistsError(f"token `{name}` exists already", kind="token", name=name) from error
+
+    def find_token(self, text: str) -> Token | None:
+        """The token of this text."""
+        found = self._tokens(TOKENS.c.hash == hash_token(text))
+        return found[0] if found else None
+
+    def tokens(self) -> list[Token]:
+        """All tokens by name."""
+        return self._tokens(sa.true())
+
+    def revoke_token(self, name: str) -> None:
+        """Let nobody in with a token any more."""
+        statement = sa.delete(TOKENS).where(TOKENS.c.catalog_name == self._catalog, TOKENS.c.name == name)
+        with self.database.changing() as connection:
+            found = connection.execute(statement).rowcount
+        if not found:
+            raise NotFoundError(
+                f"no token `{name}`", kind="token", name=name, known=[token.name for token in self.tokens()]
+            )
+
+    def _tokens(self, which: sa.ColumnElement[bool]) -> list[Token]:
+        query = sa.select(TOKENS.c.name, TOKENS.c.created_ms, TOKENS.c.expires_ms).where(
+            TOKENS.c.catalog_name == self._catalog, which
+        )
+        with self.database.reading() as connection:
+            return [Token(*row) for row in connection.execute(query.order_by(TOKENS.c.name))]
+
+
+def records_of(catalog: Catalog) -> Records:
+    """The records of a catalog in SQLite or PostgreSQL, whose layout is brought up to date for them."""
+    if not isinstance(catalog, PointerCatalog) or not isinstance(catalog.store, SqlPointerStore):
+        raise UnsupportedError(
+            "expected a catalog in SQLite or PostgreSQL to serve, found another",
+            hints=["other catalogs need no server: connect to them from every process"],
+        )
+    store = catalog.store
+    store.database.migrate()
+    return Records(store.database, store.catalog_name)
+
+
+def hash_token(text: str) -> str:
+    """What is kept of a token; it is random and long, so one round will do."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,44 @@
+"""What a server keeps in the catalog's own database: requests that were answered, who changed what, and tokens.
+
+The first two are written in the transaction of the change itself, so that they are there if and only if it happened.
+"""
+
+import sqlalchemy as sa
+
+RECORDS = sa.MetaData()
+
+REQUESTS = sa.Table(
+    "bergline_requests",
+    RECORDS,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("request_key", sa.String(64), primary_key=True),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("operation", sa.String(64), nullable=False),
+    sa.Column("resource", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("metadata_location", sa.Text),
+    sa.Column("error", sa.Text),
+    sa.Column("at_ms", sa.BigInteger, nullable=False, index=True),
+)
+AUDIT = sa.Table(
+    "bergline_audit",
+    RECORDS,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("catalog_name", sa.String(255), nullable=False),
+    sa.Column("at_ms", sa.BigInteger, nullable=False),
+    sa.Column("principal", sa.String(255), nullable=False),
+    sa.Column("operation", sa.String(64), nullable=False),
+    sa.Column("resource", sa.Text, nullable=False),
+    sa.Column("agent", sa.String(255)),
+    sa.Column("metadata_location", sa.Text),
+)
+TOKENS = sa.Table(
+    "bergline_tokens",
+    RECORDS,
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("name", sa.String(255), primary_key=True),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("created_ms", sa.BigInteger, nullable=False),
+    sa.Column("expires_ms", sa.BigInteger),
+)

@@ -1,0 +1,44 @@
+"""Rows on stdout: a table for people, or JSON."""
+
+import sys
+from typing import Annotated, TypeAlias
+
+import msgspec
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+_PIPE_WIDTH = 100_000
+
+
+def print_rows(rows: pa.Table, as_json: bool) -> None:
+    """Print rows; no value is ever cut."""
+    if as_json:
+        sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
+        return
+    shown = RichTable(box=None, pad_edge=False, header_style="bold")
+    for name in rows.column_names:
+        shown.add_column(name, overflow="fold")
+    for row in rows.to_pylist():
+        shown.add_row(*(Text("" if value is None else _text(value)) for value in row.values()))
+    # no value is ever cut: a terminal folds long ones, a pipe gets whole lines
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
+
+
+def _json_row(row: dict[str, object]) -> dict[str, object]:
+    """Snapshot ids as text: browsers round numbers above 2^53."""
+    return {
+        key: str(value)
+        if isinstance(value, int) and key.endswith("_id")
+        else dict(value)
+        if isinstance(value, list)
+        else value
+        for key, value in row.items()
+    }
+
+
+def _text(value: object) -> str:
+    return ", ".join(f"{k}={v}" for k, v in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,81 @@
+"""`bergline token`: who may use a server."""
+
+import datetime as dt
+import re
+import secrets
+import sys
+import time
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from bergline.catalog.records import records_of
+from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.cli.rows import AsJson, print_rows
+from bergline.errors import InvalidInputError
+
+app = typer.Typer(help="Tokens of those who may use `bergline serve`.", no_args_is_help=True)
+
+NameArgument = Annotated[str, typer.Argument(help="Whose token it is; changes are recorded under this name.")]
+_DURATION = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+_BYTES = 32
+
+
+@app.command()
+def create(
+    name: NameArgument,
+    *,
+    expires_in: Annotated[str | None, typer.Option(help="How long it is good, e.g. 90d, 12h or 30m.")] = None,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+) -> None:
+    """Make a token and print it: it is shown this once, and only its hash is kept."""
+    now_ms = time.time_ns() // 1_000_000
+    expires_ms = None if expires_in is None else now_ms + 1000 * _seconds(expires_in)
+    text = f"bl_{secrets.token_urlsafe(_BYTES)}"
+    with open_lake(catalog, warehouse, properties) as lake:
+        records_of(lake.catalog).create_token(name, text, now_ms, expires_ms)
+    sys.stdout.write(f"{text}\n")
+
+
+@app.command("list")
+def list_tokens(
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tokens by name, with when they were made and when their time is over."""
+    with open_lake(catalog, warehouse, properties) as lake:
+        tokens = records_of(lake.catalog).tokens()
+    schema = pa.schema([("name", pa.string()), ("created", pa.string()), ("expires", pa.string())])
+    rows = [{"name": t.name, "created": _time(t.created_ms), "expires": _time(t.expires_ms)} for t in tokens]
+    print_rows(pa.Table.from_pylist(rows, schema=schema), as_json)
+
+
+@app.command()
+def revoke(
+    name: NameArgument,
+    catalog: CatalogOption = None,
+    warehouse: WarehouseOption = None,
+    properties: PropertyOption = None,
+) -> None:
+    """Take a token back; servers notice within seconds."""
+    with open_lake(catalog, warehouse, properties) as lake:
+        records_of(lake.catalog).revoke_token(name)
+
+
+def _seconds(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(f"expected a duration like 90d, 12h or 30m, found `{text}`")
+    return int(match["number"]) * _SECONDS[match["unit"]]
+
+
+def _time(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,44 @@
+"""The answer of a request that was answered before, given again; a table may have moved on since."""
+
+from bergline.catalog.records import AnsweredRequest
+from bergline.catalog.rest.bodies import CreateNamespaceRequest, NamespaceAnswer, UpdateNamespaceAnswer
+from bergline.errors import NotFoundError
+from bergline.server.answer import Answer, answer_json
+from bergline.server.cached_loads import entity_tag
+from bergline.server.call import Call
+from bergline.server.refusal import Refusal
+from bergline.server.served import Served
+
+_FIRST_ERROR = 400
+_BOUND = ("principal", "operation", "resource", "fingerprint")
+
+
+def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRequest) -> Answer:
+    """The same answer again; Refusal where the key belongs to another request."""
+    if any(getattr(found, name) != getattr(asked, name) for name in _BOUND):
+        raise Refusal(
+            422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
+        )
+    if found.status >= _FIRST_ERROR:
+        return Answer(found.status, (found.error or "").encode())
+    match call.endpoint.name:
+        case "create_namespace":
+            asked_for: CreateNamespaceRequest = call.read()
+            return answer_json(NamespaceAnswer(asked_for.namespace, asked_for.properties or {}))
+        case "update_namespace":
+            body = call.read()
+            return answer_json(UpdateNamespaceAnswer(tuple(body.updates or ()), tuple(body.removals or ())))
+    if found.metadata_location is None or call.endpoint.answer is None:
+        return Answer(found.status)
+    return _load(served, call, found.metadata_location)
+
+
+def _load(served: Served, call: Call, location: str) -> Answer:
+    if call.kind == "view":
+        return Answer(200, served.loads.view(location, lambda: served.catalog.view_at(location)))
+    try:
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location))
+    except NotFoundError:  # that version is gone: the newer one will do
+        location = served.catalog.pointer(call.table)
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location))
+    return Answer(200, body, {"etag": entity_tag(location)})

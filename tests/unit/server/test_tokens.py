@@ -1,0 +1,121 @@
+"""Who may come in."""
+
+import time
+from urllib.parse import urlencode
+
+import pytest
+import sqlalchemy as sa
+from asked import Asking
+
+from bergline.errors import RefusedError
+from bergline.server.served import Served
+from bergline.server.start import check_host, introduction
+from bergline.server.tokens import Doorkeeper
+
+TOKEN = "bl_secret"  # noqa: S105
+EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+
+@pytest.fixture
+def guarded(served: Served) -> Served:
+    now = time.time_ns() // 1_000_000
+    served.records.create_token("ann", TOKEN, now, None)
+    served.records.create_token("old", "bl_old", now - 2, now - 1)
+    served.door = Doorkeeper(served.records)
+    return served
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_token_is_needed_where_there_are_tokens(guarded: Served) -> None:
+    with Asking(guarded) as ask:
+        refused = ask("GET", "/v1/config")
+        assert refused.error == (401, "NotAuthorizedException")
+        assert refused.headers["www-authenticate"] == "Bearer"
+        for header in ("", "Bearer", "Bearer x", "Basic eA==", f"Bearer {TOKEN}x", TOKEN):
+            assert ask("GET", "/v1/config", headers={"Authorization": header}).status == 401
+        assert ask("GET", "/v1/config", headers=bearer("bl_old")).error == (419, "AuthenticationTimeoutException")
+        for _ in range(2):
+            assert ask("GET", "/v1/config", headers=bearer(TOKEN)).status == 200
+        assert ask("GET", "/health").status == ask("GET", "/metrics").status == 200
+
+
+def test_changes_are_recorded_under_the_tokens_name(guarded: Served) -> None:
+    with Asking(guarded) as ask:
+        assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}, headers=bearer(TOKEN)).status == 200
+        assert ask("POST", "/v1/namespaces", {"namespace": ["x"]}).status == 401
+    assert [e.principal for e in guarded.records.audit()] == ["ann"]
+
+
+def test_revoked_token_is_forgotten_after_a_moment(guarded: Served) -> None:
+    clock = [1_000.0]
+    door = Doorkeeper(guarded.records, lambda: clock[0])
+    header = f"Bearer {TOKEN}"
+    assert door.check(header) == "ann"
+    guarded.records.revoke_token("ann")
+    guarded.records.revoke_token("old")
+    assert door.remembered(header) == "ann"
+    clock[0] += 6
+    assert door.remembered(header) is None
+    assert door.has_tokens
+
+
+def test_server_without_tokens_notices_the_first(served: Served) -> None:
+    clock = [1_000.0]
+    door = Doorkeeper(served.records, lambda: clock[0])
+    assert door.remembered(None) == "anonymous"
+    served.records.create_token("ann", TOKEN, 0, None)
+    clock[0] += 6
+    assert door.remembered(None) is None
+    assert door.check(f"Bearer {TOKEN}") == "ann"
+    assert door.remembered(None) is None
+
+
+def test_tokens_are_hashed_at_rest(guarded: Served) -> None:
+    with guarded.records.database.reading() as connection:
+        rows = connection.execute(sa.text("SELECT * FROM bergline_tokens")).all()
+    assert TOKEN not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [
+        ({"grant_type": "client_credentials", "client_id": "ann", "client_secret": TOKEN, "scope": "catalog"}, 200),
+        ({"grant_type": EXCHANGE, "subject_token": TOKEN}, 200),
+        ({"grant_type": "client_credentials", "client_id": "ann", "client_secret": "no"}, 401),
+        ({"grant_type": "client_credentials"}, 401),
+        ({"grant_type": "password"}, 400),
+        ({}, 400),
+    ],
+)
+def test_older_clients_get_their_token_back(guarded: Served, form: dict[str, str], status: int) -> None:
+    with Asking(guarded) as ask:
+        told = ask("POST", "/v1/oauth/tokens", urlencode(form).encode())
+        assert told.status == status
+        if status == 200:
+            assert told.json["access_token"] == TOKEN
+            assert ask("GET", "/v1/config", headers=bearer(told.json["access_token"])).status == 200
+        else:
+            assert told.json["error"] in {"invalid_client", "invalid_request", "unsupported_grant_type"}
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.2", "::", "example.com"])  # noqa: S104
+def test_other_machines_need_tokens(host: str) -> None:
+    with pytest.raises(RefusedError, match="without tokens"):
+        check_host(host, has_tokens=False, anonymous=False)
+    check_host(host, has_tokens=True, anonymous=False)
+    check_host(host, has_tokens=False, anonymous=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
+def test_loopback_needs_none(host: str) -> None:
+    check_host(host, has_tokens=False, anonymous=False)
+
+
+def test_introduction_names_the_token_where_one_is_needed(guarded: Served) -> None:
+    text = introduction(guarded, "http://h:1")
+    assert text.count("TOKEN") >= 5
+    assert all(engine in text for engine in ("Spark", "PyIceberg", "DuckDB", "Trino"))
+    assert TOKEN not in text
