@@ -12,13 +12,17 @@ from bergline.sql.namespace_statements import AlterNamespace, CreateNamespace, D
 from bergline.sql.show_statements import (
     DescribeNamespace,
     DescribeTable,
+    ShowCatalogs,
     ShowColumns,
     ShowCreateTable,
     ShowCurrentNamespace,
     ShowNamespaces,
     ShowPartitions,
+    ShowProcedures,
     ShowProperties,
+    ShowTableExtended,
     ShowTables,
+    ShowViews,
     Use,
 )
 from bergline.sql.statements import Moment, OtherStatement
@@ -128,6 +132,11 @@ def column(name: str, type_: object = INT, **options: object) -> ColumnDefinitio
         ("SHOW DATABASES", ShowNamespaces()),
         ("SHOW SCHEMAS LIKE 'x'", ShowNamespaces(like="x")),
         ("SHOW NAMESPACES IN db", ShowNamespaces(("db",))),
+        ("SHOW TABLE EXTENDED IN db LIKE 'a*'", ShowTableExtended(("db",), "a*")),
+        ("SHOW TABLE EXTENDED LIKE 'a'", ShowTableExtended(None, "a")),
+        ("SHOW VIEWS FROM lake.db LIKE 'x'", ShowViews(("lake", "db"), "x")),
+        ("SHOW CATALOGS LIKE 'l*'", ShowCatalogs("l*")),
+        ("SHOW PROCEDURES IN lake.system", ShowProcedures(("lake", "system"))),
         ("SHOW CURRENT NAMESPACE", ShowCurrentNamespace()),
         ("SHOW CREATE TABLE db.t", ShowCreateTable(T)),
         ("SHOW TBLPROPERTIES db.t", ShowProperties(T)),
@@ -273,7 +282,6 @@ def test_errors_count_lines_and_columns() -> None:
     "text",
     [
         "SHOW FUNCTIONS",
-        "SHOW VIEWS IN db",
         "DESCRIBE FUNCTION x",
         "DESCRIBE QUERY SELECT 1",
         "DESCRIBE SELECT 1",

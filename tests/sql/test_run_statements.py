@@ -9,7 +9,7 @@ from bergline.format.defaults import write_value
 from bergline.sql.analyze import analyze
 from bergline.sql.resolve import Current, Lakes
 from bergline.sql.run import run_statement
-from bergline.sql.show import matching
+from bergline.sql.show_names import matching
 
 
 class Session:
@@ -192,6 +192,57 @@ def test_names_follow_use(run: Session, orders: Table, lake: Lake) -> None:
     assert run("SHOW CURRENT NAMESPACE") == [("lake", "other")]
     assert run("USE elsewhere") is None
     assert run("SHOW CURRENT NAMESPACE") is None
+
+
+def test_tables_are_shown_with_all_about_them(run: Session, lake: Lake) -> None:
+    run(
+        "CREATE TABLE db.t (id BIGINT NOT NULL, p STRUCT<x: DOUBLE, l: ARRAY<INT>>, m MAP<STRING, STRUCT<a: DATE>>) "
+        "COMMENT 'words'"
+    )
+    run("CREATE TABLE db.other (id INT)")
+    ((namespace, name, temporary, text),) = run("SHOW TABLE EXTENDED IN db LIKE 'T*|x'") or []
+    assert (namespace, name, temporary) == ("db", "t", False)
+    location = lake.load_table("db.t").location
+    assert text == (
+        "Catalog: lake\nNamespace: db\nTable: t\nType: MANAGED\nComment: words\n"
+        f"Location: {location}\nProvider: iceberg\nTable_type: EXTERNAL\n"
+        "Table Properties: [current-snapshot-id=none,format=iceberg/parquet,format-version=2,"
+        "write.parquet.compression-codec=zstd]\n"
+        "Schema: root\n"
+        " |-- id: long (nullable = false)\n"
+        " |-- p: struct (nullable = true)\n"
+        " |    |-- x: double (nullable = true)\n"
+        " |    |-- l: array (nullable = true)\n"
+        " |    |    |-- element: integer (containsNull = true)\n"
+        " |-- m: map (nullable = true)\n"
+        " |    |-- key: string\n"
+        " |    |-- value: struct (valueContainsNull = true)\n"
+        " |    |    |-- a: date (nullable = true)\n\n"
+    )
+    run("USE db")
+    assert len(run("SHOW TABLE EXTENDED LIKE '*'") or []) == 2
+    assert run("SHOW TABLE EXTENDED IN elsewhere LIKE '*'") is None
+
+
+def test_catalogs_views_and_procedures_are_shown(run: Session) -> None:
+    assert run("SHOW CATALOGS") == [("lake",)]
+    assert run("SHOW CATALOGS LIKE 'x*'") == []
+    assert run("SHOW VIEWS IN db") == []
+    assert run("SHOW VIEWS") is None
+    shown = run("SHOW PROCEDURES IN lake.system") or []
+    assert ("lake", ["system"], "system", "fast_forward") in shown
+    assert run("SHOW PROCEDURES IN system") == shown
+    assert run("SHOW PROCEDURES IN db") == []
+    assert run("SHOW PROCEDURES IN elsewhere.system") is None
+    assert run("SHOW PROCEDURES") is None
+
+
+def test_replaced_columns_are_new_ones(run: Session, orders: Table) -> None:
+    orders.append(order_rows(1))
+    run("ALTER TABLE db.orders REPLACE COLUMNS (id BIGINT, note STRING COMMENT 'words')")
+    fields = orders.refresh().schema.fields
+    assert [(f.id > 3, f.name, f.doc) for f in fields] == [(True, "id", None), (True, "note", "words")]
+    assert orders.scan().to_arrow().to_pylist() == [{"id": None, "note": None}]
 
 
 def test_tables_are_renamed_inside_their_lake(run: Session, orders: Table, lake: Lake) -> None:

@@ -94,7 +94,8 @@ def test_bad_types_say_what_was_expected(text: str, error: type[BerglineError], 
 
 
 def test_types_that_spark_lacks_are_shown_in_icebergs_words() -> None:
-    assert type_text(PrimitiveType("uuid")) == "uuid"
+    assert type_text(PrimitiveType("time")) == "time"
+    assert type_text(PrimitiveType("uuid")) == "string"
     assert type_text(FixedType(3)) == "binary"
 
 

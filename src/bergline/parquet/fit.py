@@ -13,6 +13,7 @@ from bergline.format.types import NestedField, StructType, child_fields
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.constants import constant_array
 from bergline.parquet.hidden_nulls import fill_hidden_nulls
+from bergline.parquet.uuid_text import uuids_from_text
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
@@ -68,7 +69,9 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
     if pa.types.is_null(column.type):
         column = pa.chunked_array([constant_array(field.type, None, len(column))])
     if column.type != target:
-        column = pa.chunked_array([_arrange(chunk, field) for chunk in column.chunks]) if column.num_chunks else column
+        if column.num_chunks:
+            chunks = [uuids_from_text(_arrange(chunk, field), target, field.name) for chunk in column.chunks]
+            column = pa.chunked_array(chunks)
         if not _may_cast(column.type, target):
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
         _check_required(column, field, field.name)

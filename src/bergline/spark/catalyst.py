@@ -4,6 +4,7 @@ Spark resolves names, casts, parameters, time zones and the current date, so tha
 values. Parts that we have no words for are left out: what comes back may keep more rows than the condition, not fewer.
 """
 
+import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +29,7 @@ from bergline.expressions.predicate import (
 )
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema import Schema
+from bergline.format.types import UUID
 
 _MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     "=": "=",
@@ -131,7 +133,23 @@ def _can_bind(test: Predicate, schema: Schema) -> bool:
         bind(test, schema)
     except BerglineError:
         return False
-    return True
+    return _is_the_same_for_text(test, schema)
+
+
+def _is_the_same_for_text(test: Predicate, schema: Schema) -> bool:
+    """UUIDs are text in Spark, which finds them only as they are written there: in lower case, with hyphens."""
+    match test:
+        case Comparison(column, _, literal):
+            literals: tuple[Any, ...] = (literal,)
+        case IsIn(column, literals):
+            pass
+        case And(_, Comparison() as comparison):
+            return _is_the_same_for_text(comparison, schema)
+        case _:
+            return True
+    if schema.find(column).type != UUID:
+        return True
+    return all(literal is None or literal == str(uuid.UUID(literal)) for literal in literals)
 
 
 def _test(condition: Any) -> Predicate | None:

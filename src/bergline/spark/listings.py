@@ -15,7 +15,7 @@ from bergline.sql.cursor import Cursor
 from bergline.sql.quoting import dotted
 from bergline.sql.resolve import Lakes
 from bergline.sql.run import run_statement
-from bergline.sql.show import child_namespaces, matching
+from bergline.sql.show_names import child_namespaces, matching
 from bergline.sql.show_statements import Use
 from bergline.sql.spark_types import type_text
 from bergline.sql.statements import Name

@@ -1,11 +1,10 @@
-"""The types that columns have when Spark reads them: UUIDs are text, and what Spark lacks fails only when asked for."""
+"""The types that columns have when Spark reads them: what Spark lacks fails only when it is asked for."""
 
-import msgspec
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
 from bergline.format.schema import Schema
-from bergline.format.types import STRING, UNKNOWN, UUID, IcebergType, ListType, MapType, NestedField, StructType
+from bergline.format.types import UNKNOWN, NestedField
 from bergline.spark.types import spark_schema
 
 
@@ -20,7 +19,7 @@ def unreadable(schema: Schema) -> dict[str, str]:
     for field in schema.fields:
         if field.type != UNKNOWN:
             try:
-                spark_schema(Schema(fields=(_as_read(field),)))
+                spark_schema(Schema(fields=(field,)))
             except UnsupportedError as error:
                 found[field.name] = str(error)
     return found
@@ -28,21 +27,6 @@ def unreadable(schema: Schema) -> dict[str, str]:
 
 def _field(field: NestedField) -> T.StructField:
     try:
-        return spark_schema(Schema(fields=(_as_read(field),)))[0]
+        return spark_schema(Schema(fields=(field,)))[0]
     except UnsupportedError:
         return T.StructField(field.name, T.NullType(), True)
-
-
-def _as_read(field: NestedField) -> NestedField:
-    return msgspec.structs.replace(field, type=_type_as_read(field.type))
-
-
-def _type_as_read(type_: IcebergType) -> IcebergType:
-    match type_:
-        case StructType(fields):
-            return StructType(tuple(_as_read(f) for f in fields))
-        case ListType(element_id, element, required):
-            return ListType(element_id, _type_as_read(element), required)
-        case MapType(key_id, key, value_id, value, required):
-            return MapType(key_id, _type_as_read(key), value_id, _type_as_read(value), required)
-    return STRING if type_ == UUID else type_

@@ -22,6 +22,7 @@ from bergline.spark.write_insert import run_insert
 from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import analyze
+from bergline.sql.current_names import with_current_names
 from bergline.sql.cursor import Cursor
 from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
@@ -53,7 +54,9 @@ class LakeSession:
         statement = analyze(text)
         match statement:
             case Query():
-                return self._run_query(statement, args, frames)
+                known = with_current_names(text, self.lakes)
+                query = statement if known == text else analyze(known)
+                return self._run_query(query if isinstance(query, Query) else statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
             case CreateTable(source=str()):

@@ -38,3 +38,11 @@ class SparkSurroundings:
     def namespaces(self) -> list[str]:
         """The namespaces of Spark's current catalog."""
         return [row[0] for row in self._run_sql("SHOW NAMESPACES").collect()]
+
+    def catalogs(self) -> list[str]:
+        """The catalogs that Spark has opened so far."""
+        return [row[0] for row in self._run_sql("SHOW CATALOGS").collect()]
+
+    def temporary_views(self) -> list[str]:
+        """The session's temporary views."""
+        return [row.viewName for row in self._run_sql("SHOW VIEWS").collect() if row.isTemporary]

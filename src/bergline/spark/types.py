@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark's, and back."""
+"""Iceberg's types as Spark's, and back; UUIDs are text in Spark."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -18,6 +18,7 @@ from bergline.format.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     DecimalType,
     FixedType,
     IcebergType,
@@ -37,6 +38,7 @@ _PRIMITIVES: dict[IcebergType, T.DataType] = {
     TIMESTAMP: T.TimestampNTZType(),
     TIMESTAMPTZ: T.TimestampType(),
     STRING: T.StringType(),
+    UUID: T.StringType(),
     BINARY: T.BinaryType(),
 }
 

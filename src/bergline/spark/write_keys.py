@@ -3,7 +3,9 @@
 Only neighbourhood depends on them: the writer works out every partition value itself.
 """
 
+import uuid
 from decimal import Decimal
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
@@ -18,6 +20,7 @@ from bergline.format.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     DecimalType,
     IcebergType,
 )
@@ -37,7 +40,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
     type_ = schema.ids[source_id].type
     match transform:
         case Identity():
-            return column
+            return F.lower(column) if type_ == UUID else column
         case Bucket(count):
             number = _as_long(column, type_)
             if number is None:
@@ -98,8 +101,18 @@ def _time(column: Column, type_: IcebergType, unit: str) -> Column | None:
 
 def _in_python(column: Column, transform: Transform, type_: IcebergType) -> Column | None:
     """A bucket of text or bytes: Spark's hash of them is another."""
-    if type_ not in (STRING, BINARY) and not isinstance(type_, DecimalType):
+    if type_ not in (STRING, BINARY, UUID) and not isinstance(type_, DecimalType):
         return None
     # no type hints: Spark would take them for those of another kind of function
-    in_bucket = F.udf(lambda v: transform.apply(type_, bytes(v) if isinstance(v, bytearray) else v), "int")
+    in_bucket = F.udf(lambda v: transform.apply(type_, _plain(v, type_)), "int")
     return in_bucket(column)
+
+
+def _plain(value: Any, type_: IcebergType) -> Any:
+    """A value as Iceberg has it; text that is no UUID is refused by the writer."""
+    if type_ == UUID:
+        try:
+            return None if value is None else uuid.UUID(value)
+        except ValueError:
+            return None
+    return bytes(value) if isinstance(value, bytearray) else value

@@ -119,18 +119,22 @@ def _metadata_columns(table: Table) -> list[Row]:
     return [_EMPTY, ("# Metadata Columns", "", ""), *shown]
 
 
-def _details(table: Table, name: Name) -> list[Row]:
+def table_details(table: Table) -> list[tuple[str, str]]:
+    """What is told of a table beside its name and columns."""
     properties = table.properties
     pairs = ",".join(f"{k}={v}" for k, v in shown_properties(table.metadata).items())
-    rows: list[Row] = [_EMPTY, ("# Detailed Table Information", "", ""), ("Name", dotted(name), "")]
-    rows.append(("Type", "MANAGED", ""))
+    rows = [("Type", "MANAGED")]
     if "comment" in properties:
-        rows.append(("Comment", properties["comment"], ""))
-    rows += [("Location", table.location, ""), ("Provider", "iceberg", "")]
+        rows.append(("Comment", properties["comment"]))
+    rows += [("Location", table.location), ("Provider", "iceberg")]
     if "owner" in properties:
-        rows.append(("Owner", properties["owner"], ""))
-    rows += [("Table_type", "EXTERNAL", ""), ("Table Properties", f"[{pairs}]", "")]
-    return [*rows, ("Statistics", _statistics(table), None)]
+        rows.append(("Owner", properties["owner"]))
+    return [*rows, ("Table_type", "EXTERNAL"), ("Table Properties", f"[{pairs}]")]
+
+
+def _details(table: Table, name: Name) -> list[Row]:
+    told: list[Row] = [(key, value, "") for key, value in [("Name", dotted(name)), *table_details(table)]]
+    return [_EMPTY, ("# Detailed Table Information", "", ""), *told, ("Statistics", _statistics(table), None)]
 
 
 def _statistics(table: Table) -> str:

@@ -3,7 +3,7 @@
 from bergline.errors import UnsupportedError
 from bergline.sql.cursor import Cursor
 from bergline.sql.literals import parse_literal
-from bergline.sql.parse_columns import parse_added_columns, parse_position
+from bergline.sql.parse_columns import parse_added_columns, parse_position, parse_replaced_columns
 from bergline.sql.parse_layout import (
     parse_add_field,
     parse_drop_field,
@@ -25,6 +25,7 @@ from bergline.sql.table_statements import (
     MoveColumn,
     RenameColumn,
     RenameTable,
+    ReplaceColumns,
     SetColumnDefault,
     SetColumnDoc,
     SetColumnRequired,
@@ -67,8 +68,10 @@ def _change(cursor: Cursor) -> Alteration:
             cursor.accept("IF", "EXISTS")
             return SetTableProperties(removals=parse_property_keys(cursor))
         case "REPLACE":
+            if cursor.accept("COLUMNS"):
+                return ReplaceColumns(parse_replaced_columns(cursor))
             if not cursor.accept("PARTITION", "FIELD"):
-                cursor.fail("`PARTITION FIELD`, `BRANCH`, `TAG`")
+                cursor.fail("`COLUMNS`, `PARTITION FIELD`, `BRANCH`, `TAG`")
             return parse_replace_field(cursor)
         case "WRITE":
             return parse_write_order(cursor)

@@ -38,6 +38,21 @@ def parse_added_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     return tuple(columns)
 
 
+def parse_replaced_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
+    """The columns of REPLACE COLUMNS, in brackets; rows that are there have no values for them."""
+    cursor.expect_symbol("(")
+    columns: list[ColumnDefinition] = []
+    while True:
+        path = (cursor.expect_name("a column's name"),)
+        type_ = parse_spark_type(cursor, path[0])
+        doc = cursor.expect_text("a comment in quotes") if cursor.accept("COMMENT") else None
+        columns.append(ColumnDefinition(path, type_, doc=doc))
+        if cursor.accept_symbol(")"):
+            return tuple(columns)
+        if not cursor.accept_symbol(","):
+            cursor.fail("`COMMENT`, `,`, `)`")
+
+
 def parse_position(cursor: Cursor) -> Position | None:
     """`FIRST` or `AFTER column`, if it comes next."""
     if cursor.accept("FIRST"):

@@ -1,5 +1,6 @@
 """Parser for SHOW, DESCRIBE and USE."""
 
+from bergline.errors import UnsupportedError
 from bergline.sql.cursor import Cursor
 from bergline.sql.parse_namespace import NAMESPACE_WORDS
 from bergline.sql.parse_properties import parse_property_key
@@ -7,13 +8,17 @@ from bergline.sql.show_statements import (
     DescribeNamespace,
     DescribeTable,
     Show,
+    ShowCatalogs,
     ShowColumns,
     ShowCreateTable,
     ShowCurrentNamespace,
     ShowNamespaces,
     ShowPartitions,
+    ShowProcedures,
     ShowProperties,
+    ShowTableExtended,
     ShowTables,
+    ShowViews,
     Use,
 )
 from bergline.sql.statements import Name
@@ -43,6 +48,14 @@ def parse_show(cursor: Cursor) -> Show | None:
         statement: Show = ShowCurrentNamespace()
     elif cursor.accept("TABLES"):
         statement = ShowTables(_place(cursor), _like(cursor))
+    elif cursor.accept("TABLE", "EXTENDED"):
+        statement = _table_extended(cursor)
+    elif cursor.accept("VIEWS"):
+        statement = ShowViews(_place(cursor), _like(cursor))
+    elif cursor.accept("CATALOGS"):
+        statement = ShowCatalogs(_like(cursor))
+    elif cursor.accept("PROCEDURES"):
+        statement = ShowProcedures(_place(cursor))
     elif any(cursor.accept(f"{word}S") for word in NAMESPACE_WORDS):
         statement = ShowNamespaces(_place(cursor), _like(cursor))
     elif cursor.accept("CREATE", "TABLE"):
@@ -87,6 +100,18 @@ def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | None:
     column = ".".join(cursor.expect_dotted_name("a column's name")) if cursor.is_at_name else None
     cursor.expect_end(*(() if column else ("a column's name",)))
     return DescribeTable(table, extended, column)
+
+
+def _table_extended(cursor: Cursor) -> ShowTableExtended:
+    namespace = _place(cursor)
+    cursor.expect("LIKE")
+    statement = ShowTableExtended(namespace, cursor.expect_text("a pattern in quotes"))
+    if cursor.token.is_word("PARTITION"):
+        raise UnsupportedError(
+            "cannot show one partition of a lake table",
+            hints=["SHOW PARTITIONS lists them, `t.partitions` describes them"],
+        )
+    return statement
 
 
 def _accept_in(cursor: Cursor) -> bool:

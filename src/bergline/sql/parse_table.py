@@ -11,7 +11,7 @@ from bergline.sql.tokens import TokenKind
 
 _TABLE = "a table name"
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-_SPARKS_CLAUSES = ("ROW", "STORED", "SKEWED", "SORTED", "LIKE", "CLUSTER")
+_SPARKS_CLAUSES = ("ROW", "STORED", "SKEWED", "SORTED", "CLUSTER")
 _CLAUSES = "`USING`, `PARTITIONED BY`, `COMMENT`, `LOCATION`, `TBLPROPERTIES`, `AS`, the end of the statement"
 
 
@@ -94,6 +94,11 @@ class _Clauses:
         ):
             if cursor.accept(*words):
                 return " ".join(words)
+        if cursor.token.is_word("LIKE"):
+            raise UnsupportedError(
+                f"cannot create `{'.'.join(cursor.subject or ())}` LIKE another table",
+                hints=["SHOW CREATE TABLE gives the statement to change; CREATE TABLE … AS SELECT takes its columns"],
+            )
         if cursor.token.is_word(*_SPARKS_CLAUSES):
             table = ".".join(cursor.subject or ())
             raise UnsupportedError(f"cannot create `{table}` with `{cursor.rest()[:40]}`: Iceberg has no such thing")

@@ -48,6 +48,11 @@ class Lakes:
         """Whether a lake has this name."""
         return name in self._lakes
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all lakes."""
+        return list(self._lakes)
+
     def by_name(self, name: str) -> Lake:
         """The lake of this name."""
         return self._lakes[name]

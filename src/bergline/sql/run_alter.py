@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from bergline.sql.table_statements import (
     Position,
     RenameColumn,
     RenameTable,
+    ReplaceColumns,
     ReplacePartitionField,
     SetColumnDefault,
     SetColumnDoc,
@@ -39,6 +41,8 @@ from bergline.sql.table_statements import (
 )
 from bergline.table.evolution.schema_update import SchemaUpdate
 from bergline.table.table import Table
+
+_SchemaChange = AddColumns | ReplaceColumns | DropColumns | RenameColumn | AlterColumns | SetIdentifierFields
 
 NO_ROWS = pa.table({})
 _DISTRIBUTION = "write.distribution-mode"
@@ -53,7 +57,9 @@ def alter_table(statement: AlterTable, lakes: Lakes, *, time_zone: str) -> pa.Ta
     match statement.change:
         case RenameTable(name):
             _rename_table(statement.table, name, lakes)
-        case AddColumns() | DropColumns() | RenameColumn() | AlterColumns() | SetIdentifierFields() as change:
+        case (
+            AddColumns() | ReplaceColumns() | DropColumns() | RenameColumn() | AlterColumns() | SetIdentifierFields()
+        ) as change:
             with table.update_schema() as schema:
                 _SchemaChanges(schema, table.metadata.format_version, time_zone).make(change)
         case DropIdentifierFields(paths):
@@ -87,10 +93,19 @@ class _SchemaChanges:
     def __init__(self, schema: SchemaUpdate, format_version: int, time_zone: str) -> None:
         self._schema, self._format_version, self._time_zone = schema, format_version, time_zone
 
-    def make(self, change: AddColumns | DropColumns | RenameColumn | AlterColumns | SetIdentifierFields) -> None:
+    def make(self, change: _SchemaChange) -> None:
         """Make the changes, one after the other."""
         schema = self._schema
         match change:
+            case ReplaceColumns(columns):
+                *others, last = (field.name for field in schema.schema.fields)
+                for name in others:
+                    schema.drop_column(name)
+                # a table has a column at every moment: the last one steps aside until the new ones are there
+                aside = _free_name({last.casefold(), *(column.path[0].casefold() for column in columns)})
+                schema.rename_column(last, aside)
+                self.make(AddColumns(columns))
+                schema.drop_column(aside)
             case AddColumns(columns):
                 for column in columns:
                     _check_free(schema, ".".join(column.path))
@@ -145,6 +160,10 @@ def _check_free(schema: SchemaUpdate, new: str, old: str | None = None) -> None:
     taken = next((n for n in schema.schema.names if n != old and n.casefold() == new.casefold()), None)
     if taken is not None:
         raise AlreadyExistsError(f"column `{taken}` exists already, found `{new}`", kind="column", name=new)
+
+
+def _free_name(taken: set[str]) -> str:
+    return next(name for n in count() if (name := f"replaced_{n}") not in taken)
 
 
 def _place(position: Position | None) -> dict[str, Any]:

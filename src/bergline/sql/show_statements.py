@@ -29,6 +29,32 @@ class ShowTables(msgspec.Struct, frozen=True):
     like: str | None = None
 
 
+class ShowTableExtended(msgspec.Struct, frozen=True):
+    """SHOW TABLE EXTENDED: tables whose names match, each with all about it."""
+
+    namespace: Name | None
+    like: str
+
+
+class ShowViews(msgspec.Struct, frozen=True):
+    """SHOW VIEWS, of a namespace or of the current one."""
+
+    namespace: Name | None = None
+    like: str | None = None
+
+
+class ShowCatalogs(msgspec.Struct, frozen=True):
+    """SHOW CATALOGS."""
+
+    like: str | None = None
+
+
+class ShowProcedures(msgspec.Struct, frozen=True):
+    """SHOW PROCEDURES, of a namespace or of the current one."""
+
+    namespace: Name | None = None
+
+
 class ShowColumns(msgspec.Struct, frozen=True):
     """SHOW COLUMNS."""
 
@@ -74,6 +100,10 @@ Show = (
     ShowCurrentNamespace
     | ShowNamespaces
     | ShowTables
+    | ShowTableExtended
+    | ShowViews
+    | ShowCatalogs
+    | ShowProcedures
     | ShowColumns
     | ShowCreateTable
     | ShowProperties

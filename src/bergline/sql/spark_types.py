@@ -16,6 +16,7 @@ from bergline.format.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     UNKNOWN,
+    UUID,
     VARIANT,
     DecimalType,
     FixedType,
@@ -66,6 +67,7 @@ _SIZES: dict[IcebergType, int] = {
     TIMESTAMPTZ: 8,
     TIMESTAMP: 8,
     STRING: 20,
+    UUID: 20,
     BINARY: 100,
     UNKNOWN: 1,
 }
@@ -79,6 +81,7 @@ _WORDS: dict[IcebergType, str] = {
     TIMESTAMPTZ: "timestamp",
     TIMESTAMP: "timestamp_ntz",
     STRING: "string",
+    UUID: "string",
     BINARY: "binary",
     UNKNOWN: "void",
     VARIANT: "variant",

@@ -23,6 +23,14 @@ class Surroundings(Protocol):
         """The namespaces of the engine's current catalog."""
         ...
 
+    def catalogs(self) -> list[str]:
+        """The engine's catalogs that are known so far."""
+        ...
+
+    def temporary_views(self) -> list[str]:
+        """The names of the session's temporary views."""
+        ...
+
 
 class Alone(Surroundings):
     """No engine: nothing but the lakes."""
@@ -41,5 +49,13 @@ class Alone(Surroundings):
         return False
 
     def namespaces(self) -> list[str]:
+        """None."""
+        return []
+
+    def catalogs(self) -> list[str]:
+        """None."""
+        return []
+
+    def temporary_views(self) -> list[str]:
         """None."""
         return []

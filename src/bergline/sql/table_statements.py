@@ -54,6 +54,12 @@ class AddColumns(msgspec.Struct, frozen=True):
     columns: tuple[ColumnDefinition, ...]
 
 
+class ReplaceColumns(msgspec.Struct, frozen=True):
+    """REPLACE COLUMNS: all columns go, and these are new ones."""
+
+    columns: tuple[ColumnDefinition, ...]
+
+
 class DropColumns(msgspec.Struct, frozen=True):
     """DROP COLUMNS."""
 
@@ -173,6 +179,7 @@ class RenameTable(msgspec.Struct, frozen=True):
 
 Alteration = (
     AddColumns
+    | ReplaceColumns
     | DropColumns
     | RenameColumn
     | AlterColumns
