@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bergline_server import BerglineServer
 from glue_server import GlueProxy, GlueServer
 from hypothesis import settings
 from java_rest import JavaRestServer, needs_java_rest
@@ -23,7 +24,7 @@ settings.register_profile("bergline", deadline=None, print_blob=True)
 settings.load_profile("bergline")
 
 
-_SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server"}
+_SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = ("spark_session", "official_runtime")
 
 
@@ -95,6 +96,13 @@ def java_rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaR
     """Iceberg's reference REST server, one for all tests."""
     needs_java_rest()
     with JavaRestServer(tmp_path_factory.mktemp("java-rest")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def bergline_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
+    """`bergline serve`, one for all tests."""
+    with BerglineServer(tmp_path_factory.mktemp("bergline-serve")) as server:
         yield server
 
 

@@ -40,14 +40,14 @@ def connect(
     """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
 
     Args:
-        uri: `sqlite:///path/catalog.db`, `postgresql://user@host/database`, `s3://bucket/lake`,
-            `glue://region`, `file:///path/warehouse` or `memory:`.
+        uri: `sqlite:///path/catalog.db`, `postgresql://user@host/database`, `https://host` of a REST server,
+            `s3://bucket/lake`, `glue://region`, `file:///path/warehouse` or `memory:`.
         warehouse: directory for new tables, such as `s3://bucket/path`; by default `warehouse` beside an SQLite
             database, and in the directory of an object store. PostgreSQL and Glue have no default, and need one only
-            where a new table or view is not given a location.
+            where a new table or view is not given a location. For a REST server it is a name that the server knows.
         name: the catalog's name in the database, which Java and PyIceberg must use too.
         properties: keys and addresses of object stores by Iceberg's names, such as `s3.endpoint`; what is missing comes
-            from the environment.
+            from the environment. Also those of the catalog itself, such as `token`.
         busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits so long in each
             of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
     """

@@ -1,6 +1,7 @@
-"""bergline's client on Iceberg's reference REST server, by the suite that all catalogs keep."""
+"""bergline's REST client by the suite that all catalogs keep: on Iceberg's reference server and on our own."""
 
 import pytest
+from bergline_server import BerglineServer
 from java_rest import JavaRestServer
 
 from bergline.catalog.catalog import Catalog
@@ -14,6 +15,15 @@ class TestOnTheReferenceServer(CatalogViewsSuite):
     @pytest.fixture
     def place(self, java_rest_server: JavaRestServer) -> None:
         self._uri = java_rest_server.uri
+
+    def make_catalog(self) -> Catalog:
+        return RestCatalog(self._uri, {})
+
+
+class TestOnOurServer(CatalogViewsSuite):
+    @pytest.fixture
+    def place(self, bergline_server: BerglineServer) -> None:
+        self._uri = bergline_server.uri
 
     def make_catalog(self) -> Catalog:
         return RestCatalog(self._uri, {})

@@ -11,6 +11,7 @@ from support_path import ROOT
 
 import bergline.errors
 from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
+from bergline.catalog.rest.client_settings import REST_PROPERTIES
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.spark.executors import NEEDED_FOR_OBJECTS
@@ -216,6 +217,11 @@ def test_every_storage_property_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", [*GLUE_PROPERTIES, *GLUE_REFUSED])
 def test_every_property_of_glue_is_documented(name: str) -> None:
     assert f"`{name}`" in page("guides/glue.md")
+
+
+@pytest.mark.parametrize("name", REST_PROPERTIES)
+def test_every_property_of_rest_catalogs_is_documented(name: str) -> None:
+    assert f"`{name}`" in page("guides/rest-catalogs.md")
 
 
 def test_no_address_of_a_registry_or_path_of_a_machine_is_committed() -> None:

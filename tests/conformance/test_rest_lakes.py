@@ -1,0 +1,95 @@
+"""Lakes on REST servers: connections cut while tables are written, and files with credentials that come along."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from bergline_server import BerglineServer
+from cutting_proxy import CuttingProxy
+from java_rest import JavaRestServer
+from rest_script import Reply, RestScript, load_answer
+from s3_server import S3Server
+
+import bergline
+from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError
+
+_WRITERS, _ROUNDS = 3, 4
+COLUMNS = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture(params=["reference", "ours"])
+def uri(request: pytest.FixtureRequest) -> str:
+    name = "java_rest_server" if request.param == "reference" else "bergline_server"
+    server: JavaRestServer | BerglineServer = request.getfixturevalue(name)
+    return server.uri
+
+
+@pytest.fixture
+def proxy(uri: str) -> Iterator[CuttingProxy]:
+    with CuttingProxy(uri, seed=7) as opened:
+        yield opened
+
+
+def test_every_acknowledged_commit_is_there_once_whatever_is_cut(proxy: CuttingProxy, tmp_path: Path) -> None:
+    """What is acknowledged is there once, what is refused is not there, and only what is unknown may be either."""
+    space = f"cut_{tmp_path.name}".replace("-", "_")
+    quick = {"commit.status-check.min-wait-ms": "1", "commit.retry.min-wait-ms": "1", "commit.retry.num-retries": "50"}
+    with bergline.connect(proxy.uri) as lake:
+        lake.create_namespace(space)
+        lake.create_table(f"{space}.orders", COLUMNS, properties=quick)
+    done: list[int] = []
+    perhaps: list[int] = []
+
+    def write(writer: int) -> None:
+        with bergline.connect(proxy.uri) as lake:
+            table = lake.load_table(f"{space}.orders")
+            ready.wait()
+            for number in range(_ROUNDS):
+                row = writer * 100 + number
+                try:
+                    table.append(pa.table({"id": [row]}, schema=COLUMNS))
+                    done.append(row)
+                except CommitUnknownError:
+                    perhaps.append(row)
+                except (ConflictError, UnavailableError):
+                    pass
+
+    ready = threading.Barrier(_WRITERS + 1)
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(_WRITERS)]
+    for writer in writers:
+        writer.start()
+    ready.wait()
+    proxy.cuts = 0.2
+    for writer in writers:
+        writer.join()
+    proxy.cuts = 0
+    with bergline.connect(proxy.uri) as lake:
+        found = lake.load_table(f"{space}.orders").scan().to_arrow()["id"].to_pylist()
+    assert len(found) == len(set(found))
+    assert set(done) <= set(found) <= set(done) | set(perhaps)
+    assert sum(proxy.counts.values()) > 0
+    assert len(done) > _WRITERS * _ROUNDS / 2
+
+
+def test_files_are_read_and_written_with_what_the_server_hands_out(
+    s3_server: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    """The client has no keys of its own; without those of the server it gets nowhere."""
+    keys = s3_server.properties
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=bucket, properties=keys) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", COLUMNS)
+        table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
+        answer = load_answer(lake.catalog.load_table(table.name))
+    credentials = [{"prefix": f"{bucket}/", "config": keys}]
+    with RestScript() as server:
+        server.on("GET /v1/namespaces/db/tables/orders", Reply(body={**answer, "storage-credentials": credentials}))
+        with bergline.connect(server.uri) as reader:
+            assert reader.load_table("db.orders").scan().to_arrow()["id"].to_pylist() == [1, 2]
+        wrong = {**keys, "s3.secret-access-key": "wrong"}
+        server.on("GET /v1/namespaces/db/tables/orders", Reply(body={**answer, "config": wrong}))
+        with bergline.connect(server.uri) as reader, pytest.raises(BerglineError) as caught:
+            reader.load_table("db.orders").scan().to_arrow()
+        assert "wrong" not in str(caught.value)
