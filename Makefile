@@ -5,9 +5,11 @@ INSTALLED := .venv/.installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
+SPARK_NEWEST := 4.3.0
+SPARK_OLDEST := 4.0.5
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
-.PHONY: help setup java demo test check torture rck lint bench clean
+.PHONY: help setup java demo test check torture rck spark-versions lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -15,6 +17,7 @@ help:
 	@echo "make check   the quick part of it, under a minute"
 	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
+	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
@@ -42,13 +45,19 @@ $(REST_SERVER): tools/rck/pom.xml tools/rck/ReferenceServer.java | $(INSTALLED)
 	javac -cp "$@.new/*" -d $@.new tools/rck/ReferenceServer.java && mv $@.new $@; } > .venv/rck.txt 2>&1 || \
 	echo "Iceberg's REST server could not be had, tests with it will be skipped: .venv/rck.txt says why" >&2
 
+# only PySpark itself: everything else comes from .venv
+.venv/spark-%/.installed: | $(INSTALLED)
+	@echo "installing PySpark $* for tests ..." >&2; rm -rf $(@D) $(@D).new
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target $(@D).new pyspark==$* && \
+	mv $(@D).new $(@D) && touch $@
+
 java:
 	@tools/machine.sh java
 
 demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
-test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) lint
+test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/.installed lint
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(INSTALLED) lint
@@ -59,6 +68,9 @@ torture: java $(INSTALLED) $(S3_SERVER)
 
 rck: java $(INSTALLED) $(REST_SERVER)
 	@$(BIN)/python tools/rck/run.py $(URI)
+
+spark-versions: java $(INSTALLED) .venv/spark-$(SPARK_NEWEST)/.installed .venv/spark-$(SPARK_OLDEST)/.installed
+	@$(BIN)/python -m pytest tests/versions -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

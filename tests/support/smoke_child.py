@@ -23,6 +23,9 @@ import bergline.spark
 
 def main(directory: Path, names: list[str]) -> None:
     spark = session(directory)
+    expected = os.environ.get("SMOKE_SPARK_VERSION", spark.version)
+    if spark.version != expected:
+        sys.exit(f"expected Spark {expected}, found {spark.version}")
     with bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
         lake.create_namespace("db")
         bergline.spark.attach(spark, lake)

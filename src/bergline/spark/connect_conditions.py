@@ -47,14 +47,14 @@ _LITERALS: dict[str, Callable[[Any], Value]] = {
 
 def known_part(condition: Column | str, schema: Schema, qualifier: str | None, client: Any) -> Predicate | None:
     """What holds for every row that a condition keeps; None if nothing is known."""
-    tree, outline = _readable(condition, client)
-    return None if tree is None else PlainTests(schema, outline, qualifier).known_part(tree)
+    tree = _readable(condition, client)
+    return None if tree is None else PlainTests(schema, _outline, qualifier).known_part(tree)
 
 
 def exact_part(condition: Column | str, schema: Schema, client: Any) -> Predicate | None:
     """What holds for exactly the rows that a condition keeps; None if we cannot tell."""
-    tree, outline = _readable(condition, client)
-    return None if tree is None else PlainTests(schema, outline).exact(tree)
+    tree = _readable(condition, client)
+    return None if tree is None else PlainTests(schema, _outline).exact(tree)
 
 
 def outline_of_text(tree: Any) -> Outline:
@@ -79,15 +79,20 @@ def is_plain_text(text: str) -> bool:
     return "\\" not in text and '"' not in text
 
 
-def _readable(condition: Column | str, client: Any) -> tuple[Any, Callable[[Any], Outline]]:
+def _readable(condition: Column | str, client: Any) -> Any:
+    """A column as it is sent, or SQL text as sqlglot parses it; None if it cannot be read for certain."""
     if not isinstance(condition, str):
-        return condition.to_plan(client), _outline_of_column  # type: ignore[operator]
+        return condition.to_plan(client)  # type: ignore[operator]
     if not is_plain_text(condition):
-        return None, outline_of_text
+        return None
     try:
-        return sqlglot.parse_one(condition, dialect="spark", into=exp.Condition), outline_of_text
+        return sqlglot.parse_one(condition, dialect="spark", into=exp.Condition)
     except (sqlglot.errors.SqlglotError, RecursionError):
-        return None, outline_of_text
+        return None
+
+
+def _outline(condition: Any) -> Outline:
+    return outline_of_text(condition) if isinstance(condition, exp.Expression) else _outline_of_column(condition)
 
 
 def _outline_of_column(expression: Any) -> Outline:
@@ -99,8 +104,8 @@ def _outline_of_column(expression: Any) -> Outline:
             column = _column(expression)
             return None if column is None else Comparison(column, "=", Value("boolean", True))
         case "expression_string":
-            tree, outline = _readable(expression.expression_string.expression, None)
-            return None if tree is None else outline(tree)
+            tree = _readable(expression.expression_string.expression, None)
+            return None if tree is None else outline_of_text(tree)
         case "unresolved_function":
             call = expression.unresolved_function
             return _outline_of_call(call.function_name.lower(), list(call.arguments))

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.spark.connect import over_connect
+from bergline.spark.connect_query import known_filters
 from bergline.spark.explain import remember_reads
 from bergline.spark.pushed import placeholder, pushed_filters
 from bergline.spark.read_scan import read
@@ -30,7 +31,9 @@ def run_query(
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     filters: Mapping[str, Predicate] = dict.fromkeys(scans, ALWAYS_TRUE)
-    if scans and not over_connect(spark) and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
+    if over_connect(spark):
+        filters = {**filters, **known_filters(text, {name: s.table_schema for name, s in scans.items()})}
+    elif scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
         marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
         asked = run_sql(text, args, **{**tables, **marked})
         filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))
