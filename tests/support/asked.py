@@ -50,8 +50,8 @@ class Told:
 class Asking:
     """Asks an application by ASGI, as a web server would."""
 
-    def __init__(self, served: Served) -> None:
-        self.application = Application(served)
+    def __init__(self, served: Served, application: Application | None = None) -> None:
+        self.application = application or Application(served)
 
     def __enter__(self) -> Self:
         return self

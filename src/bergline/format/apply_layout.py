@@ -114,6 +114,9 @@ def schema_content(schema: Schema) -> Any:
 
 
 def _current_schema(metadata: TableMetadata) -> Schema:
+    """The current schema; of a new table that has none yet the one added last: some writers choose it at the end."""
+    if metadata.schemas and metadata.current_schema_id < 0:
+        return metadata.schemas[-1]
     if all(s.schema_id != metadata.current_schema_id for s in metadata.schemas):
         raise InvalidInputError("expected a current schema before specs and orders are added, found none")
     return metadata.schema

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from bergline.server.answer import Answer, answer_json
+from bergline.server.openapi import openapi_document
 from bergline.server.served import Served
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,4 +26,14 @@ def metrics(served: Served) -> Answer:
     return Answer(200, served.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
 
 
-OPERATIONS: dict[str, Callable[[Served], Answer]] = {"/health": health, "/ready": ready, "/metrics": metrics}
+def openapi(_served: Served) -> Answer:
+    """The server's own OpenAPI document."""
+    return Answer(200, openapi_document())
+
+
+OPERATIONS: dict[str, Callable[[Served], Answer]] = {
+    "/health": health,
+    "/ready": ready,
+    "/metrics": metrics,
+    "/openapi.json": openapi,
+}
