@@ -27,8 +27,11 @@ COLUMNS = "id bigint, ts timestamp, region string, part int, amount double, note
 EVERY_COLUMN = "count(id), max(ts), max(region), sum(part), max(amount), max(note)"
 
 
-def start(side: str, directory: str) -> SparkSession:
-    """A session whose `lake.db.…` are the same tables on both sides."""
+PlanFiles = Callable[[], int]
+
+
+def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
+    """A session whose `lake.db.…` are the same tables on both sides, and what plans the files of `lake.db.many`."""
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "2g")
@@ -43,7 +46,8 @@ def start(side: str, directory: str) -> SparkSession:
         import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
 
         lake = bergline.connect(f"sqlite:///{directory}/catalog.db")
-        return bergline.spark.attach(builder.getOrCreate(), lake)
+        spark = bergline.spark.attach(builder.getOrCreate(), lake)
+        return spark, lambda: len(lake.load_table("db.many").scan().plan().files)
     options = {
         "spark.jars": side,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -55,14 +59,23 @@ def start(side: str, directory: str) -> SparkSession:
     }
     for key, value in options.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    return spark, lambda: _planned_by_java(spark)
+
+
+def _planned_by_java(spark: SparkSession) -> int:
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "lake.db.many")  # noqa: SLF001
+    size = jvm.org.apache.iceberg.relocated.com.google.common.collect.Iterables.size
+    return int(size(table.newScan().planFiles()))
 
 
 class Side:
     """The cases, alike for both sides: plain PySpark."""
 
-    def __init__(self, spark: SparkSession, sizes: dict[str, int], mark: str) -> None:
+    def __init__(self, spark: SparkSession, plan_files: PlanFiles, sizes: dict[str, int], mark: str) -> None:
         self._spark = spark
+        self._plan_files = plan_files
         self._sizes = sizes
         self._mark = mark
         self.seconds: dict[str, float] = {}
@@ -82,6 +95,7 @@ class Side:
         small = self._new_table("small")
         self._time("small appends", lambda: self._insert_often(small))
         self.answers["small appends"] = spark.sql(f"SELECT count(*), sum(id) FROM {small}").collect()[0]
+        self.answers["plan"] = [self._time("plan", self._plan_files)]
         self._query("few of many", "SELECT count(*), sum(c0) FROM lake.db.many WHERE c3 > 9")
         self._time("open many", self._open_many)
 
@@ -114,10 +128,10 @@ class Side:
 
 def main() -> None:
     side, directory, sizes, mark = sys.argv[1:]
-    spark = start(side, directory)
+    spark, plan_files = start(side, directory)
     first = spark.sql("SELECT count(*), sum(id) FROM lake.db.start").collect()[0]
     ready = time.time()
-    cases = Side(spark, json.loads(sizes), mark)
+    cases = Side(spark, plan_files, json.loads(sizes), mark)
     cases.run()
     cases.answers["start"] = first
     answers = {case: [str(v) for v in row] for case, row in cases.answers.items()}

@@ -1,6 +1,6 @@
 """Deleted rows as frames, for joins with what Spark's own reader reads: positions by file, and keys by set of files.
 
-The delete files are read on the executors, by the reader that everything else uses.
+The delete files are read on the executors, by the reader that everything else uses; a few positions are read here.
 """
 
 import pickle
@@ -22,6 +22,9 @@ from bergline.spark.arrow_rows import in_spark
 from bergline.spark.tasks import task_frame
 from bergline.spark.types import spark_type
 
+MOST_READ_HERE = 100_000
+"""So many deleted positions, and the delete files of so many data files, are read here: sooner than tasks start."""
+_MOST_FILES_HERE = 32
 _POSITIONS = pa.schema([("file", pa.int32()), ("pos", pa.int64())])
 
 
@@ -48,6 +51,11 @@ def deleted_positions(files: Sequence[PlannedFile], spark: SparkSession, io: Fil
         for chunk in rows.positions.to_arrow().chunks:
             yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=_POSITIONS)
 
+    most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
+    if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
+        delete_files = DeleteFiles(io)
+        found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
+        return spark.createDataFrame(pa.Table.from_batches(found, _POSITIONS), "file int, pos bigint")
     return _map(tasks, read, "file int, pos bigint", spark, io, location=files[0].file.file_path)
 
 

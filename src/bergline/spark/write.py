@@ -35,7 +35,9 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     metadata = (options or WriteOptions()).applied_to(table.metadata)
     if is_at_hand(frame):
         with described_jobs(frame.sparkSession, what):
-            return write_here(frame, table.io, metadata, job)
+            here = write_here(frame, table.io, metadata, job)
+        log_written(what, here, time.monotonic() - started)
+        return here
     spec = write_spec(metadata)
     prepare_executors(frame.sparkSession, spec.data_location)
     arranged = arrange_rows(frame, metadata)
