@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline import Lake, Table
 from bergline.format.manifest import DataFile
-from bergline.spark import write_here
+from bergline.spark import executors, write_here
 from bergline.spark.write_here import is_at_hand
 
 pytestmark = pytest.mark.spark
@@ -83,3 +83,13 @@ def test_rows_that_do_not_fit_leave_no_file(spark: SparkSession, lake: Lake) -> 
     table = lake.load_table("db.t")
     assert table.metadata.current_snapshot_id is None
     assert [f for f in table.io.list(table.location) if f.endswith(".parquet")] == []
+
+
+def test_tasks_in_this_python_are_not_asked_for_packages(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_FOUND", {})
+    jobs = spark.sparkContext.statusTracker()
+    before = jobs.getJobIdsForGroup(None)
+    assert executors.prepare_executors(spark, "file:///data") == spark.sparkContext.defaultParallelism
+    assert jobs.getJobIdsForGroup(None) == before
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/another/python")
+    assert not executors._are_this_machine(spark)

@@ -1,6 +1,6 @@
 """What executors need for our tasks: our package, which is sent if they lack it, and others, which cannot be sent.
 
-Executors are asked once in a session, by a task that imports nothing of ours.
+Executors elsewhere are asked once in a session, by a task that imports nothing of ours.
 """
 
 import atexit
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -55,7 +56,7 @@ def prepare_executors(spark: SparkSession, location: str) -> int:
     key = _session_key(spark)
     with _LOCK:
         if key not in _FOUND:
-            found = _look(spark)
+            found = [] if _are_this_machine(spark) else _look(spark)
             if any(each.versions[OURS] != version() for each in found):
                 _send(spark, package_archive())
             _FOUND[key] = found
@@ -91,6 +92,20 @@ def package_archive() -> Path:
         for file in sorted(source.rglob("*.py")):
             archive.write(file, f"{OURS}/{file.relative_to(source)}")
     return path
+
+
+def _are_this_machine(spark: Any) -> bool:
+    """Whether tasks run here, in a Python that finds the same package as this one; that is sooner seen than asked."""
+    if not isinstance(spark, SparkSession):
+        return False
+    context = spark.sparkContext
+    if not re.fullmatch(r"local(\[.*\])?", str(context.master)) or context.pythonExec != sys.executable:
+        return False
+    names = [OURS, *NEEDED_FOR_OBJECTS]
+    program = "import sys; from importlib.util import find_spec; print(*(find_spec(n).origin for n in sys.argv[1:]))"
+    done = subprocess.run([sys.executable, "-c", program, *names], capture_output=True, text=True, check=False)  # noqa: S603
+    origins = [str(spec.origin) if (spec := importlib.util.find_spec(name)) else "" for name in names]
+    return done.returncode == 0 and done.stdout == f"{' '.join(origins)}\n"
 
 
 def _session_key(spark: Any) -> tuple[str, str]:
