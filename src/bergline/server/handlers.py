@@ -5,6 +5,7 @@ from bergline.server import (
     handlers_commits,
     handlers_config,
     handlers_namespaces,
+    handlers_planning,
     handlers_tables,
     handlers_tokens,
     handlers_views,
@@ -17,6 +18,7 @@ _MODULES = (
     handlers_namespaces,
     handlers_tables,
     handlers_commits,
+    handlers_planning,
     handlers_views,
 )
 

@@ -204,6 +204,15 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     stats_fields: tuple[str, ...] | None = None
 
 
+class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+    """A scan that was planned: all its files."""
+
+    status: str
+    plan_id: str
+    file_scan_tasks: Raw
+    delete_files: Raw
+
+
 class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """A token, as OAuth2 words it."""
 

@@ -20,6 +20,8 @@ from bergline.catalog.rest.bodies import (
     MetricsRequest,
     NamespaceAnswer,
     NamespacesAnswer,
+    PlanAnswer,
+    PlanRequest,
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
@@ -98,6 +100,7 @@ UNREGISTER_TABLE = Endpoint(
 RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", RenameRequest, status=204, takes_key=True)
 LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=CredentialsAnswer)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
+PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanAnswer)
 COMMIT_TRANSACTION = Endpoint(
     "commit_transaction",
     "POST",
