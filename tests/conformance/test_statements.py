@@ -238,6 +238,14 @@ ANALYZE TABLE db.t COMPUTE STATISTICS
 MSCK REPAIR TABLE db.t
 SHOW PROCEDURES
 """
+SAME_NAMES = """
+CREATE NAMESPACE e
+CREATE TABLE db.n (id INT, x STRING)
+CREATE TABLE e.n (id INT, y STRUCT<z: INT>)
+INSERT INTO db.n VALUES (1, 'a'), (2, 'b')
+INSERT INTO e.n VALUES (2, named_struct('z', 5)), (3, null)
+SELECT db.n.id, e.n.y.z, x FROM db.n JOIN e.n ON db.n.id = e.n.id
+"""
 REPLACED_COLUMNS = """
 CREATE TABLE db.t (id INT, s STRING) PARTITIONED BY (s)
 ALTER TABLE db.t REPLACE COLUMNS (id BIGINT, s STRING COMMENT 'x')
@@ -285,6 +293,7 @@ SELECT id, s FROM db.t ORDER BY id
 """
 SCRIPTS = {
     "shown": SHOWN,
+    "same names": SAME_NAMES,
     "replaced columns": REPLACED_COLUMNS,
     "procedures": PROCEDURES,
     "namespaces": NAMESPACES,

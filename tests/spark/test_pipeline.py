@@ -214,9 +214,43 @@ def test_publish_merges_where_main_has_moved_on_or_is_refused(spark: SparkSessio
     assert state(lake) == ([1, 9], [10])
     report = quick(spark, lake, audits=[check("meanwhile", meanwhile)]).run("1")
     assert report.published is not None
-    assert {t.table: t.what for t in report.published.tables} == {ORDERS: "merged", ITEMS: "fast-forwarded"}
+    assert {t.table: t.what for t in report.published.tables} == dict.fromkeys((ORDERS, ITEMS), "fast-forwarded")
+    assert report.rebased == (ORDERS,)
+    assert "brought on top of main\n    db.orders" in str(report)
     assert state(lake) == ([1, 2, 3, 9], [10, 20, 30])
     assert quick(spark, lake).run("1").status == "published before"
+
+
+def test_rows_that_came_to_main_meanwhile_are_audited_before_they_are_published(
+    spark: SparkSession, lake: Lake
+) -> None:
+    seen: list[list[int]] = []
+
+    def meanwhile(run: Run) -> None:
+        seen.append(ids(lake, ORDERS, run.branch))
+        if len(seen) == 1:
+            lake.load_table(ORDERS).append(pa.table({"id": [2], "amount": [9]}))
+
+    audits = [check("meanwhile", meanwhile), unique(ORDERS, "id")]
+    report = quick(spark, lake, audits=audits).run("1")
+    assert seen == [[1, 2, 3], [1, 2, 2, 3]]
+    assert report.status == "audits failed"
+    assert [failure.audit for failure in report.failures] == ["unique(db.orders, id)"]
+    assert state(lake) == ([1, 2], [10])
+    assert ids(lake, ORDERS, "daily-1") == [1, 2, 2, 3]
+
+
+def test_main_that_never_rests_ends_in_a_refusal(spark: SparkSession, lake: Lake) -> None:
+    def busy(_: Run) -> None:
+        lake.load_table(ORDERS).append(pa.table({"id": [9], "amount": [9]}))
+
+    with pytest.raises(TablesRefusedError, match="both have moved on"):
+        quick(spark, lake, audits=[check("busy", busy)]).run("1")
+    assert state(lake) == ([1, 9, 9, 9, 9, 9], [10])
+    report = quick(spark, lake).run("1")
+    assert report.status == "published"
+    assert [s.what for s in report.steps] == ["written before", "written before"]
+    assert state(lake) == ([1, 2, 3, 9, 9, 9, 9, 9], [10, 20, 30])
 
 
 def test_branch_that_moved_after_its_audits_is_not_published(spark: SparkSession, lake: Lake) -> None:

@@ -230,6 +230,14 @@ def test_insert_in_all_its_forms(spark: SparkSession, orders: Table) -> None:
     assert ids_of(spark) == [4, 5, 6]
 
 
+def test_insert_takes_arguments_and_keeps_braces_and_comments(spark: SparkSession, orders: Table) -> None:
+    spark.sql("INSERT INTO db.orders VALUES (:id, :amount, '{x}') -- {y}", args={"id": 1, "amount": 2.5})
+    spark.sql("INSERT INTO `db`.`orders` /* {z} */ SELECT ?, ?, region FROM db.orders", args=[2, 0.5])
+    spark.sql("CREATE TABLE db.copy AS SELECT id + :n AS id FROM db.orders WHERE id > :low", args={"n": 10, "low": 1})
+    assert sorted(map(tuple, spark.table("db.orders").collect())) == [(1, 2.5, "{x}"), (2, 0.5, "{x}")]
+    assert [row.id for row in spark.table("db.copy").collect()] == [12]
+
+
 def test_static_partition_values_go_to_their_columns_and_bound_the_overwrite(spark: SparkSession, lake: Lake) -> None:
     spark.sql(
         "CREATE TABLE db.p (id BIGINT, day DATE, region STRING, n INT) USING iceberg PARTITIONED BY (day, region, n)"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bergline.errors import UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.rewrite import rewrite_query
 from bergline.sql.statements import AsOf, Insert, OtherStatement, Query
@@ -44,6 +45,47 @@ def rewritten(text: str, *ours: tuple[str, ...]) -> str:
 )
 def test_only_table_names_and_their_clauses_are_replaced(text: str, expected: str) -> None:
     assert rewritten(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "SELECT lake.e.n.p.x FROM db.n JOIN lake.e.n ON `db`.`n`.`id` = e.N.id",
+            "SELECT `lake.e.n`.p.x FROM {f0} AS `db.n` JOIN {f1} AS `lake.e.n` ON `db.n`.`id` = `lake.e.n`.id",
+        ),
+        ("SELECT * FROM db.n JOIN e.n USING (id)", "SELECT * FROM {f0} AS `db.n` JOIN {f1} AS `e.n` USING (id)"),
+        (
+            "SELECT 1 FROM db.n WHERE EXISTS (SELECT 1 FROM db.n WHERE db.n.id = 1)",
+            "SELECT 1 FROM {f0} AS `n` WHERE EXISTS (SELECT 1 FROM {f1} AS `n` WHERE n.id = 1)",
+        ),
+        (
+            "SELECT 1 FROM db.n WHERE EXISTS (SELECT 1 FROM e.t AS n WHERE id = db.n.id)",
+            "SELECT 1 FROM {f0} AS `db.n` WHERE EXISTS (SELECT 1 FROM {f1} AS n WHERE id = `db.n`.id)",
+        ),
+        ("SELECT db.n.id FROM db.n, e.n AS m", "SELECT n.id FROM {f0} AS `n`, {f1} AS m"),
+        ("SELECT db.n.id FROM db.n, db.n", "SELECT n.id FROM {f0} AS `n`, {f1} AS `n`"),
+        (
+            "SELECT n.id FROM db.n WHERE EXISTS (SELECT 1 FROM e.n WHERE n.id = 1)",
+            "SELECT n.id FROM {f0} AS `n` WHERE EXISTS (SELECT 1 FROM {f1} AS `n` WHERE n.id = 1)",
+        ),
+    ],
+)
+def test_tables_that_end_in_the_same_name_are_told_apart_by_the_whole(text: str, expected: str) -> None:
+    assert rewritten(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT db.n.id, n.x FROM db.n, e.n",
+        "SELECT n.id FROM db.n WHERE EXISTS (SELECT 1 FROM e.n WHERE n.id = db.n.id + 1)",
+        "WITH n AS (SELECT 1 AS id) SELECT n.id FROM n WHERE id IN (SELECT db.n.id FROM db.n)",
+    ],
+)
+def test_columns_that_could_be_anothers_are_refused(text: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"cannot tell `db\.n\.id` from columns of another `n`"):
+        rewritten(text)
 
 
 def test_tables_that_are_not_ours_stay() -> None:

@@ -14,6 +14,7 @@ from bergline.errors import (
     BerglineError,
     InvalidInputError,
     RefusedError,
+    TablesRefusedError,
 )
 from bergline.format.arguments import check_text, shown
 from bergline.format.refs import MAIN, check_ref_name
@@ -21,11 +22,15 @@ from bergline.lake import Lake
 from bergline.spark.attaching import check_attached
 from bergline.spark.audits import Audit
 from bergline.spark.audits_run import AuditResult, AuditRun, check_audit
+from bergline.spark.pipeline_catch_up import catch_up, tables_behind
 from bergline.spark.pipeline_report import PipelineReport, Status, StepResult, What
 from bergline.spark.pipeline_run import History, Run, Step
 from bergline.spark.write_goal import opted_out
 from bergline.table.chosen_tables import named_tables
 from bergline.table.table import Table
+
+_MOST_AUDITS = 5
+"""How often the audits are run while `main` keeps moving."""
 
 
 class Pipeline:
@@ -61,8 +66,9 @@ class Pipeline:
         """Write, audit, and publish if all audits pass; on failure `main` is untouched and the branch stays.
 
         The same id again goes on where an earlier run stopped: steps that are in the branch are not run again, and a
-        run that was published is only reported. Where `main` has moved on meanwhile the branch is merged, or, without
-        `merge`, refused. A `tag` is made in the commit that publishes; with `publish=False` it ends after the audits.
+        run that was published is only reported. Where `main` has moved on meanwhile the branch is brought on top of it
+        and audited so, or, without `merge`, refused: what is published is what was audited. A `tag` is made in the
+        commit that publishes; with `publish=False` it ends after the audits.
         """
         branch = self.branch(run_id)
         check_attached(self._spark, self._lake)
@@ -74,13 +80,32 @@ class Pipeline:
         self._check(tables, branch, tag)
         self._lake.branch(branch, list(tables), if_not_exists=True)
         steps = self._write(run)
-        tables = self._load()
-        results = self._audit(run, tables)
-        if not all(result.passed for result in results):
-            return _report(run, "audits failed", steps=steps, audits=results)
-        if not publish:
-            return _report(run, "audited", steps=steps, audits=results)
-        return self._publish(run, tables, steps, results, tag=tag, merge=merge)
+        return self._finish(run, steps, tag=tag, publish=publish, merge=merge)
+
+    def _finish(
+        self, run: Run, steps: tuple[StepResult, ...], *, tag: str | None, publish: bool, merge: bool
+    ) -> PipelineReport:
+        """Audit and publish; again from the audits on, a few times, if `main` moves in between."""
+        rebased: dict[str, None] = {}
+        audits = 0
+        while True:
+            tables = self._load()
+            if History(run, tables).is_published:
+                return self._published_before(run, tables)
+            if merge:
+                rebased |= dict.fromkeys(catch_up(tables, run.branch))
+            results = self._audit(run, tables)
+            audits += 1
+            done = {"steps": steps, "rebased": tuple(rebased), "audits": results}
+            if not all(result.passed for result in results):
+                return _report(run, "audits failed", **done)
+            if not publish:
+                return _report(run, "audited", **done)
+            try:
+                return self._publish(run, tables, done, tag)
+            except TablesRefusedError:
+                if not merge or audits == _MOST_AUDITS or not tables_behind(self._load(), run.branch):
+                    raise
 
     def _write(self, run: Run) -> tuple[StepResult, ...]:
         """All steps; those up to the last one that the branch has are not run again."""
@@ -140,25 +165,19 @@ class Pipeline:
             return AuditRun(self._spark, tables, run.branch, run).results(self.audits)
 
     def _publish(
-        self,
-        run: Run,
-        tables: Mapping[str, Table],
-        steps: tuple[StepResult, ...],
-        results: tuple[AuditResult, ...],
-        *,
-        tag: str | None,
-        merge: bool,
+        self, run: Run, tables: Mapping[str, Table], done: Mapping[str, Any], tag: str | None
     ) -> PipelineReport:
+        """Move `main` to what was audited, which is on top of it; TablesRefusedError if either has moved since."""
         audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
         try:
-            published = self._lake.publish(run.branch, tables=audited, merge=merge, tag=tag)
+            published = self._lake.publish(run.branch, tables=audited, tag=tag)
         except BerglineError:
             now = self._load()
             if History(run, now).is_published:
                 return self._published_before(run, now)
             raise
         self._tidy(run, self._load())
-        return _report(run, "published", steps=steps, audits=results, published=published, tag=tag)
+        return _report(run, "published", published=published, tag=tag, **done)
 
     def _published_before(self, run: Run, tables: Mapping[str, Table]) -> PipelineReport:
         self._tidy(run, tables)

@@ -33,6 +33,8 @@ class PipelineReport(msgspec.Struct, frozen=True):
     status: Status
     steps: tuple[StepResult, ...] = ()
     audits: tuple[AuditResult, ...] = ()
+    rebased: tuple[str, ...] = ()
+    """The tables whose `main` had moved on: the branch was brought on top of it before its audits."""
     published: RefReport | None = None
     tag: str | None = None
 
@@ -55,6 +57,7 @@ class PipelineReport(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         parts = [
             ("steps", [str(step) for step in self.steps]),
+            ("brought on top of main", list(self.rebased)),
             ("audits", [str(audit) for audit in self.audits]),
             ("main", [str(table) for table in self.published.tables] if self.published else []),
         ]

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
+from typing import Literal
 
+import msgspec
 from sqlglot import exp
 
 from bergline.sql.statements import AsOf, Name, Query, TableUse
@@ -26,7 +28,27 @@ def read_query(text: str, tree: exp.Expr, tokens: list[Token], clauses: list[tup
             as_of = AsOf("timestamp" if version.name == "TIMESTAMP" else "version", None)
         add_alias = not table.alias and not table.args.get("sample")
         uses.append(TableUse(tuple(p.name for p in table.parts), start, clause_end, as_of, add_alias))
+    uses = _told_apart(uses, tree)
     return Query(text, tuple(sorted(uses, key=lambda u: u.start)), _long_columns(text, tree))
+
+
+def _told_apart(uses: Sequence[TableUse], tree: exp.Expr) -> list[TableUse]:
+    """The tables with the aliases that keep them apart from whatever else has the last part of their name."""
+    called: list[tuple[str, Name | None]] = [(alias.name.casefold(), None) for alias in tree.find_all(exp.TableAlias)]
+    called += [(use.name[-1].casefold(), _folded(use.name)) for use in uses if use.add_alias]
+    qualifiers = {_all_parts(column)[0].name.casefold() for column in tree.find_all(exp.Column) if column.table}
+
+    def alias(use: TableUse) -> Literal["last", "whole", "unclear"]:
+        last, name = use.name[-1].casefold(), _folded(use.name)
+        if all(other == name for known, other in called if known == last):
+            return "last"
+        return "unclear" if last in qualifiers or called.count((last, name)) > 1 else "whole"
+
+    return [msgspec.structs.replace(use, alias=alias(use)) if use.add_alias else use for use in uses]
+
+
+def _folded(name: Name) -> Name:
+    return tuple(part.casefold() for part in name)
 
 
 def _may_be_table(table: exp.Table) -> bool:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
+from bergline.errors import UnsupportedError
 from bergline.sql.statements import Name, Query, TableUse
 
 
 def rewrite_query(query: Query, frames: Mapping[TableUse, str], insertions: Iterable[tuple[int, int, str]] = ()) -> str:
     """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
-    edits += [(starts[0], starts[keep], "") for name, starts in query.columns if (keep := _qualifier(name, frames))]
+    edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
     edits += [(start, end, _escape(text)) for start, end, text in insertions]
     pieces, position = [], 0
     for start, end, text in sorted(edits):
@@ -17,17 +18,31 @@ def rewrite_query(query: Query, frames: Mapping[TableUse, str], insertions: Iter
     return "".join([*pieces, _escape(query.text[position:])])
 
 
-def _qualifier(column: Name, frames: Mapping[TableUse, str]) -> int:
-    """How many leading parts of a column to drop: the alias of a replaced table has only its name's last part."""
+def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> tuple[int, int, str] | None:
+    """A column without the parts of its table's name that the alias of a replaced table does not have."""
     for length in range(len(column) - 1, 1, -1):
-        if any(use.add_alias and _folded(use.name[-length:]) == _folded(column[:length]) for use in frames):
-            return length - 1
-    return 0
+        for use in frames:
+            if not use.add_alias or _folded(use.name[-length:]) != _folded(column[:length]):
+                continue
+            match use.alias:
+                case "last":
+                    return starts[0], starts[length - 1], ""
+                case "whole":
+                    return starts[0], starts[length], f"{_alias(use)}."
+            raise UnsupportedError(
+                f"cannot tell `{'.'.join(column)}` from columns of another `{use.name[-1]}` in the query",
+                hints=["give the tables aliases, as in `FROM db.orders AS o`"],
+            )
+    return None
 
 
 def _reference(use: TableUse, frame: str) -> str:
-    alias = use.name[-1].replace("`", "``")
-    return f"{{{frame}}} AS `{_escape(alias)}`" if use.add_alias else f"{{{frame}}}"
+    return f"{{{frame}}} AS {_alias(use)}" if use.add_alias else f"{{{frame}}}"
+
+
+def _alias(use: TableUse) -> str:
+    name = ".".join(use.name) if use.alias == "whole" else use.name[-1]
+    return f"`{_escape(name.replace('`', '``'))}`"
 
 
 def _escape(text: str) -> str:

@@ -76,6 +76,11 @@ class TableUse(msgspec.Struct, frozen=True):
     end: int
     as_of: AsOf | None
     add_alias: bool
+    alias: Literal["last", "whole", "unclear"] = "last"
+    """The last part of the name, or all of it where others in the query are called by that part too.
+
+    Unclear is what `db.orders.id` would mean where columns are qualified by the last part alone as well.
+    """
 
 
 class Query(msgspec.Struct, frozen=True):
