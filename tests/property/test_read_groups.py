@@ -1,11 +1,13 @@
 """Spark's own reader, the Arrow reader on executors and the reader in process give the same rows.
 
-Whatever files are called, whichever rows are deleted and however, and whichever columns came later.
+Whatever files are called, whichever rows are deleted and however, whichever columns came later, were renamed or
+retyped, and whether files have ids and statistics or not.
 """
 
 import datetime as dt
 import itertools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,28 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from hand_made_tables import comparable, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from sql_filters import EVERYTHING, sql_filters
 
 from bergline import Lake, Table
 from bergline.format.manifest import DataFile
 from bergline.format.types import INT
 from bergline.spark import read_deletes
+from bergline.spark.arrow_rows import in_spark
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_groups import read_groups
 from bergline.spark.read_scan import read_plan
+from bergline.spark.read_types import read_schema
+from bergline.table.scan import TableScan
 
 pytestmark = pytest.mark.spark
 
 SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string()), ("d", pa.date32()), ("n", pa.int32()), ("f", pa.float64())])
+STEMS = ("f{}", "a b%20{}", "_h{}", "ü{{x}}{}", "k=v#{}")
 NAMES = (
     "plain{}.parquet",
     "_hidden{}.parquet",
@@ -54,6 +62,10 @@ _rows = st.fixed_dictionaries(
     }
 )
 _numbers = itertools.count()
+_examples = int(os.environ.get("BERGLINE_EXAMPLES", "3"))
+_slowly = settings(
+    max_examples=_examples, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def renamed(file: DataFile, name: str) -> DataFile:
@@ -113,41 +125,71 @@ def as_text(frame: DataFrame, table: int, reader: str) -> DataFrame:
     return frame.select(F.lit(table).alias("t"), F.lit(reader).alias("r"), F.to_json(F.struct("*")).alias("row"))
 
 
-def frames_of(spark: SparkSession, table: Table, number: int, condition: str | None) -> list[DataFrame]:
-    columns = [*table.schema.names, "_file", "_pos", "_spec_id"]
-    scan = table.scan(condition, columns=columns)
+def frames_of(spark: SparkSession, scan: TableScan, number: int) -> list[DataFrame]:
+    """The rows as the chosen readers give them, as the Arrow reader alone does, and as they are read in process."""
     plan = scan.plan()
-    groups = {group.executor for group in read_groups(plan)}
     frames = [as_text(read_plan(plan, spark, scan.io), number, "chosen")]
-    if groups != {"arrow"} and plan.files:
+    if any(group.executor == "native" for group in read_groups(plan)):
         frames.append(as_text(read_arrow(plan, tuple(plan.files), spark, scan.io), number, "arrow"))
-    return [*frames, as_text(spark.createDataFrame(scan.to_arrow()), number, "in process")]
+    rows = scan.to_arrow()
+    found = pa.table([in_spark(column.combine_chunks()) for column in rows.columns], names=rows.column_names)
+    return [*frames, as_text(spark.createDataFrame(found, read_schema(scan.schema)), number, "in process")]
 
 
-@given(st.data())
-@settings(
-    max_examples=int(os.environ.get("BERGLINE_EXAMPLES", "4")),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-def test_every_reader_gives_the_same_rows(spark: SparkSession, lake: Lake, data: st.DataObject) -> None:
-    conditions = [None, "n >= 1", "k = 'x' OR f > 1", "f = 0", "d IS NULL"]
+def check_same_rows(spark: SparkSession, scans: Sequence[TableScan], data: st.DataObject) -> None:
+    """All readers agree on all scans, which are run in one job, wherever deleted positions are read."""
     frames: list[DataFrame] = []
-    for number in range(3):
-        table = random_table(lake, data)
+    for number, scan in enumerate(scans):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(read_deletes, "MOST_READ_HERE", data.draw(st.sampled_from([-1, 100_000])))
-            frames += frames_of(spark, table, number, data.draw(st.sampled_from(conditions)))
-    found: dict[tuple[int, str], list[str]] = {}
+            frames += frames_of(spark, scan, number)
     together = frames[0]
     for frame in frames[1:]:
         together = together.unionAll(frame)
+    found: dict[tuple[int, str], list[str]] = {}
     for row in together.collect():
         found.setdefault((row.t, row.r), []).append(row.row)
-    for (number, reader), rows in found.items():
-        assert sorted(rows) == sorted(found.get((number, "in process"), [])), reader
-    for number in range(3):
-        if (number, "in process") in found:
-            assert (number, "chosen") in found
+    for number, scan in enumerate(scans):
+        expected = sorted(found.get((number, "in process"), []))
+        groups = [f"{group.executor}: {group.reason}" for group in read_groups(scan.plan())]
+        assert sorted(found.get((number, "chosen"), [])) == expected, groups
+        if any(group.startswith("native") for group in groups):
+            assert sorted(found.get((number, "arrow"), [])) == expected, groups
+
+
+@given(st.data())
+@_slowly
+def test_every_reader_gives_the_same_rows(spark: SparkSession, lake: Lake, data: st.DataObject) -> None:
+    conditions = [None, "n >= 1", "k = 'x' OR f > 1", "f = 0", "d IS NULL"]
+    scans = []
+    for _ in range(3):
+        table = random_table(lake, data)
+        columns = [*table.schema.names, "_file", "_pos", "_spec_id"]
+        scans.append(table.scan(data.draw(st.sampled_from(conditions)), columns=columns))
+    check_same_rows(spark, scans, data)
+
+
+@given(st.data())
+@_slowly
+def test_every_reader_reads_evolved_and_imported_files_alike(
+    spark: SparkSession, lake: Lake, tmp_path: Path, data: st.DataObject
+) -> None:
+    scans = []
+    for version in (1, 2, 3):
+        root = tmp_path / f"hand made {next(_numbers)}"
+        names = data.draw(st.lists(st.sampled_from(STEMS), min_size=1, max_size=3))
+        made = data.draw(tables(version, f"file://{root}", names))
+        location = made.finish()
+        for path, content in made.files.items():
+            file = Path(path.removeprefix("file://"))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        table = lake.register_table(f"db.{root.name.replace(' ', '_')}", location)
+        known = ["_file", "_pos", "_spec_id", *(["_row_id", "_last_updated_sequence_number"] if version > 2 else [])]
+        columns = [f.name for f in table.schema.fields] + data.draw(st.lists(st.sampled_from(known), unique=True))
+        text, _ = data.draw(st.just(EVERYTHING) | sql_filters(comparable(made.schemas[-1])))
+        scans.append(table.scan(text, columns=columns))
+    check_same_rows(spark, scans, data)
 
 
 def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import brute_force
-from hand_made import Field, HandMadeTable
-from hand_made_tables import VALUES, A, B, D, E, F, S, tables
+from hand_made import HandMadeTable
+from hand_made_tables import comparable, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sql_filters import EVERYTHING, sql_filters
@@ -32,14 +32,6 @@ def opened(hand_made: HandMadeTable) -> tuple[Table, str]:
 def multiset(found: list[dict[str, Any]], names: Sequence[str]) -> Counter[str]:
     """Rows without their order; NaN equals itself, -0.0 is not 0.0."""
     return Counter(repr([row[name] for name in names]) for row in found)
-
-
-def comparable(fields: list[Field]) -> dict[str, st.SearchStrategy[Any]]:
-    """Columns that a filter may name, with values to compare them with."""
-    columns = {f["name"]: VALUES[f["id"]] for f in fields if f["id"] in {A, B, D, E} and f["type"] != "timestamp"}
-    columns |= {f["name"]: st.sampled_from([0.0, 1.5, -2.5]) for f in fields if f["id"] == F}
-    parts = next(f["type"]["fields"] for f in fields if f["id"] == S)
-    return columns | {f"s.{p['name']}": st.just("y") if p["type"] == "string" else st.integers(0, 2) for p in parts}
 
 
 def check_scan(hand_made: HandMadeTable, data: st.DataObject) -> None:

@@ -1,12 +1,15 @@
 """Reads by options, of metadata columns, of types that Spark lacks, and of what is not there."""
 
+import re
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from add_deletes import add_deletes, position_deletes
+from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -121,14 +124,69 @@ def test_columns_that_spark_has_no_type_for_fail_only_when_asked_for(spark: Spar
 
 
 @pytest.mark.parametrize("renamed", [False, True])
-def test_a_missing_file_is_named_with_its_snapshot(spark: SparkSession, orders: Table, *, renamed: bool) -> None:
-    orders.append(order_rows(1))
-    if renamed:
+def test_a_missing_file_is_named_with_its_snapshot(
+    spark: SparkSession, orders: Table, tmp_path: Path, *, renamed: bool
+) -> None:
+    orders.append(order_rows(1)).append(order_rows(2))
+    if renamed:  # then it is not Spark's own reader that misses the file
         with orders.update_schema() as update:
             update.rename_column("amount", "price")
+    before, late = spark.sql("SELECT * FROM db.orders WHERE id < 9"), spark.table("db.orders").where("id < 9")
+    assert late.count() == 2
     path = orders.scan().plan().files[0].file.file_path
     Path(path.removeprefix("file://")).unlink()
-    with pytest.raises(PySparkException if renamed else NotFoundError) as caught:
-        spark.sql("SELECT * FROM db.orders").collect()
-    assert path in str(caught.value)
-    assert f"snapshot {orders.metadata.current_snapshot_id}" in str(caught.value)
+    actions: list[Callable[[], Any]] = [
+        lambda: spark.sql("SELECT * FROM db.orders").collect(),
+        before.collect,
+        late.toArrow,
+        lambda: before.groupBy("region").count().show(),
+        lambda: late.select("id").write.parquet(str(tmp_path / "copy")),
+        lambda: late.writeTo("db.orders").append(),
+    ]
+    for action in actions:
+        with pytest.raises(NotFoundError) as caught:
+            action()
+        needed = f"no data file {path}, which snapshot {orders.metadata.current_snapshot_id} needs"
+        assert str(caught.value) == needed
+        assert isinstance(caught.value, PySparkException)
+        assert (caught.value.kind, caught.value.name) == ("file", path)
+    assert lost_nothing(orders)
+
+
+def lost_nothing(table: Table) -> bool:
+    """Nothing was committed since."""
+    known = table.metadata.current_snapshot_id
+    return table.refresh().metadata.current_snapshot_id == known
+
+
+@pytest.mark.parametrize("kind", ["positions", "keys", "vector"])
+def test_a_missing_delete_file_is_named_with_its_snapshot(spark: SparkSession, lake: Lake, kind: str) -> None:
+    properties = {"format-version": "3" if kind == "vector" else "2"}
+    table = lake.create_table("db.t", ORDERS, properties=properties).append(order_rows(1, 2))
+    data = table.scan().plan().files[0].file.file_path
+    match kind:
+        case "positions":
+            add_deletes(table, position_deletes(table, {data: [0]}))
+        case "keys":
+            add_deletes(table, equality_deletes(table, pa.table({"id": [1]}), [1]))
+        case _:
+            add_deletes(table, *deletion_vectors(table, {data: [0]}))
+    assert [r.id for r in spark.table("db.t").collect()] == [2]
+    (delete,) = table.scan().plan().files[0].deletes
+    Path(delete.file_path.removeprefix("file://")).unlink()
+    needed = f"no delete file {delete.file_path}, which snapshot {table.metadata.current_snapshot_id} needs"
+    for columns in (["id"], ["_partition"]):  # the second is not for Spark's own reader
+        with pytest.raises(NotFoundError, match=re.escape(needed)):
+            spark.table("db.t").select(*columns).collect()
+
+
+def test_errors_of_other_frames_stay_sparks(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
+    orders.append(order_rows(1))
+    assert spark.table("db.orders").count() == 1
+    path = tmp_path / "other.parquet"
+    pq.write_table(order_rows(1), path)
+    frame = spark.read.parquet(str(path))
+    path.unlink()
+    with pytest.raises(Exception, match="FILE_NOT_EXIST") as caught:
+        frame.collect()
+    assert not isinstance(caught.value, NotFoundError)

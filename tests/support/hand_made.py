@@ -63,6 +63,8 @@ class HandMadeTable:
     schemas: list[list[Field]]
     specs: list[list[Field]]
     properties: dict[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ("f{}",)
+    """What files are called in turn, with their number."""
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
     snapshots: list[dict[str, Any]] = field(default_factory=list, repr=False)
     log: list[str] = field(default_factory=list)
@@ -283,7 +285,10 @@ class HandMadeTable:
         return {f["name"]: _transformed(row.get(f["source-id"]), f["transform"]) for f in self.specs[spec]}
 
     def _path(self, ending: str) -> str:
-        return f"{self.location}/{'data' if ending != 'avro' else 'metadata'}/f{len(self.files):03}.{ending}"
+        number = f"{len(self.files):03}"
+        if ending == "avro":
+            return f"{self.location}/metadata/f{number}.avro"
+        return f"{self.location}/data/{self.names[len(self.files) % len(self.names)].format(number)}.{ending}"
 
     def _write_parquet(self, rows: Sequence[Values], fields: Sequence[Field], *, ids: bool = True) -> tuple[str, int]:
         self.log.append(f"f{len(self.files):03}: {[f['id'] for f in fields]} {list(rows)}")

@@ -111,10 +111,12 @@ def _lacks_added(fields: list[Field]) -> bool:
 
 
 @st.composite
-def tables(draw: st.DrawFn, version: int, location: str = "memory://warehouse/db/hand") -> HandMadeTable:
+def tables(
+    draw: st.DrawFn, version: int, location: str = "memory://warehouse/db/hand", names: Sequence[str] = ("f{}",)
+) -> HandMadeTable:
     """A table with a history: each commit adds data and deletes, a later one rewrites manifests and removes files."""
     specs = _specs(draw)
-    table = HandMadeTable(version, location, _schemas(draw, version, specs), specs)
+    table = HandMadeTable(version, location, _schemas(draw, version, specs), specs, names=names)
     table.properties["schema.name-mapping.default"] = json.dumps(NAME_MAPPING)
     current = sorted(draw(_index(table.schemas)) for _ in range(draw(st.integers(1, 3))))
     entries: list[Entry] = []
@@ -137,6 +139,14 @@ def tables(draw: st.DrawFn, version: int, location: str = "memory://warehouse/db
         number = len(current) + 1
         table.snapshot(_rewritten(draw, table, entries, manifests, number), number, len(table.schemas) - 1)
     return table
+
+
+def comparable(fields: list[Field]) -> dict[str, st.SearchStrategy[Any]]:
+    """Columns that a filter may name, with values to compare them with."""
+    columns = {f["name"]: VALUES[f["id"]] for f in fields if f["id"] in {A, B, D, E} and f["type"] != "timestamp"}
+    columns |= {f["name"]: st.sampled_from([0.0, 1.5, -2.5]) for f in fields if f["id"] == F}
+    parts = next(f["type"]["fields"] for f in fields if f["id"] == S)
+    return columns | {f"s.{p['name']}": st.just("y") if p["type"] == "string" else st.integers(0, 2) for p in parts}
 
 
 def _index(items: Sequence[Any]) -> st.SearchStrategy[int]:

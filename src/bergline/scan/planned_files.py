@@ -86,3 +86,8 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (tuple(self),)
+
+
+def paths_of(files: Sequence[PlannedFile]) -> list[str]:
+    """Where files are, without making each one."""
+    return files.paths if isinstance(files, PlannedFiles) else [planned.file.file_path for planned in files]

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.errors.exceptions import captured
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from bergline.catalog.identifiers import TableName
@@ -29,6 +30,7 @@ from bergline.spark.patched_classes import (
     session_id,
     session_of,
 )
+from bergline.spark.read_errors import forget_scans, with_missing_files
 from bergline.spark.reader import load_table, options_of
 from bergline.spark.session import LakeSession
 from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told, written_frame
@@ -64,7 +66,7 @@ _LISTINGS: dict[str, Callable[..., Any]] = {
 }
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
-_ORIGINALS: dict[tuple[type, str], Callable[..., Any]] = {}
+_ORIGINALS: dict[tuple[Any, str], Callable[..., Any]] = {}
 
 
 def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default: bool = True) -> SparkSession:
@@ -116,6 +118,7 @@ def detach(spark: SparkSession) -> None:
             for (owner, method), original in _ORIGINALS.items():
                 setattr(owner, method, original)
             _ORIGINALS.clear()
+            forget_scans()
 
 
 def _patch_classes(classes: PatchedClasses) -> None:
@@ -131,6 +134,10 @@ def _patch_classes(classes: PatchedClasses) -> None:
     _patch(classes.writer, "save", _save)
     for method, replacement in _LISTINGS.items():
         _patch(classes.catalog, method, replacement)
+    if (captured, "convert_exception") not in _ORIGINALS:
+        # all errors of Java come by here, whatever the action and the frame
+        _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
+        captured.convert_exception = with_missing_files(captured.convert_exception)  # type: ignore[assignment]
 
 
 def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:

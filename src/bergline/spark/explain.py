@@ -3,13 +3,14 @@
 import weakref
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import counted
 from bergline.scan.plan import ScanPlan
 from bergline.spark.late_methods import LateMethods
 from bergline.spark.read_groups import read_groups
+from bergline.spark.read_stores import s3a_refusal
 from bergline.table.scan import TableScan
 
 Reads = Sequence[tuple[str, TableScan]]
@@ -27,21 +28,21 @@ def remember_reads(frame: DataFrame, reads: Reads) -> DataFrame:
 def explain_read(source: DataFrame | TableScan) -> str:
     """What is read for a scan, for `spark.table(…)` with its filters, or for the result of `spark.sql`."""
     if isinstance(source, TableScan):
-        return _described("scan", source.plan())
+        return _described("scan", source.plan(), SparkSession.getActiveSession())
     if isinstance(source, LateMethods):
         late = source._late  # noqa: SLF001  (a class of ours)
-        return _described(late.name, late.pruned().plan())
+        return _described(late.name, late.pruned().plan(), source.sparkSession)
     if source not in _READS:
         raise InvalidInputError(
             "expected a frame that reads a lake table, found another",
             hints=["explain the result of spark.table or spark.sql itself, not what was made of it"],
         )
-    return "\n".join(_described(name, scan.plan()) for name, scan in _READS[source])
+    return "\n".join(_described(name, scan.plan(), source.sparkSession) for name, scan in _READS[source])
 
 
-def _described(name: str, plan: ScanPlan) -> str:
+def _described(name: str, plan: ScanPlan, spark: SparkSession | None) -> str:
     lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
-    for group in read_groups(plan):
+    for group in read_groups(plan, s3a_refusal(spark)):
         deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
         lines.append(f"  {group.executor}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)

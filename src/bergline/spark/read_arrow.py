@@ -14,6 +14,7 @@ from bergline.parquet.read import read_file
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.spark.arrow_rows import in_spark
 from bergline.spark.executors import prepare_executors
+from bergline.spark.read_missing import missing_file
 from bergline.spark.read_types import read_schema
 from bergline.spark.tasks import task_frame
 
@@ -86,5 +87,7 @@ def _read_part(io: FileIO, part: FilePart, plan: ScanPlan, deletes: DeleteFiles)
     try:
         yield from read_file(io, part.planned, plan, deletes, (part.first, part.end))
     except NotFoundError as error:
-        message = f"{error}: snapshot {plan.snapshot_id} needs it for data file {part.planned.file.file_path}"
-        raise NotFoundError(message, kind=error.kind, name=error.name) from error
+        if error.kind != "file":
+            raise
+        kind = "data" if error.name == part.planned.file.file_path else "delete"
+        raise missing_file(kind, error.name, plan.snapshot_id) from error

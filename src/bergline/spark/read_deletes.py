@@ -5,20 +5,21 @@ The delete files are read on the executors, by the reader that everything else u
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import FormatError
+from bergline.errors import FormatError, NotFoundError
 from bergline.format.manifest import DataFile, FileContent
-from bergline.format.name_mapping import NameMapping
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.deletes import DeletedRows
-from bergline.scan.plan import KeyColumn, PlannedFile
+from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.spark.arrow_rows import in_spark
+from bergline.spark.read_missing import missing_file
 from bergline.spark.tasks import task_frame
 from bergline.spark.types import spark_type
 
@@ -36,7 +37,9 @@ class KeySets(msgspec.Struct, frozen=True):
     sets: tuple[int | None, ...]
 
 
-def deleted_positions(files: Sequence[PlannedFile], spark: SparkSession, io: FileIO) -> DataFrame:
+def deleted_positions(
+    files: Sequence[PlannedFile], snapshot_id: int | None, spark: SparkSession, io: FileIO
+) -> DataFrame:
     """The deleted positions of files, which are known by their numbers here: columns `file` and `pos`."""
     tasks = [
         (number, planned.file, by_position)
@@ -54,9 +57,10 @@ def deleted_positions(files: Sequence[PlannedFile], spark: SparkSession, io: Fil
     most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
     if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
         delete_files = DeleteFiles(io)
-        found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
+        with _missing_named(snapshot_id):
+            found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
         return spark.createDataFrame(pa.Table.from_batches(found, _POSITIONS), "file int, pos bigint")
-    return _map(tasks, read, "file int, pos bigint", spark, io, location=files[0].file.file_path)
+    return _map(tasks, read, "file int, pos bigint", snapshot_id, spark=spark, io=io, location=files[0].file.file_path)
 
 
 def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
@@ -79,11 +83,11 @@ def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list
     ]
 
 
-def deleted_keys(keys: KeySets, mapping: NameMapping | None, spark: SparkSession, io: FileIO) -> DataFrame:
+def deleted_keys(keys: KeySets, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
     """The deleted keys of each set of delete files: columns `set`, `key0`, `key1` and so on."""
     fields = [T.StructField("set", T.IntegerType())]
     fields += [T.StructField(f"key{n}", spark_type(c.column.type, c.path[0])) for n, c in enumerate(keys.columns)]
-    columns = keys.columns
+    columns, mapping = keys.columns, plan.name_mapping
     tasks = [(number, delete) for number, deletes in enumerate(keys.deletes) for delete in deletes]
 
     def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
@@ -92,7 +96,7 @@ def deleted_keys(keys: KeySets, mapping: NameMapping | None, spark: SparkSession
         arrays = [pa.repeat(pa.scalar(number, pa.int32()), len(found[0])), *found]
         yield pa.record_batch(arrays, names=["set", *(f"key{n}" for n in range(len(columns)))])
 
-    return _map(tasks, read, T.StructType(fields), spark, io, location=tasks[0][1].file_path)
+    return _map(tasks, read, T.StructType(fields), plan.snapshot_id, spark=spark, io=io, location=tasks[0][1].file_path)
 
 
 def _ids(delete: DataFile) -> tuple[int, ...]:
@@ -105,15 +109,26 @@ def _map(
     tasks: Sequence[object],
     read: Callable[[DeleteFiles, bytes], Iterator[pa.RecordBatch]],
     schema: T.StructType | str,
+    snapshot_id: int | None,
+    *,
     spark: SparkSession,
     io: FileIO,
-    *,
     location: str,
 ) -> DataFrame:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         delete_files = DeleteFiles(io)
         for batch in batches:
             for blob in batch.column(0).to_pylist():
-                yield from read(delete_files, blob)
+                with _missing_named(snapshot_id):
+                    yield from read(delete_files, blob)
 
     return task_frame(spark, [pickle.dumps(task) for task in tasks], location).mapInArrow(run, schema)
+
+
+@contextmanager
+def _missing_named(snapshot_id: int | None) -> Iterator[None]:
+    """A delete file that is gone is named with the snapshot that needs it."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise missing_file("delete", error.name, snapshot_id) from error

@@ -4,6 +4,7 @@ Spark's reader matches columns by name and knows nothing of Iceberg, so it gets 
 Deletes it gets as joins, while there are few enough of them to send to every executor.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -30,9 +31,11 @@ from bergline.format.types import (
     walk_fields,
 )
 from bergline.io.locations import scheme_of
+from bergline.io.s3 import S3_SCHEMES
 from bergline.scan.file_metrics import values_of
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, columns_to_read
-from bergline.scan.planned_files import FileGroup, PlannedFiles
+from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of
+from bergline.spark.read_stores import NO_SESSION
 
 MOST_DELETED_ROWS = 1_000_000
 """More than so many deleted rows are not sent to every executor."""
@@ -41,7 +44,9 @@ _HIDDEN = ("_", ".")
 _UNFINISHED = "._COPYING_"
 _METADATA = "_metadata"
 _NATIVE = "names and types are those of the table"
-_PLAIN_PATH = r"^file://(?:/[A-Za-z0-9=%+-][A-Za-z0-9=%+_.-]*)+\.parquet$"
+_PLAIN_PATH = r"^(?:SCHEMES)(?:/[A-Za-z0-9=%+-][A-Za-z0-9=%+_.-]*)+\.parquet$"
+_SCHEME = re.compile(r"^\w+://")
+_LOCAL, _S3 = "file://", "s3a?://[A-Za-z0-9.-]+"
 _FROM_SPARK = {FILE.id, POS.id, SPEC_ID.id}
 # what Spark's <=> compares as Iceberg does: it takes -0.0 for 0.0
 _COMPARABLE: tuple[IcebergType, ...] = (BOOLEAN, INT, LONG, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
@@ -58,15 +63,15 @@ class ReadGroup(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> list[str]:
         """Where the files are."""
-        return self.files.paths if isinstance(self.files, PlannedFiles) else [p.file.file_path for p in self.files]
+        return paths_of(self.files)
 
 
-def read_groups(plan: ScanPlan) -> list[ReadGroup]:
-    """All files of a plan, each in one group."""
+def read_groups(plan: ScanPlan, s3_refusal: str | None = NO_SESSION) -> list[ReadGroup]:
+    """All files of a plan, each in one group; `s3_refusal` is what `s3a_refusal` says of the session."""
     refusal = plan_refusal(plan)
     if refusal is not None:
         return [ReadGroup("arrow", refusal, plan.files, has_deletes=True)] if plan.files else []
-    judge = _Judge(plan)
+    judge = _Judge(plan, s3_refusal)
     if not isinstance(plan.files, PlannedFiles):
         return [*_judged(plan.files, judge)]
     plain, others = plan.files.split(judge.surely_native)
@@ -89,9 +94,9 @@ def _judged(planned_files: Iterable[PlannedFile], judge: "_Judge") -> Iterator[R
             yield ReadGroup("native" if native else "arrow", reasons[native, deleted], found, deleted)
 
 
-def native_refusal(plan: ScanPlan) -> str | None:
+def native_refusal(plan: ScanPlan, s3_refusal: str | None = NO_SESSION) -> str | None:
     """Why some file of a plan does not go to Spark's own reader; None if all do."""
-    return next((group.reason for group in read_groups(plan) if group.executor == "arrow"), None)
+    return next((group.reason for group in read_groups(plan, s3_refusal) if group.executor == "arrow"), None)
 
 
 def plan_refusal(plan: ScanPlan) -> str | None:
@@ -112,7 +117,9 @@ def plan_refusal(plan: ScanPlan) -> str | None:
 class _Judge:
     """Says of each file why Spark's own reader could give wrong rows."""
 
-    def __init__(self, plan: ScanPlan) -> None:
+    def __init__(self, plan: ScanPlan, s3_refusal: str | None) -> None:
+        self._s3_refusal = s3_refusal
+        self._plain_path = _PLAIN_PATH.replace("SCHEMES", _LOCAL if s3_refusal else f"{_LOCAL}|{_S3}")
         self._keys = {c.field_id: c for c in plan.key_columns}
         read = {f.id for f in columns_to_read(plan).fields}
         self._partition_columns = {
@@ -124,7 +131,7 @@ class _Judge:
         """A mask of files without deletes for which `refusal` finds nothing, on columns; it may leave some out."""
         frame = files.frame
         mask = frame["file_format"].str.to_uppercase() == "PARQUET"
-        mask &= frame["file_path"].str.contains(_PLAIN_PATH)
+        mask &= frame["file_path"].str.contains(self._plain_path)
         if "key_metadata" in frame.columns:
             mask &= frame["key_metadata"].is_null()
         for field_id in self._partition_columns.get(files.spec_id, ()):
@@ -139,7 +146,10 @@ class _Judge:
             return f"{path} is a {file.file_format} file"
         if file.key_metadata is not None:
             return f"{path} is encrypted"
-        if scheme_of(path) != "file":
+        scheme = scheme_of(path)
+        if scheme in S3_SCHEMES and self._s3_refusal is not None:
+            return self._s3_refusal
+        if scheme != "file" and scheme not in S3_SCHEMES:
             return f"Spark may have no access to {path}"
         if why_not := _path_refusal(path):
             return why_not
@@ -176,7 +186,7 @@ def _path_refusal(path: str) -> str | None:
     name = path.rsplit("/", 1)[-1]
     if name.startswith(_HIDDEN) or name.endswith(_UNFINISHED):
         return f"Spark passes over {path} because of its name"
-    if not all(_is_plain(segment) for segment in path.removeprefix("file://").split("/")[1:]):
+    if not all(_is_plain(segment) for segment in _SCHEME.sub("", path).split("/")[1:]):
         return f"Spark may spell {path} otherwise, or not open it"
     return None
 

@@ -4,24 +4,26 @@ What it does must not depend on the session's settings: they are looked at when 
 """
 
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import NotFoundError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
 from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
 from bergline.io.fileio import FileIO
-from bergline.io.locations import local_path
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
+from bergline.spark.connect import over_connect
 from bergline.spark.filter import spark_filter
 from bergline.spark.read_deletes import deleted_keys, deleted_positions, key_sets
+from bergline.spark.read_files import count_files, load_paths
 from bergline.spark.read_groups import ReadGroup
-from bergline.spark.spark_paths import spark_path
+from bergline.spark.read_missing import missing_file
+from bergline.spark.spark_paths import spark_location, spark_path
 from bergline.spark.types import spark_schema
 
 # options of Spark's reader: take paths literally, infer nothing from them, and never pass over a file
@@ -49,10 +51,10 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
     if about_files:
         rows = _with_files(rows, files, [key.sets for key in keys], spark)
     if deleted:
-        positions = F.broadcast(deleted_positions(files, spark, io))
+        positions = F.broadcast(deleted_positions(files, plan.snapshot_id, spark, io))
         rows = rows.join(positions, (rows[_FILE] == positions["file"]) & (rows[_ROW] == positions["pos"]), "left_anti")
     for number, key in enumerate(keys):
-        gone = F.broadcast(deleted_keys(key, plan.name_mapping, spark, io))
+        gone = F.broadcast(deleted_keys(key, plan, spark, io))
         same = rows[f"{_SET} {number}"] == gone["set"]
         for position, column in enumerate(key.columns):
             same &= rows[_quoted(column.path[0])].eqNullSafe(gone[f"key{position}"])
@@ -66,13 +68,18 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
 def _open(plan: ScanPlan, paths: Sequence[str], columns: Schema, spark: SparkSession) -> DataFrame:
     reader = spark.read.schema(spark_schema(columns)).options(**_OPTIONS)
     try:
-        return reader.parquet(*(f"file://{local_path(path)}" for path in paths))
+        rows = load_paths(reader, [spark_location(path) for path in paths], spark)
     except AnalysisException as error:
         for path in paths:
             if path.rsplit("/", 1)[-1] in str(error) and error.getCondition() == "PATH_NOT_FOUND":
-                message = f"no data file {path}, which snapshot {plan.snapshot_id} needs"
-                raise NotFoundError(message, kind="file", name=path) from error
+                raise missing_file("data", path, plan.snapshot_id) from error
         raise
+    # Spark looks twice, and passes over what went away between its two looks; a Connect server looks when a frame runs
+    if not over_connect(spark) and count_files(rows) != len(paths):
+        found = {unquote(path) for path in rows.inputFiles()}
+        gone = next((path for path in paths if spark_location(path) not in found), paths[0])
+        raise missing_file("data", gone, plan.snapshot_id)
+    return rows
 
 
 def _position() -> tuple[Column, Column]:
@@ -84,7 +91,7 @@ def _with_files(
 ) -> DataFrame:
     """The rows with the number of their file and what is known of it; a path that nobody knows is an error."""
     known = {
-        _PATH: pa.array([spark_path(local_path(p.file.file_path)) for p in files], pa.string()),
+        _PATH: pa.array([spark_path(p.file.file_path) for p in files], pa.string()),
         _FILE: pa.array(range(len(files)), pa.int32()),
         _LOCATION: pa.array([p.file.file_path for p in files], pa.string()),
         _SPEC: pa.array([p.file.spec_id for p in files], pa.int32()),

@@ -13,8 +13,10 @@ from bergline.parquet.arrow_schema import arrow_schema
 from bergline.scan.plan import ScanPlan
 from bergline.spark.arrow_rows import in_spark
 from bergline.spark.read_arrow import read_arrow
+from bergline.spark.read_errors import remember_scan
 from bergline.spark.read_groups import ReadGroup, native_refusal, read_groups
 from bergline.spark.read_native import read_native
+from bergline.spark.read_stores import s3a_refusal
 from bergline.spark.read_types import read_schema, unreadable
 from bergline.table.scan import TableScan
 
@@ -23,6 +25,7 @@ __all__ = ["native_refusal", "read", "read_plan"]
 
 def read(scan: TableScan, spark: SparkSession) -> DataFrame:
     """A planned scan as a DataFrame."""
+    remember_scan(scan)
     return read_plan(scan.plan(), spark, scan.io)
 
 
@@ -45,7 +48,7 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
 
 
 def _read(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
-    frames = [_read_group(group, plan, spark, io) for group in read_groups(plan)]
+    frames = [_read_group(group, plan, spark, io) for group in read_groups(plan, s3a_refusal(spark))]
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
         rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
