@@ -116,6 +116,15 @@ def real_location(location: str) -> str:
     return f"file://{os.path.realpath(local_path(location))}"
 
 
+def make_directory(location: str) -> None:
+    """Make a directory on a disk for writers that expect it to be there; object stores need none."""
+    if scheme_of(location) == "file":
+        try:
+            os.makedirs(local_path(location), exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot make directory {location}: {error.strerror or error}") from error
+
+
 def is_gone(location: str) -> bool:
     """Whether a location is that of a local file which is not there; of others that is not looked up."""
     return scheme_of(location) == "file" and not os.path.exists(local_path(location))

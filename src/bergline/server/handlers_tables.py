@@ -14,7 +14,8 @@ from bergline.catalog.rest.bodies import (
 )
 from bergline.catalog.rest.wording import renamed_onto
 from bergline.errors import AlreadyExistsError, NotFoundError
-from bergline.io.local import is_gone
+from bergline.io.local import is_gone, make_directory
+from bergline.io.locations import join
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
 from bergline.server.cached_loads import check_mode, entity_tag, matches
 from bergline.server.call import Call
@@ -39,6 +40,7 @@ def create_table(served: Served, call: Call) -> Answer:
     served.catalog.check_free(name)
     metadata = new_table(served, name, asked, time.time_ns() // 1_000_000)
     if asked.stage_create:
+        make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         return Answer(200, served.loads.render_table(None, metadata))
     return table_answer(served, served.catalog.create_table(name, metadata))
 

@@ -1,0 +1,124 @@
+"""PyIceberg, DuckDB, the official runtime and bergline on one `bergline serve`: nothing is lost between them."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from bergline_server import BerglineServer
+from peers import OfficialRuntime
+from pyiceberg.catalog import Catalog, load_catalog
+
+import bergline
+
+COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
+
+
+@pytest.fixture(scope="module")
+def peer(bergline_server: BerglineServer) -> Catalog:
+    return load_catalog("served", type="rest", uri=bergline_server.uri, warehouse="lake")
+
+
+@pytest.fixture(scope="module")
+def duck(bergline_server: BerglineServer) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("httpfs", "avro", "iceberg"):
+        home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
+        connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
+    options = f"TYPE iceberg, ENDPOINT '{bergline_server.uri}', AUTHORIZATION_TYPE 'none'"
+    connection.execute(f"ATTACH 'lake' AS ice ({options})")
+    return connection
+
+
+def rows(who: str, *ids: int) -> pa.Table:
+    return pa.table({"id": ids, "who": [who] * len(ids)}, schema=COLUMNS)
+
+
+def test_pyiceberg_creates_writes_branches_and_reads(peer: Catalog) -> None:
+    peer.create_namespace(("py", "nested"))
+    assert peer.list_namespaces("py") == [("py", "nested")]
+    table = peer.create_table("py.nested.orders", COLUMNS)
+    table.append(rows("py", 1, 2))
+    head = table.current_snapshot()
+    assert head is not None
+    table.manage_snapshots().create_branch(head.snapshot_id, "dev").create_tag(head.snapshot_id, "v1").commit()
+    table.append(rows("py", 3), branch="dev")
+    with table.transaction() as transaction:
+        transaction.set_properties(owner="ann")
+        transaction.append(rows("py", 4))
+    with peer.create_table_transaction("py.nested.staged", COLUMNS) as transaction:
+        transaction.append(rows("py", 9))
+    loaded = peer.load_table("py.nested.orders")
+    assert loaded.properties["owner"] == "ann"
+    assert sorted(loaded.scan().to_arrow()["id"].to_pylist()) == [1, 2, 4]
+    assert sorted(loaded.scan().use_ref("dev").to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    peer.rename_table("py.nested.staged", "py.nested.moved")
+    assert {name for *_, name in peer.list_tables(("py", "nested"))} == {"orders", "moved"}
+    peer.purge_table("py.nested.moved")
+    assert not peer.table_exists("py.nested.moved")
+
+
+def test_duckdb_creates_writes_and_reads(duck: duckdb.DuckDBPyConnection, peer: Catalog) -> None:
+    duck.execute("CREATE SCHEMA ice.duck")
+    duck.execute("CREATE TABLE ice.duck.orders (id BIGINT, who VARCHAR)")
+    duck.execute("INSERT INTO ice.duck.orders VALUES (1, 'duck'), (2, 'duck')")
+    duck.execute("CREATE TABLE ice.duck.copied AS SELECT id + 10 AS id FROM ice.duck.orders")
+    duck.execute(
+        "BEGIN; INSERT INTO ice.duck.orders VALUES (3, 'duck'); INSERT INTO ice.duck.copied VALUES (13); COMMIT"
+    )
+    duck.execute("DELETE FROM ice.duck.orders WHERE id = 2")
+    assert duck.sql("SELECT id FROM ice.duck.orders ORDER BY id").fetchall() == [(1,), (3,)]
+    assert sorted(peer.load_table("duck.orders").scan().to_arrow()["id"].to_pylist()) == [1, 3]
+    assert sorted(peer.load_table("duck.copied").scan().to_arrow()["id"].to_pylist()) == [11, 12, 13]
+    duck.execute("DROP TABLE ice.duck.copied")
+    assert not peer.table_exists("duck.copied")
+
+
+@pytest.mark.official
+def test_all_engines_write_one_table_in_turn_and_nothing_is_lost(
+    bergline_server: BerglineServer, peer: Catalog, duck: duckdb.DuckDBPyConnection, official_runtime: OfficialRuntime
+) -> None:
+    with bergline.connect(bergline_server.uri) as lake:
+        lake.create_namespace("all")
+        table = lake.create_table("all.orders", COLUMNS)
+        table.append(rows("bergline", 1))
+        peer.load_table("all.orders").append(rows("pyiceberg", 2))
+        duck.execute("INSERT INTO ice.all.orders VALUES (3, 'duckdb')")
+        spark = official_runtime.python(
+            """
+name = "spark.sql.catalog.served"
+for key, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": uri}.items():
+    spark.conf.set(name + key, value)
+spark.sql("INSERT INTO served.all.orders VALUES (4, 'spark')")
+spark.sql("ALTER TABLE served.all.orders CREATE BRANCH dev RETAIN 7 DAYS")
+spark.sql("ALTER TABLE served.all.orders CREATE TAG v1")
+spark.sql("INSERT INTO served.all.orders.branch_dev VALUES (5, 'spark')")
+spark.sql("CREATE VIEW served.all.few AS SELECT id FROM served.all.orders WHERE id < 3")
+spark.sql("CREATE TABLE served.all.made USING iceberg PARTITIONED BY (who) AS SELECT * FROM served.all.orders")
+result = [
+    sorted(r.id for r in spark.table("served.all.orders").collect()),
+    sorted(r.id for r in spark.table("served.all.few").collect()),
+    sorted(r.id for r in spark.table("served.all.made").collect()),
+]
+""",
+            uri=bergline_server.uri,
+        )
+        assert spark == [[1, 2, 3, 4], [1, 2], [1, 2, 3, 4]]
+        table.refresh().append(rows("bergline", 6), branch="dev")
+        table.refs.create_tag("ours")
+        refs = lake.load_table("all.orders").metadata.refs
+        assert refs.keys() == {"main", "dev", "v1", "ours"}
+        assert refs["dev"].max_ref_age_ms == 7 * 86_400_000
+        assert ids(lake.load_table("all.orders").scan().to_arrow()) == [1, 2, 3, 4]
+        assert ids(lake.load_table("all.orders").scan(ref="dev").to_arrow()) == [1, 2, 3, 4, 5, 6]
+        assert ids(peer.load_table("all.orders").scan().use_ref("dev").to_arrow()) == [1, 2, 3, 4, 5, 6]
+        assert duck.sql("SELECT id FROM ice.all.orders ORDER BY id").fetchall() == [(1,), (2,), (3,), (4,)]
+        assert lake.list_views("all") == ["all.few"]
+        assert len(lake.load_table("all.made").scan("who = 'spark'").plan().files) == 1
+
+
+def ids(table: Any) -> list[int]:
+    found: list[int] = sorted(table["id"].to_pylist())
+    return found
