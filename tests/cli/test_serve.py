@@ -1,0 +1,135 @@
+"""`bergline serve` and `bergline token` as programs."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bergline_server import BerglineServer
+from typer.testing import CliRunner
+
+from bergline.cli.main import app, main
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.lake import connect
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
+    with BerglineServer(tmp_path_factory.mktemp("served")) as started:
+        yield started
+
+
+def address(server: BerglineServer) -> tuple[str, int]:
+    host, _, port = server.uri.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def answer(server: BerglineServer, data: bytes) -> bytes:
+    """What comes back for raw bytes, until the server closes."""
+    with socket.create_connection(address(server), timeout=20) as connection:
+        parts = []
+        with contextlib.suppress(ConnectionError):  # a server that has heard enough may hang up
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65536):
+                parts.append(part)
+    return b"".join(parts)
+
+
+def test_server_survives_what_is_no_request(server: BerglineServer) -> None:
+    assert answer(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+    many = b"GET /v1/config HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(20_000)) + b"\r\n"
+    assert b"200 OK" not in answer(server, many)
+    long = b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nhost: h\r\n\r\n"
+    assert b"200 OK" not in answer(server, long)
+    half = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 1000\r\n\r\n{"
+    assert b"200 OK" not in answer(server, half)
+    lying = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 99999999999\r\n\r\n{"
+    assert answer(server, lying).startswith(b"HTTP/1.1 413")
+    tricks = b"GET /v1/namespaces/..%2f..%2fetc/../config HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"
+    assert answer(server, tricks).startswith(b"HTTP/1.1 404")
+    connection = http.client.HTTPConnection(*address(server), timeout=20)
+    connection.request("GET", "/v1/namespaces")
+    assert json.loads(connection.getresponse().read())["namespaces"] == []
+    connection.close()
+
+
+def test_program_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from bergline.cli.entry import main; main()", "serve", "--port", "0"]
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    process = subprocess.Popen([*command, "--catalog", catalog], stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    assert "serving `lake`" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode in {0, -signal.SIGTERM}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--host", "0.0.0.0"], "without tokens"),  # noqa: S104
+        (["--catalog", "memory:"], "SQLite or PostgreSQL"),
+        (["--host", "256.1.1.1", "--anonymous"], "cannot listen"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bergline", "serve", "--port", "0", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert told in capsys.readouterr().err
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog).close()
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["token", *arguments, "--catalog", catalog], catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.stdout
+
+    token = run("create", "ann", "--expires-in", "90d").strip()
+    assert token.startswith("bl_")
+    assert len(token) > 40
+    listed = json.loads(run("list", "--json"))
+    assert [t["name"] for t in listed] == ["ann"]
+    assert token not in str(listed)
+    with BerglineServer(tmp_path) as server:
+        for header, status in (({"Authorization": f"Bearer {token}"}, 200), ({}, 401)):
+            connection = http.client.HTTPConnection(*address(server), timeout=20)
+            connection.request("GET", "/v1/config", headers=header)
+            assert connection.getresponse().status == status
+            connection.close()
+    run("revoke", "ann")
+    with pytest.raises(NotFoundError):
+        run("revoke", "ann")
+    with pytest.raises(InvalidInputError, match="90d"):
+        run("create", "bob", "--expires-in", "soon")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="looks at the memory of a process of Linux")  # noqa: PTH110
+def test_memory_does_not_follow_what_is_sent(server: BerglineServer) -> None:
+    def memory() -> int:
+        return int(Path(f"/proc/{server._process.pid}/statm").read_text().split()[1]) * 4096
+
+    before = memory()
+    with socket.create_connection(address(server), timeout=20) as connection:
+        try:
+            connection.sendall(b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n")
+            for _ in range(200):
+                connection.sendall(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+        except OSError:
+            pass
+    assert memory() - before < 150 * 1024 * 1024
