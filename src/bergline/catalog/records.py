@@ -17,6 +17,8 @@ from bergline.format.arguments import check_no_nul
 REQUEST = "request"
 """The kind of an AlreadyExistsError for a key that has its answer already; nothing was changed then."""
 
+_INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building one costs more than running it
+
 
 class AnsweredRequest(msgspec.Struct, frozen=True):
     """A request with a key, and how it was answered: by where the metadata is, or by an error."""
@@ -72,7 +74,7 @@ class Records:
         """Record an answer in the transaction of the change; AlreadyExistsError if its key has one."""
         row = {"catalog_name": self._catalog} | msgspec.structs.asdict(request)
         try:
-            connection.execute(sa.insert(REQUESTS).values(row))
+            connection.execute(_INSERT_REQUEST, row)
         except sa.exc.IntegrityError as error:
             raise AlreadyExistsError(
                 "the request was answered already", kind=REQUEST, name=request.request_key
@@ -92,7 +94,7 @@ class Records:
 
     def add_audit(self, connection: sa.Connection, entry: AuditEntry) -> None:
         """Record a change in its own transaction."""
-        connection.execute(sa.insert(AUDIT).values({"catalog_name": self._catalog} | msgspec.structs.asdict(entry)))
+        connection.execute(_INSERT_AUDIT, {"catalog_name": self._catalog} | msgspec.structs.asdict(entry))
 
     def audit(self) -> list[AuditEntry]:
         """All changes, oldest first."""

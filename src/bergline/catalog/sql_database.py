@@ -26,6 +26,9 @@ class SqlDatabase(ABC):
         self._is_current = False
         self._noting = threading.local()
 
+    answers_at_once = False
+    """Whether one row is found without waiting for anybody, so that a server may look it up between two requests."""
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A connection to read with."""
@@ -44,6 +47,12 @@ class SqlDatabase(ABC):
     @abstractmethod
     def lock_layout(self, connection: sa.Connection) -> None:
         """Keep all other processes from migrating until the end of the transaction."""
+
+    def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The one row of a query that is made once and run often; None if there is none."""
+        with self.reading() as connection:
+            row = connection.execute(query, values).one_or_none()
+        return None if row is None else tuple(row)
 
     def open_layout(self) -> FoundLayout:
         """The layout, made where there is none; one that is there is only looked at."""

@@ -35,8 +35,7 @@ class SqlPointers:
 
     def read(self, table: TableName) -> str | None:
         """The pointer in the row."""
-        with self.database.reading() as connection:
-            row = connection.execute(self._read_row, _bound(table)).one_or_none()
+        row = self.database.first_row(self._read_row, _bound(table))
         if row is not None and row[0] is None:
             raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
         return None if row is None else str(row[0])

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import QueuePool
 
+from bergline.catalog.quick_rows import Identity, QuickRows
 from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_migrations import FoundLayout
 from bergline.catalog.sql_store import SqlPointerStore
@@ -36,7 +37,10 @@ class SqlitePointerStore(SqlPointerStore):
 class SqliteDatabase(SqlDatabase):
     """One file; one writer at a time, and readers are never in its way."""
 
+    answers_at_once = True
+
     def __init__(self, path: str, busy_timeout_s: float) -> None:
+        self._quick = QuickRows(self._connect, self._identity)
         self._path = os.path.abspath(path)
         self._busy_timeout_s = busy_timeout_s
         self._mode = "rw"  # a database that is deleted while it is open must not come back empty
@@ -84,6 +88,18 @@ class SqliteDatabase(SqlDatabase):
                 raise _certain(self.name, error) or StorageError(
                     f"catalog database {self.name} failed while committing: {error.orig}"
                 ) from error
+
+    def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The row without SQLAlchemy in between, which takes ten times as long; whatever goes wrong is left to it."""
+        try:
+            return self._quick.first(query, values)
+        except sqlite3.Error:
+            return super().first_row(query, values)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._quick.close()
+        super().close()
 
     def insert(self, table: sa.Table) -> Any:
         """SQLite's own INSERT."""
@@ -139,7 +155,7 @@ class SqliteDatabase(SqlDatabase):
         if (process, file) != self._identity():
             raise sa.exc.DisconnectionError
 
-    def _identity(self) -> tuple[int, tuple[int, int] | None]:
+    def _identity(self) -> Identity:
         try:
             status = os.stat(self._path)
         except OSError:

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN
+from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE
 from bergline.errors import BerglineError
 from bergline.server.answer import JSON, Answer
 from bergline.server.call import Call
 from bergline.server.changes import Changes
 from bergline.server.handlers import HANDLERS
+from bergline.server.handlers_tables import load_at_once
 from bergline.server.incoming import read_body
 from bergline.server.operations import OPERATIONS
 from bergline.server.refusal import Refusal, answer_for, error_answer
@@ -32,6 +33,7 @@ class Application:
         self.served = served
         self._routes = Routes()
         self._changes = Changes(served, served.records)
+        self._at_once = served.records.database.answers_at_once
         self._pool = ThreadPoolExecutor(served.settings.threads, thread_name_prefix="bergline-server")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,6 +87,8 @@ class Application:
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await read_body(headers, receive, self.served.settings) if method in _CHANGES else b""
             call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
+            if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
+                return name, found
             running = loop.run_in_executor(self._pool, self._run, call)
             return name, await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
         except Refusal as refusal:

@@ -35,6 +35,10 @@ class CachedLoads:
         self.hits = 0
         self.misses = 0
 
+    def known_table(self, location: str, mode: str) -> bytes | None:
+        """The answer for a table, if somebody asked for it before."""
+        return self._known(f"{mode} {location}")
+
     def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> bytes:
         """The answer for the table in a metadata file, which is loaded only if it must be."""
         return self._find(f"{mode} {location}", lambda: self.render_table(location, shown(load(), mode)))
@@ -48,14 +52,19 @@ class CachedLoads:
         raw = msgspec.Raw(render_metadata(metadata))
         return encode_json(LoadTableAnswer(raw, location, self._config))
 
-    def _find(self, key: str, make: Callable[[], bytes]) -> bytes:
+    def _known(self, key: str) -> bytes | None:
         with self._lock:
             found = self._answers.get(key)
             if found is not None:
                 self._answers.move_to_end(key)
                 self.hits += 1
-                return found
-            self.misses += 1
+            return found
+
+    def _find(self, key: str, make: Callable[[], bytes]) -> bytes:
+        found = self._known(key)
+        if found is not None:
+            return found
+        self.misses += 1
         made = make()
         with self._lock:
             if key not in self._answers and len(made) <= self._most_bytes:
