@@ -5,11 +5,12 @@ INSTALLED := .venv/.installed
 S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
+NESSIE := .venv/tools/nessie
 SPARK_NEWEST := 4.3.0
 SPARK_OLDEST := 4.0.5
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
-.PHONY: help setup java demo test check torture rck spark-versions lint bench clean
+.PHONY: help setup java demo test check torture rck nessie spark-versions lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -18,6 +19,7 @@ help:
 	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
+	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
@@ -51,6 +53,10 @@ $(REST_SERVER): tools/rck/pom.xml tools/rck/ReferenceServer.java | $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target $(@D).new pyspark==$* && \
 	mv $(@D).new $(@D) && touch $@
 
+$(NESSIE): tools/nessie/pom.xml | $(INSTALLED)
+	@echo "getting Nessie for tests ..." >&2; rm -rf $@ $@.new; \
+	mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && mv $@.new $@
+
 java:
 	@tools/machine.sh java
 
@@ -71,6 +77,9 @@ rck: java $(INSTALLED) $(REST_SERVER)
 
 spark-versions: java $(INSTALLED) .venv/spark-$(SPARK_NEWEST)/.installed .venv/spark-$(SPARK_OLDEST)/.installed
 	@$(BIN)/python -m pytest tests/versions -q
+
+nessie: java $(INSTALLED) $(S3_SERVER) $(NESSIE)
+	@BERGLINE_NESSIE=1 $(BIN)/python -m pytest tests/conformance/test_rest_nessie.py -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

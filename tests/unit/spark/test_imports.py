@@ -18,6 +18,12 @@ def test_tasks_import_nothing_that_plans(module: str) -> None:
     assert HEAVY.isdisjoint(done.stdout.split())
 
 
+def test_files_with_credentials_of_a_rest_server_import_nothing_that_plans() -> None:
+    program = "import sys, bergline.catalog.rest.client_files; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (HEAVY | {"urllib3"}).isdisjoint(done.stdout.split())
+
+
 @pytest.mark.parametrize("package", [bergline, bergline.spark])
 def test_packages_have_all_their_public_names(package: object) -> None:
     names = package.__all__  # type: ignore[attr-defined]

@@ -18,8 +18,9 @@ from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
 from bergline.format.requirements import AssertCreate, check_requirements
-from bergline.format.updates import Update
+from bergline.format.updates import RemoveSnapshotRef, SetSnapshotRef, Update
 from bergline.io.locations import scheme_of
 
 Tables = tuple[LoadedTable, ...]
@@ -35,6 +36,7 @@ class RestCommit(RestTables):
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """A new table with its content; by its uuid it is known after a lost answer."""
         wish = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
+        self._check_refs(wish.updates)
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
@@ -55,6 +57,8 @@ class RestCommit(RestTables):
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         """Send the changes; Unknown only where the server does not say what became of them."""
         self._check_tables([change.base.name for change in changes])
+        for change in changes:
+            self._check_refs(change.updates)
         required = {change.base.name: all_requirements(change) for change in changes}
         wishes = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
         try:
@@ -85,6 +89,18 @@ class RestCommit(RestTables):
                 f"expected a change to one table, found {len(names)}: this server moves one at a time"
             )
 
+    def _check_refs(self, updates: tuple[Update, ...]) -> None:
+        """Refuse refs on a server that would take what is meant for them into `main`."""
+        if self._session.keeps_refs:
+            return
+        for update in updates:
+            if isinstance(update, SetSnapshotRef | RemoveSnapshotRef) and update.ref_name != MAIN:
+                raise UnsupportedError(
+                    f"expected a change to `{MAIN}`, found one to `{update.ref_name}`: "
+                    "tables on Nessie have no branches and tags of their own",
+                    hints=["Nessie has branches of the whole catalog: connect with the property `prefix`, its branch"],
+                )
+
     def _send(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables:
         if len(changes) == 1:
             return (self._post(changes[0].base.name, wishes[0]),)
@@ -109,8 +125,13 @@ class RestCommit(RestTables):
         now = tuple(self.load_table(change.base.name) for change in changes)
         if any(_is_in(change, table) for change, table in zip(changes, now, strict=True)):
             return now
-        for wish, table in zip(wishes, now, strict=True):
-            check_requirements(table.metadata, wish.requirements, str(table.name))
+        for change, wish, table in zip(changes, wishes, now, strict=True):
+            try:
+                check_requirements(table.metadata, wish.requirements, str(table.name))
+            except ConflictError as error:
+                if not _came_from(table, change.base):
+                    raise UnsettledError(f"{error}, and the server keeps no history that tells by whom") from error
+                raise
         return None
 
     def _moved_on(self, changes: tuple[TableChange, ...]) -> bool:
@@ -132,6 +153,11 @@ def _is_in(change: TableChange, now: LoadedTable) -> bool:
     if not log or log[-1].metadata_file != change.base.metadata_location:
         return False
     return _content(now.metadata) == _content(_applied(change))
+
+
+def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
+    """Whether a table shows that it came from a base, and so what came in between."""
+    return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
 
 
 def _happens_once(change: TableChange, wish: CommitTableRequest[Update]) -> bool:

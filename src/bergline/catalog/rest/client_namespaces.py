@@ -21,7 +21,7 @@ from bergline.catalog.rest.endpoints import (
     UPDATE_NAMESPACE,
 )
 from bergline.catalog.waits import status_check_waits
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import ConflictError, InvalidInputError, NotEmptyError, NotFoundError
 
 
 class RestNamespaces:
@@ -48,7 +48,10 @@ class RestNamespaces:
         about, names = _about(namespace), self._session.namespace_path(namespace)
 
         def send() -> None:
-            self._session.calls.call(DROP_NAMESPACE, about, names=names)
+            try:
+                self._session.calls.call(DROP_NAMESPACE, about, names=names)
+            except ConflictError as error:  # the only one there is for namespaces, whatever its type
+                raise NotEmptyError(str(error)) from error
 
         happened(
             send,

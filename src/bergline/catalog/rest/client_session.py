@@ -25,6 +25,7 @@ from bergline.errors import FormatError, UnavailableError
 
 _CONFIGURATION = About("the catalog's configuration", "")
 _MOST_PAGES = 100_000
+_NESSIE = "nessie.is-nessie-catalog"
 
 Page = TypeVar("Page", IdentifiersAnswer, NamespacesAnswer)
 
@@ -65,6 +66,8 @@ class RestSession:
             takes_keys=config.idempotency_key_lifetime is not None,
             sleep=sleep,
         )
+        self.keeps_refs = _texts(config.overrides).get(_NESSIE) != "true"
+        """Whether tables have branches and tags of their own."""
         self._closed = False
 
     @property

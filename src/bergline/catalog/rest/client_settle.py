@@ -28,8 +28,8 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
     """What became of a change, found out where its answer was lost; UnsettledError if it cannot be.
 
     `look` gives the result if the change is there, raises ConflictError or AlreadyExistsError if it is not and cannot
-    come any more, and gives None otherwise. With `may_resend`, for changes that cannot happen twice, the change is then
-    sent again.
+    come any more, UnsettledError if nobody can tell, and gives None if it may still come. With `may_resend`, for
+    changes that cannot happen twice, the change is then sent again.
     """
     try:
         return send()
@@ -73,7 +73,7 @@ def _of_twin(look: Callable[[], Result | None], refusal: BerglineError) -> Resul
     """The result of a change that was refused because it was delivered twice, and its twin came first."""
     try:
         found = look()
-    except BerglineError:
+    except (BerglineError, UnsettledError):
         raise refusal from None
     if found is None:
         raise refusal

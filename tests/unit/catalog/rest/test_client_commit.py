@@ -127,6 +127,30 @@ def test_lost_answer_while_another_came_first_is_a_conflict(
     assert isinstance(catalog.commit((append(base),)), Conflicted)
 
 
+def test_server_that_keeps_no_history_cannot_tell_who_came_first(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    newer = after(base, *append(base).updates)
+    forgotten = msgspec.structs.replace(newer, metadata=msgspec.structs.replace(newer.metadata, metadata_log=()))
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(forgotten))
+    assert isinstance(catalog.commit((append(base),)), Unknown)
+    server.on(COMMIT, refused(409, "CommitFailedException"))
+    assert isinstance(catalog.commit((append(base),)), Conflicted)
+
+
+def test_refs_are_refused_where_they_would_land_in_main(base: LoadedTable) -> None:
+    with RestScript(overrides={"nessie.is-nessie-catalog": "true"}) as server:
+        catalog = RestCatalog(server.uri, {})
+        with pytest.raises(UnsupportedError, match="tables on Nessie have no branches"):
+            catalog.commit((append(base, "dev"),))
+        assert not server.sent(COMMIT)
+        change = append(base)
+        server.on(COMMIT, shown(after(base, *change.updates)))
+        assert isinstance(catalog.commit((change,)), Committed)
+        catalog.close()
+
+
 def test_refusal_is_a_conflict_with_the_words_of_the_server(
     server: RestScript, catalog: RestCatalog, base: LoadedTable
 ) -> None:
