@@ -146,13 +146,16 @@ class RestCommit(RestTables):
 
 
 def _is_in(change: TableChange, now: LoadedTable) -> bool:
-    """Whether a change is in a table: by its snapshots, or as the one step from its base to the table now."""
+    """Whether a change is in a table: by its snapshots, or because the table moved on to where the change leads."""
     if added := added_snapshots(change):
         return not added.isdisjoint(now.metadata.snapshots_by_id)
-    log = now.metadata.metadata_log
-    if not log or log[-1].metadata_file != change.base.metadata_location:
+    if now.metadata_location == change.base.metadata_location:
         return False
-    return _content(now.metadata) == _content(_applied(change))
+    try:
+        again = _applied(msgspec.structs.replace(change, base=now))
+    except BerglineError:  # as when a ref is to be dropped that is gone
+        again = _applied(change)
+    return _content(now.metadata) == _content(again)
 
 
 def _came_from(now: LoadedTable, base: LoadedTable) -> bool:

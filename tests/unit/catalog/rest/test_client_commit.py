@@ -22,7 +22,8 @@ from bergline.errors import (
 )
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
-from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, Update
+from bergline.format.refs import SnapshotRefType
+from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, SetSnapshotRef, Update
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
 
 ORDERS = TableName(("db",), "orders")
@@ -191,7 +192,29 @@ def test_change_that_could_happen_twice_is_not_sent_again(
     assert len(server.sent(COMMIT)) == 1
 
 
-def test_change_without_snapshot_is_known_as_the_one_step_from_its_base(
+def test_ref_that_is_where_it_was_to_go_is_no_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """Also when others committed since: its own requirement fails then because it landed."""
+    first = append(base)
+    grown = after(base, *first.updates)
+    tag = SetSnapshotRef("v1", added_id(first), SnapshotRefType.TAG)
+    tagged = after(grown, tag, number=2)
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(tagged, *append(tagged).updates, number=3)))
+    assert isinstance(catalog.commit((TableChange(grown, (), (tag,)),)), Committed)
+    moved = msgspec.structs.replace(tag, snapshot_id=added_id(first), max_ref_age_ms=7)
+    assert isinstance(catalog.commit((TableChange(grown, (), (moved,)),)), Conflicted)
+
+
+def test_dropped_ref_that_is_gone_is_no_conflict(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
+    grown = after(base, *append(base, "dev").updates)
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(grown, RemoveSnapshotRef("dev"), number=2)))
+    assert isinstance(catalog.commit((TableChange(grown, (), (RemoveSnapshotRef("dev"),)),)), Committed)
+
+
+def test_change_without_snapshot_is_known_by_where_it_leads(
     server: RestScript, catalog: RestCatalog, base: LoadedTable
 ) -> None:
     update = SetProperties({"a": "1"})
