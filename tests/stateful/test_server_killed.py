@@ -1,0 +1,84 @@
+"""`bergline serve` killed and started again while writers work: the history holds what they were told, once."""
+
+import os
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from bergline_server import BerglineServer
+
+import bergline
+from bergline.catalog.records import records_of
+from bergline.errors import BerglineError, CommitUnknownError
+from bergline.format.metadata_json import parse_metadata
+
+COLUMNS = pa.schema([("id", pa.int64())])
+KILLS = max(2, int(os.environ.get("BERGLINE_EXAMPLES", "0")) // 50)
+WRITERS = 3
+QUICK = {
+    "commit.status-check.min-wait-ms": "20",
+    "commit.retry.min-wait-ms": "5",
+    "commit.retry.num-retries": "20",
+    "write.metadata.previous-versions-max": "100000",
+}
+
+
+@pytest.mark.server
+def test_every_acknowledged_commit_is_there_once_and_no_refused_one(tmp_path: Path) -> None:
+    told: dict[str, list[int]] = {"done": [], "refused": [], "perhaps": []}
+    over = threading.Event()
+
+    def write(uri: str, writer: int) -> None:
+        with bergline.connect(uri) as lake:
+            number = writer * 1_000_000
+            while not over.is_set():
+                number += 1
+                try:
+                    lake.load_table("db.orders").append(pa.table({"id": [number]}, schema=COLUMNS))
+                    told["done"].append(number)
+                except CommitUnknownError:
+                    told["perhaps"].append(number)
+                except BerglineError:
+                    told["refused"].append(number)
+                    time.sleep(0.05)
+
+    with BerglineServer(tmp_path) as server:
+        with bergline.connect(server.uri) as lake:
+            lake.create_namespace("db")
+            lake.create_table("db.orders", COLUMNS, properties=QUICK)
+        writers = [threading.Thread(target=write, args=(server.uri, n)) for n in range(WRITERS)]
+        for writer in writers:
+            writer.start()
+        for _ in range(KILLS):
+            reached = len(told["done"]) + 3
+            deadline = time.monotonic() + 60
+            while len(told["done"]) < reached and time.monotonic() < deadline:
+                time.sleep(0.01)
+            server.kill()
+            server.start()
+        over.set()
+        for writer in writers:
+            writer.join()
+    assert len(told["done"]) >= 3 * KILLS
+    check(f"sqlite:///{tmp_path}/catalog.db", told)
+
+
+def check(uri: str, told: dict[str, list[int]]) -> None:
+    """The rows and the whole line of metadata files, read without the server."""
+    with bergline.connect(uri) as lake:
+        table = lake.load_table("db.orders")
+        rows = Counter(table.scan().to_arrow()["id"].to_pylist())
+        audit = [e for e in records_of(lake.catalog).audit() if e.operation in {"create_table", "commit_table"}]
+        assert max(rows.values()) == 1
+        assert set(told["done"]) <= rows.keys()
+        assert not set(told["refused"]) & rows.keys()
+        assert rows.keys() <= {*told["done"], *told["perhaps"]}
+        files = [e.metadata_file for e in table.metadata.metadata_log]
+        line = [*files, lake.catalog.pointer(table.name)]
+        assert [e.metadata_location for e in audit] == line
+        for place, location in enumerate(line):
+            log = parse_metadata(lake.catalog.io.read(location), location).metadata_log
+            assert [e.metadata_file for e in log] == line[:place]

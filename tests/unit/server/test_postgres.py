@@ -1,0 +1,86 @@
+"""The server on PostgreSQL: two of them side by side know the same keys, tokens and tables."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from asked import Asking, set_branch, set_property, snapshot
+
+from bergline.errors import StorageError
+from bergline.server.opening import open_served
+from bergline.server.served import Served
+from bergline.server.tokens import Doorkeeper
+
+pytestmark = pytest.mark.server
+ORDERS = "/v1/namespaces/db/tables/orders"
+
+
+@pytest.fixture
+def replicas(postgres: str, tmp_path: Path) -> Iterator[tuple[Served, Served]]:
+    name = uuid4().hex
+    first, second = (open_served(postgres, warehouse=str(tmp_path), name=name) for _ in range(2))
+    yield first, second
+    first.catalog.close()
+    second.catalog.close()
+
+
+def test_key_is_known_to_every_server(replicas: tuple[Served, Served]) -> None:
+    with Asking(replicas[0]) as one, Asking(replicas[1]) as other:
+        one.namespace("db")
+        one.table()
+        headers = {"Idempotency-Key": str(uuid4())}
+        told = [ask.commit(set_property("a", "b"), headers=headers) for ask in (one, other, one)]
+        assert [t.status for t in told] == [200, 200, 200]
+        assert told[0].json == told[1].json == told[2].json
+        assert other("GET", ORDERS).json == told[0].json
+    operations = [e.operation for e in replicas[1].records.audit()]
+    assert operations == ["create_namespace", "create_table", "commit_table"]
+
+
+def test_token_made_by_one_opens_the_other(replicas: tuple[Served, Served]) -> None:
+    replicas[0].records.create_token("ann", "bl_x", 0, None)
+    assert Doorkeeper(replicas[1].records).check("Bearer bl_x") == "ann"
+
+
+def test_writers_of_their_own_branches_through_two_servers_all_succeed(replicas: tuple[Served, Served]) -> None:
+    asking = [Asking(served) for served in replicas]
+    asking[0].namespace("db")
+    asking[0].table()
+    asking[0].commit(snapshot(1, 1), set_branch("main", 1))
+    told: list[int] = []
+
+    def write(number: int) -> None:
+        branch = {"type": "assert-ref-snapshot-id", "ref": f"b{number}", "snapshot-id": None}
+        told.append(asking[number % 2].commit(set_branch(f"b{number}", 1), requirements=[branch]).status)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [200] * 8
+    assert asking[1]("GET", ORDERS).json["metadata"]["refs"].keys() == {"main", *(f"b{n}" for n in range(8))}
+    for ask in asking:
+        ask.application.close()
+
+
+def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
+    replicas: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = replicas[0]
+    with Asking(served) as ask:
+        ask.namespace("db")
+        ask.table(properties={"commit.status-check.num-retries": "0"})
+        before = set(served.catalog.io.list(served.settings.warehouse or ""))
+
+        def broken(*_: object) -> bool:
+            raise StorageError("the connection broke")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(served.catalog.store, "swap", broken)
+            told = ask.commit(set_property("a", "b"), headers={"Idempotency-Key": str(uuid4())})
+        assert told.error == (500, "CommitStateUnknownException")
+        assert len(set(served.catalog.io.list(served.settings.warehouse or "")) - before) == 1
+        assert ask("GET", ORDERS).status == 200
