@@ -58,21 +58,22 @@ class DataFileWriter:
         if table.num_rows == 0:
             return
         for partition, part in self._split(table):
+            key = tuple(map(_file_key, partition))
             for piece in _pieces(part, self._spec.row_group_bytes):
-                if partition not in self._open:
+                if key not in self._open:
                     if len(self._open) >= _MAX_OPEN_FILES:
                         self._finish(next(iter(self._open)))
-                    self._open[partition] = self._start(partition)
-                file = self._open[partition]
+                    self._open[key] = self._start(partition)
+                file = self._open[key]
                 file.write(piece)
                 if file.size >= self._spec.target_file_size:
-                    self._finish(partition)
+                    self._finish(key)
         self._limit_memory()
 
     def finish(self) -> list[DataFile]:
         """Close all files and return them."""
-        for partition in list(self._open):
-            self._finish(partition)
+        for key in list(self._open):
+            self._finish(key)
         return self._done
 
     def abort(self) -> None:
@@ -83,9 +84,9 @@ class DataFileWriter:
         self._io.delete([f.file_path for f in self._done])
         self._done.clear()
 
-    def _finish(self, partition: tuple[Any, ...]) -> None:
-        self._done.append(self._open[partition].finish())
-        del self._open[partition]
+    def _finish(self, key: tuple[Any, ...]) -> None:
+        self._done.append(self._open[key].finish())
+        del self._open[key]
 
     def _limit_memory(self) -> None:
         """Rows of many partitions wait side by side: write the largest heap when it is too much in all."""
@@ -142,6 +143,12 @@ def _partition_column(
 ) -> tuple[Mapping[int, Any], pa.Array]:
     """Partition values by number, and the number of each row; equal values share one number."""
     distinct, indices = distinct_values(leaf_array(table, path))
+    partitions = [transform(v) for v in distinct]
     numbers: dict[Any, int] = {}
-    mapping = pa.array([numbers.setdefault(transform(v), len(numbers)) for v in distinct], pa.int64())
-    return {n: v for v, n in numbers.items()}, mapping.take(indices)
+    mapping = pa.array([numbers.setdefault(_file_key(p), len(numbers)) for p in partitions], pa.int64())
+    return dict(zip(mapping.to_pylist(), partitions, strict=True)), mapping.take(indices)
+
+
+def _file_key(value: Any) -> Any:
+    """What tells partition values apart: all NaN are one, -0.0 is not 0.0, for who takes a file's rows by its value."""
+    return repr(value) if isinstance(value, float) else value

@@ -367,6 +367,13 @@ def test_unknown_transform_refuses_to_write() -> None:
         write(MemoryFileIO(), WriteSpec(SCHEMA, unknown, "memory:/d", "zstd", BIG), rows("eu"))
 
 
+def test_zeros_of_both_signs_are_in_files_of_their_own_and_nan_in_one() -> None:
+    schema = Schema(fields=(NestedField(1, "d", False, DOUBLE),))
+    table = pa.table({"d": [0.0, -0.0, float("nan")]})
+    files = write(MemoryFileIO(), spec("d", schema=schema), table, table.slice(1))
+    assert sorted((str(f.partition[0]), f.record_count) for f in files) == [("-0.0", 2), ("0.0", 1), ("nan", 2)]
+
+
 def test_nan_is_a_partition_of_its_own() -> None:
     schema = Schema(fields=(NestedField(1, "d", False, DOUBLE),))
     table = pa.table({"d": [float("nan"), 1.0, float("nan"), None]})
