@@ -1,5 +1,6 @@
 """Write, audit, publish over two tables: nothing is lost, doubled or half visible, wherever a run stops."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +204,31 @@ def test_two_runs_of_one_id_at_once_write_every_step_once(spark: SparkSession, l
     assert state(lake) == AFTER
 
 
+def test_pipelines_in_two_threads_of_one_session_keep_to_their_branches(spark: SparkSession, lake: Lake) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def first(run: Run) -> None:
+        started.set()
+        ended.wait(1)  # long enough for the other to begin, if it could
+        run.sql("INSERT INTO db.orders VALUES (2, 20)")
+
+    def second(run: Run) -> None:
+        run.sql("INSERT INTO db.items VALUES (20, 2)")
+        ended.set()
+
+    def run_second() -> None:
+        started.wait(60)
+        quick(spark, lake, tables=[ITEMS], steps={"second": second}).run("2", publish=False)
+
+    other = threading.Thread(target=run_second)
+    other.start()
+    quick(spark, lake, tables=[ORDERS], steps={"first": first}).run("1", publish=False)
+    other.join(120)
+    assert state(lake) == BEFORE
+    assert (ids(lake, ORDERS, "daily-1"), ids(lake, ITEMS, "daily-2")) == ([1, 2], [10, 20])
+    assert spark.conf.get("spark.wap.branch", None) is None
+
+
 def test_publish_merges_where_main_has_moved_on_or_is_refused(spark: SparkSession, lake: Lake) -> None:
     def meanwhile(_: Run) -> bool:
         if 9 not in ids(lake, ORDERS):
@@ -282,6 +308,26 @@ def test_step_that_fails_leaves_nothing_in_the_branch(spark: SparkSession, lake:
         (
             lambda run: run.lake.load_table(ORDERS).append(pa.table({"id": [4]}), branch=run.branch),
             "wrote to `db.orders` without the run's mark",
+        ),
+        (
+            "CREATE OR REPLACE TABLE db.orders USING iceberg AS SELECT 4L AS id",
+            "cannot replace `db.orders`",
+        ),
+        ("REPLACE TABLE db.orders (id BIGINT) USING iceberg", "cannot replace `db.orders`"),
+        (
+            lambda run: run.table(ITEMS).selectExpr("id", "order_id AS amount").writeTo(ORDERS).createOrReplace(),
+            "cannot replace `db.orders`",
+        ),
+        (
+            lambda run: [
+                run.append(ORDERS, pa.table({"id": [4], "amount": [4]})),
+                run.sql(f"CALL system.fast_forward('db.orders', 'main', '{run.branch}')"),
+            ],
+            "cannot run CALL fast_forward in a pipeline",
+        ),
+        (
+            lambda run: run.sql(f"ALTER TABLE db.orders DROP BRANCH `{run.branch}`"),
+            "cannot run ALTER TABLE with branch `daily-1.1-",
         ),
     ],
 )

@@ -380,6 +380,27 @@ def test_wap_id_stages_a_snapshot_that_no_ref_names(spark: SparkSession, orders:
     assert [ids_of(spark, f"db.orders VERSION AS OF {s.snapshot_id}") for s in staged] == [[1, 2], [3], [4]]
 
 
+def test_table_is_not_replaced_while_writes_go_to_a_branch(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1)).refs.create_branch("dev")
+    frame = frame_of(spark, 2)
+    with pytest.raises(RefusedError, match=r"cannot replace `db\.orders` on branch `dev`: .* `main` would be empty"):
+        frame.writeTo("db.orders").option("branch", "dev").createOrReplace()
+    with pytest.raises(RefusedError, match="on branch `dev`"):
+        frame.write.mode("overwrite").option("branch", "dev").saveAsTable("db.orders")
+    for key, value, place in (("branch", "dev", "on branch `dev`"), ("id", "w1", "under WAP id `w1`")):
+        spark.conf.set(f"spark.wap.{key}", value)
+        try:
+            for text in ("REPLACE TABLE db.orders (id BIGINT)", "CREATE OR REPLACE TABLE db.orders AS SELECT 2 AS id"):
+                with pytest.raises(RefusedError, match=place):
+                    spark.sql(text)
+            frame.writeTo(f"db.new_{key}").createOrReplace()  # there is nothing to replace
+        finally:
+            spark.conf.unset(f"spark.wap.{key}")
+    table = orders.refresh()
+    assert [table.scan(ref=ref).to_arrow().num_rows for ref in ("main", "dev")] == [1, 1]
+    assert len(table.metadata.snapshots) == 1
+
+
 def test_tag_in_wap_branch_refuses_writes(spark: SparkSession, orders: Table) -> None:
     orders.append(order_rows(1))
     orders.refs.create_tag("v1")

@@ -6,6 +6,7 @@ whole, or not at all, whenever a process dies and however many run at once.
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from bergline.format.refs import MAIN
 from bergline.format.snapshot import Snapshot
 from bergline.lake import Lake
 from bergline.parquet.fit import ArrowRows
+from bergline.spark.patched_classes import session_id
 from bergline.spark.write_goal import PIPELINE, WAP_BRANCH, WAP_ID
 from bergline.table.table import Table
 
@@ -24,6 +26,7 @@ PIPELINE_NAME = "bergline.pipeline"
 RUN_ID = "bergline.run-id"
 STEP = "bergline.step"
 _SUMMARY = "spark.sql.iceberg.snapshot-property."
+_LOCKS: dict[str, threading.RLock] = {}
 
 Step = str | Callable[["Run"], Any]
 
@@ -64,7 +67,11 @@ class Run(msgspec.Struct, frozen=True):
         """The session at the branch, for these tables only; its settings come back."""
         scope = {"branch": self.branch, "tables": {t.metadata.table_uuid: name for name, t in tables.items()}}
         wanted: dict[str, str | None] = {WAP_BRANCH: self.branch, WAP_ID: None, PIPELINE: json.dumps(scope)}
-        with _settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}):
+        # one at a time: settings are the session's, and a run in another thread would write where this one's end
+        with (
+            _lock_of(self.spark),
+            _settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
+        ):
             yield
 
 
@@ -100,6 +107,10 @@ class History:
 
 def _added_rows(snapshot: Snapshot) -> int:
     return int(snapshot.summary.get("added-records", 0)) - int(snapshot.summary.get("deleted-records", 0))
+
+
+def _lock_of(spark: SparkSession) -> threading.RLock:
+    return _LOCKS.setdefault(session_id(spark), threading.RLock())
 
 
 @contextlib.contextmanager

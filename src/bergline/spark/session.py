@@ -17,11 +17,11 @@ from bergline.spark.late_frame import late_frame
 from bergline.spark.run_query import run_query
 from bergline.spark.surroundings import SparkSurroundings
 from bergline.spark.types import iceberg_schema
-from bergline.spark.write_goal import wap_branch, write_goal
+from bergline.spark.write_goal import check_moves_no_ref, check_replaceable, wap_branch, write_goal
 from bergline.spark.write_insert import run_insert
 from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
-from bergline.sql.analyze import analyze
+from bergline.sql.analyze import Statement, analyze
 from bergline.sql.current_names import with_current_names
 from bergline.sql.cursor import Cursor
 from bergline.sql.insert_defaults import source_with_defaults
@@ -64,6 +64,8 @@ class LakeSession:
             case OtherStatement():
                 self._check_other(statement)
             case _:
+                check_moves_no_ref(self._spark, statement)
+                self._check_replaceable(statement)
                 rows = run_statement(statement, self.lakes, time_zone=self._time_zone)
                 if rows is not None:
                     return self._frame(rows)
@@ -142,6 +144,7 @@ class LakeSession:
             return self._run_query(statement.whole or Query(statement.source or "", ()), args, frames)
         if check_exists(statement, *placed) and statement.if_not_exists:
             return self._nothing()
+        self._check_replaceable(statement)
         rows = self.sql(statement.source or "", args, **frames)
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema)) as table:
             goal = write_goal(self._spark, Target(table, Selector()), None)
@@ -149,6 +152,12 @@ class LakeSession:
             write = writing.overwrite if statement.replaces else writing.append
             write(assign(rows, table.schema, by_name=False))
         return self._nothing()
+
+    def _check_replaceable(self, statement: Statement) -> None:
+        if isinstance(statement, CreateTable) and statement.replaces:
+            placed = place_new_table(statement, self.lakes)
+            if placed is not None:
+                check_replaceable(self._spark, *placed)
 
     def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
         """A read of the state that a name means; metadata tables are read at once."""

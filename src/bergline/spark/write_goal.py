@@ -5,9 +5,13 @@ import json
 import msgspec
 from pyspark.sql import SparkSession
 
+from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.refs import MAIN
+from bergline.lake import Lake
+from bergline.sql.analyze import Statement
 from bergline.sql.resolve import Target
+from bergline.sql.statements import Call, DropRef, ReplaceRef
 from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
@@ -15,6 +19,18 @@ WAP_ID = "spark.wap.id"
 PIPELINE = "spark.bergline.pipeline"
 """Set while a pipeline's step or audits run: the branch and the tables that writes may go to."""
 _OPT_OUT = "write.wap.enabled"
+_MOVE_REFS = frozenset(
+    [
+        "cherrypick_snapshot",
+        "fast_forward",
+        "merge",
+        "publish_changes",
+        "rebase",
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+    ]
+)
 
 
 class WriteGoal(msgspec.Struct, frozen=True):
@@ -51,6 +67,36 @@ def write_goal(spark: SparkSession, target: Target, option: str | None) -> Write
     goal = WriteGoal(branch, branch == MAIN or branch not in table.refs, wap_id)
     _check_pipeline(spark, table, goal)
     return goal
+
+
+def check_replaceable(spark: SparkSession, lake: Lake, name: TableName, option: str | None = None) -> None:
+    """Refuse to replace a table while writes go to a branch: it begins again as a whole, and `main` would be empty."""
+    if not lake.table_exists(name):
+        return
+    table = lake.load_table(name)
+    branch, wap_id = _with_wap(spark, table, option)
+    _check_pipeline(spark, table, WriteGoal(branch, wap_id=wap_id))
+    if branch != MAIN or wap_id is not None or spark.conf.get(PIPELINE, None):
+        place = f"under WAP id `{wap_id}`" if wap_id is not None else f"on branch `{branch}`"
+        raise RefusedError(
+            f"cannot replace `{name}` {place}: a table begins again as a whole, and `main` would be empty",
+            hints=["INSERT OVERWRITE replaces the rows of a branch"],
+        )
+
+
+def check_moves_no_ref(spark: SparkSession, statement: Statement) -> None:
+    """Refuse to move or drop refs in a pipeline: that would stay if an audit fails."""
+    match statement:
+        case Call(procedure=(*_, name)) if name.lower() in _MOVE_REFS:
+            what = f"CALL {name}"
+        case ReplaceRef() | DropRef():
+            what = f"ALTER TABLE with {statement.kind} `{statement.ref}`"
+        case _:
+            return
+    if spark.conf.get(PIPELINE, None):
+        raise RefusedError(
+            f"cannot run {what} in a pipeline: it moves refs at once, and `main` must stay if an audit fails"
+        )
 
 
 def _with_wap(spark: SparkSession, table: Table, asked: str | None) -> tuple[str, str | None]:

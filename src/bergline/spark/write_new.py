@@ -7,7 +7,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.lake import Lake
 from bergline.spark.assign import assign
 from bergline.spark.types import iceberg_schema
-from bergline.spark.write_goal import write_goal
+from bergline.spark.write_goal import check_replaceable, write_goal
 from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
 from bergline.sql.resolve import Target
@@ -27,6 +27,8 @@ def write_new_table(
     spark: SparkSession, lake: Lake, new: NewTable, frame: DataFrame, options: WriteOptions, *, replace: bool
 ) -> None:
     """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
+    if replace:
+        check_replaceable(spark, lake, new.name, options.branch)
     with lake.stage_table(
         new.name,
         iceberg_schema(frame.schema),
