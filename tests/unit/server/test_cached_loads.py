@@ -1,0 +1,70 @@
+"""Answers of loads as bytes."""
+
+import pytest
+from asked import Asking, set_property
+
+from bergline.errors import InvalidInputError
+from bergline.format.metadata import TableMetadata
+from bergline.server.cached_loads import CachedLoads, check_mode, entity_tag, matches
+from bergline.server.served import Served
+
+
+@pytest.fixture
+def metadata(ask: Asking, served: Served) -> TableMetadata:
+    ask.namespace("db")
+    return served.catalog.metadata_at(ask.table().json["metadata-location"])
+
+
+def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
+    loads, asked = CachedLoads({}), []
+
+    def load() -> TableMetadata:
+        asked.append(1)
+        return metadata
+
+    answers = {loads.table("a", "all", load) for _ in range(3)}
+    assert len(answers) == len(asked) == 1
+    loads.table("a", "refs", load)
+    assert len(asked) == 2
+    assert (loads.hits, loads.misses) == (2, 2)
+    assert loads.known_table("b", "all") is None
+
+
+def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
+    size = len(CachedLoads({}).render_table("00", metadata))
+    loads = CachedLoads({}, most_bytes=3 * size)
+    for number in range(10):
+        loads.table(f"{number:02}", "all", lambda: metadata)
+    kept = [number for number in range(10) if loads.known_table(f"{number:02}", "all")]
+    assert kept == [7, 8, 9]
+    tiny = CachedLoads({}, most_bytes=1)
+    assert tiny.table("a", "all", lambda: metadata)
+    assert tiny.known_table("a", "all") is None
+
+
+def test_server_loads_a_table_again_only_when_it_changed(
+    ask: Asking, served: Served, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/namespaces/db/tables/orders"
+    first = ask("GET", path).json
+    with monkeypatch.context() as patch:
+        patch.setattr(served.catalog, "metadata_at", lambda _: 1 / 0)
+        assert ask("GET", path).json == first
+    changed = ask.commit(set_property("a", "b")).json
+    assert ask("GET", path).json == changed != first
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [(None, False), ("{}", True), ("W/{}", True), ('"x", {}', True), ("*", True), ('"x"', False), ("", False)],
+)
+def test_tags_match_as_http_says(header: str | None, expected: bool) -> None:
+    tag = entity_tag("file:///a")
+    assert matches(tag, header and header.format(tag)) is expected
+
+
+def test_tags_name_file_and_snapshots() -> None:
+    assert len({entity_tag("a"), entity_tag("a", "refs"), entity_tag("b")}) == 3
+    assert check_mode(None) == check_mode("ALL") == "all"
+    with pytest.raises(InvalidInputError):
+        check_mode("none")
