@@ -1,5 +1,6 @@
 """Rows on Spark equal rows in process, whatever happened to the table and however it is filtered."""
 
+import datetime as dt
 import math
 import threading
 from decimal import Decimal
@@ -118,6 +119,28 @@ def test_literals_that_do_not_fit_the_column_mean_the_same_on_spark(
     scan = table.scan(condition)
     on_spark = [r.i for r in bergline.spark.read(scan, spark).collect()]
     assert sorted(on_spark) == sorted(scan.to_arrow().column("i").to_pylist())
+
+
+ODD_DAYS = [dt.date(1, 1, 1), dt.date(1582, 10, 9), dt.date(1582, 10, 10), dt.date(1582, 10, 20), dt.date(9999, 12, 31)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("d IN (DATE '1582-10-10', DATE '0001-01-01')", [0, 2]),
+        ("d > DATE '0001-01-01'", [1, 2, 3, 4]),
+        ("d > DATE '-0044-03-15' AND d < DATE '10000-01-01'", [0, 1, 2, 3, 4]),
+        ("t = TIMESTAMP_NTZ '1582-10-10 01:02:03.000004'", [2]),
+        ("t > TIMESTAMP_NTZ '-0044-03-15 00:00:00' AND t < TIMESTAMP_NTZ '10000-01-01 00:00:00'", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_days_that_python_or_java_do_not_have_are_compared(
+    spark: SparkSession, lake: Lake, condition: str, expected: list[int]
+) -> None:
+    times = [dt.datetime.combine(day, dt.time(1, 2, 3, 4)) for day in ODD_DAYS]
+    table = pa.table({"id": range(5), "d": ODD_DAYS, "t": pa.array(times, pa.timestamp("us"))})
+    lake.create_table("db.days", table.schema).append(table)
+    assert [r[0] for r in rows(spark, f"SELECT id FROM db.days WHERE {condition}")] == expected
 
 
 def test_files_whose_names_spark_passes_over_are_read(spark: SparkSession, orders: Table) -> None:

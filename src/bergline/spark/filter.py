@@ -1,6 +1,6 @@
 """A bound predicate as a Spark condition, with the same three-valued logic."""
 
-import datetime as dt
+from decimal import Decimal
 from typing import Any, assert_never
 
 from pyspark.sql import Column
@@ -22,7 +22,7 @@ from bergline.expressions.predicate import (
 from bergline.format.schema import Schema
 from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (a day zero for values without a zone)
+_MICROS_PER_DAY = 86_400_000_000
 
 
 def spark_filter(predicate: Predicate, schema: Schema) -> Column:
@@ -60,10 +60,13 @@ def _column(name: str, schema: Schema) -> Column:
 
 def _literal(value: Any, type_: IcebergType) -> Column:
     """A plain value as a literal of the column's type, whatever the session's time zone."""
+    # never by way of Python's or Java's calendars, which end, or leave out ten days of October 1582
     if type_ == DATE:
-        return F.lit((_EPOCH + dt.timedelta(days=value)).date())
+        return F.date_from_unix_date(F.lit(value))
     if type_ == TIMESTAMPTZ:
         return F.timestamp_micros(F.lit(value))
     if type_ == TIMESTAMP:
-        return F.lit((_EPOCH + dt.timedelta(microseconds=value)).isoformat(sep=" ")).cast("timestamp_ntz")
+        days, micros = divmod(value, _MICROS_PER_DAY)
+        seconds = F.lit(Decimal(micros).scaleb(-6))
+        return F.date_from_unix_date(F.lit(days)).cast("timestamp_ntz") + F.make_dt_interval(secs=seconds)
     return F.lit(value)  # Spark widens the narrower side, so that nothing is rounded
