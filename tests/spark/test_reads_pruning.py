@@ -56,6 +56,11 @@ def opened(frame: DataFrame, events: Table) -> set[int]:
         ("SELECT * FROM db.events WHERE at < DATE '2026-01-02' + INTERVAL 1 DAY", {0, 1}),
         ("SELECT * FROM db.events WHERE day > current_date() + INTERVAL 9000 DAYS", set()),
         ("SELECT * FROM db.events WHERE day < current_date() - INTERVAL 9000 DAYS AND at > '2026-01-09'", {9}),
+        ("SELECT * FROM db.events WHERE id > datediff('2100-01-01', current_date())", set(range(10))),
+        (
+            "SELECT * FROM db.events WHERE day < 'epoch'",
+            set(range(10)),
+        ),  # a word for a time, like 'today'
         ("SELECT * FROM db.events WHERE price > 7.5 AND price < 1000000000000", {8, 9}),
         ("SELECT * FROM db.events WHERE who.name LIKE 'name4%'", {4}),
         ("SELECT * FROM db.events WHERE who.age <=> 25", {5}),

@@ -61,8 +61,8 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
 def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predicate:
     """What holds for every row that a Catalyst condition keeps, in words that bind to the schema.
 
-    With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds and
-    tests for null are taken, which hold then too.
+    With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds of
+    times and tests for null are taken, which hold then too.
     """
     found = _inclusive(condition, schema)
     if found is None:
@@ -78,7 +78,7 @@ def _without_clock(predicate: Predicate) -> Predicate | None:
         case Or(left, right):
             first, second = _without_clock(left), _without_clock(right)
             return None if first is None or second is None else any_of([first, second])
-        case Comparison(_, ">" | ">=") | IsNull() | Not(IsNull()):
+        case Comparison(_, ">" | ">=", Instant()) | IsNull() | Not(IsNull()):
             return predicate
     return None
 

@@ -46,9 +46,11 @@ def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicat
 
 
 def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
-    """Whether a plan has `current_date()` and the like, which the optimizer has replaced by what it is now."""
-    patterns = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]  # noqa: SLF001
-    return bool(plan.containsPattern(patterns.CURRENT_LIKE()))
+    """Whether a plan has `current_date()`, `'today'` and the like, which the optimizer replaces by what it is now."""
+    catalyst = spark.sparkContext._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]  # noqa: SLF001
+    if plan.containsPattern(catalyst.trees.TreePattern.CURRENT_LIKE()):
+        return True
+    return not catalyst.optimizer.SpecialDatetimeValues.apply(plan).fastEquals(plan)
 
 
 def _leaves(plan: Any) -> Iterator[tuple[Any, Any]]:
