@@ -128,6 +128,23 @@ def test_filters_on_a_frame_decide_which_files_are_read(spark: SparkSession, eve
     assert opened(frame, events) == set(range(10))
 
 
+def test_filters_on_a_frame_mean_what_they_meant_when_they_were_put_there(spark: SparkSession, events: Table) -> None:
+    spark.sql("DECLARE OR REPLACE VARIABLE least INT DEFAULT 7")
+    frame = spark.table("db.events")
+    by_text, by_column = frame.filter("at >= '2026-01-09'"), frame.where(F.to_date("at") == "2026-01-09")
+    by_variable, by_name = frame.filter("id > least"), frame.filter("ID > 7").filter("_pos = 0 AND Id < 9")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        spark.sql("SET VAR least = 1")
+        assert sorted(r.id for r in by_text.collect()) == [8, 9]
+        assert [r.id for r in by_column.collect()] == [8]
+        assert opened(by_variable, events) == {8, 9}
+        assert [r.id for r in by_name.collect()] == [8]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.sql("DROP TEMPORARY VARIABLE least")
+
+
 def test_columns_of_a_frame_are_columns_of_what_comes_from_it(spark: SparkSession, events: Table) -> None:
     frame = spark.table("db.events")
     few = frame.filter(frame.id < 3)

@@ -8,6 +8,7 @@ All frames that come from one table share their columns, as Spark's do: `orders.
 from functools import cached_property
 from typing import Any, Self
 
+import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -19,7 +20,7 @@ from bergline.spark.late_methods import LateMethods, LateRows, quoted
 from bergline.spark.pushed import placeholder, pushed_filters
 from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
-from bergline.spark.same_columns import with_columns_of
+from bergline.spark.same_columns import resolved_condition, with_columns_of
 from bergline.table.scan import TableScan
 
 
@@ -44,6 +45,12 @@ class ClassicLateRows(LateRows, frozen=True):
             return scan
         (row_filter,) = pushed_filters(self.probe, [scan.table_schema])
         return scan.where(row_filter)
+
+    def with_last(self, condition: Column | None) -> Self:
+        """The same with another last condition, if there is one."""
+        if condition is None:
+            return self
+        return msgspec.structs.replace(self, conditions=(*self.conditions[:-1], condition))
 
     def _model_with_extra(self) -> DataFrame:
         if not self.extra:
@@ -89,8 +96,8 @@ class LateFrame(LateMethods, ClassicDataFrame):
     def filter(self, condition: Column | str) -> DataFrame:
         """The matching rows; files that can have none are not looked at."""
         late = self._late.with_condition(condition)
-        _ = late.probe  # what Spark refuses, it refuses here
-        return LateFrame(late)
+        probe = late.probe  # what Spark refuses, it refuses here
+        return LateFrame(late if late.extra else late.with_last(resolved_condition(probe)))
 
     def rows_with(self, hidden: tuple[str, ...]) -> DataFrame:
         """The rows, as a frame of Spark's own, with hidden columns too."""
