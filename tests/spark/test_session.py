@@ -255,6 +255,12 @@ def test_rows_of_a_filtered_scan_are_filtered_on_spark_too(spark: SparkSession, 
         ("INSERT INTO db.nope VALUES (1)", NotFoundError, AnalysisException, r"no table `db\.nope`"),
         ("DELETE FROM db.orders WHERE id = 1", UnsupportedError, UnsupportedOperationException, "cannot run DELETE"),
         ("UPDATE db.orders SET id = 1", UnsupportedError, UnsupportedOperationException, "cannot run UPDATE"),
+        (
+            "MERGE INTO db.orders o USING (SELECT 1 AS id) n ON o.id = n.id WHEN MATCHED THEN DELETE",
+            UnsupportedError,
+            UnsupportedOperationException,
+            "cannot run MERGE",
+        ),
         ("TRUNCATE TABLE db.orders", UnsupportedError, UnsupportedOperationException, "cannot run TRUNCATE"),
         ("DELETE FROM db.ordres WHERE id = 1", NotFoundError, AnalysisException, r"no table `db\.ordres`"),
         ("CREATE TABLE db.orders (id INT) USING iceberg", BerglineError, AnalysisException, "exists already"),
@@ -304,6 +310,8 @@ def test_missing_data_file_names_the_file(spark: SparkSession, orders: Table) ->
         ("versionAsOf", "v1", [1]),
         ("snapshot-id", "the id of v1", [1]),
         ("timestampAsOf", "2099-01-01", [1, 3]),
+        ("as-of-timestamp", "the time of v1", [1]),
+        ("as-of-timestamp", "4070908800000", [1, 3]),
     ],
 )
 def test_reader_options_choose_the_version(
@@ -312,7 +320,8 @@ def test_reader_options_choose_the_version(
     orders.append(order_rows(1))
     orders.refs.create_tag("v1")
     orders.append(order_rows(2), branch="dev").append(order_rows(3))
-    value = value.replace("the id of v1", str(orders.refs["v1"].snapshot_id))
+    v1 = orders.metadata.snapshots[0]
+    value = value.replace("the id of v1", str(v1.snapshot_id)).replace("the time of v1", str(v1.timestamp_ms))
     assert sorted(r.id for r in spark.read.option(key, value).table("db.orders").collect()) == expected
     assert sorted(r.id for r in spark.read.options(**{key: value}).table("db.orders").collect()) == expected
 
@@ -363,7 +372,7 @@ def test_lake_in_memory_is_refused_by_attach(spark: SparkSession) -> None:
         ("SELEC * FROM db.orders", "PARSE_SYNTAX_ERROR"),
         ("INSRT INTO db.orders VALUES (1)", "PARSE_SYNTAX_ERROR"),
         ("ALTER TABLE db.orders CRAETE BRANCH x", "expected `ADD`, .* found `CRAETE` at line 1, column 23"),
-        ("CREATE TEMP VIEW v AS SELECT * FROM db.orders", r"cannot run CREATE VIEW with `db\.orders` yet"),
+        ("CREATE VIEW v AS SELECT * FROM db.orders", r"cannot run CREATE VIEW with `db\.orders` yet"),
         ("CREATE TABLE db.t (id INT) STORED AS ORC", "cannot create `db.t` with"),
         (
             "CALL nosuch.system.fast_forward('db.orders', 'zz', 'main')",

@@ -5,7 +5,7 @@ import pytest
 from bergline.errors import UnsupportedError
 from bergline.sql.analyze import analyze
 from bergline.sql.rewrite import rewrite_query
-from bergline.sql.statements import AsOf, Insert, OtherStatement, Query
+from bergline.sql.statements import Around, AsOf, Insert, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 
 
@@ -154,12 +154,37 @@ def test_insert_into_another_table_still_finds_what_it_reads() -> None:
         ("TRUNCATE TABLE orders", OtherStatement("TRUNCATE", (), subject=("orders",))),
         ("SHOW FUNCTIONS", OtherStatement("SHOW", ())),
         ("DROP VIEW db.v", OtherStatement("DROP", (("db", "v"),))),
-        ("CREATE TEMP VIEW v AS SELECT * FROM db.orders", OtherStatement("CREATE VIEW", (("db", "orders"),))),
+        ("CREATE VIEW v AS SELECT * FROM db.orders", OtherStatement("CREATE VIEW", (("db", "orders"),))),
         ("", OtherStatement("", ())),
     ],
 )
 def test_other_statements_mean(text: str, meaning: object) -> None:
     assert analyze(text) == meaning
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        ("CREATE TEMP VIEW v AS ", "CREATE VIEW"),
+        ("create or replace global temporary view v (a comment 'AS', b) COMMENT 'x' AS\n", "CREATE VIEW"),
+        ("EXPLAIN ", "EXPLAIN"),
+        ("/* why */ EXPLAIN FORMATTED ", "EXPLAIN"),
+        ("DESCRIBE QUERY ", "DESCRIBE QUERY"),
+        ("DESC ", "DESCRIBE QUERY"),
+        ("CACHE TABLE v AS ", "CACHE TABLE"),
+        ("CACHE LAZY TABLE v OPTIONS ('a' = 'AS') ", "CACHE TABLE"),
+    ],
+)
+def test_query_is_found_behind_the_words_of_a_statement(head: str, kind: str) -> None:
+    query = analyze("SELECT id FROM db.orders")
+    assert analyze(f"{head}SELECT id FROM db.orders") == Around(kind, head, query)  # type: ignore[arg-type]
+
+
+def test_explained_insert_knows_its_rows() -> None:
+    explained = analyze("EXPLAIN INSERT INTO s.t SELECT id FROM db.orders")
+    assert isinstance(explained, Around)
+    assert (explained.target, (explained.source or "").strip()) == (("s", "t"), "SELECT id FROM db.orders")
+    assert explained.query.text == "INSERT INTO s.t SELECT id FROM db.orders"
 
 
 def names_read(text: str) -> list[tuple[str, ...]]:

@@ -283,8 +283,6 @@ def test_errors_count_lines_and_columns() -> None:
     [
         "SHOW FUNCTIONS",
         "DESCRIBE FUNCTION x",
-        "DESCRIBE QUERY SELECT 1",
-        "DESCRIBE SELECT 1",
         "COMMENT ON COLUMN db.t.a IS 'x'",
         "CREATE FUNCTION f AS 'x'",
         "CREATE EXTERNAL TABLE t (a INT)",

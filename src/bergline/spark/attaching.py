@@ -54,6 +54,11 @@ class _Attached:
 _LISTINGS: dict[str, Callable[..., Any]] = {
     "currentCatalog": listings.current_catalog,
     "setCurrentCatalog": listings.set_current_catalog,
+    "listCatalogs": listings.list_catalogs,
+    "refreshTable": listings.refresh_table,
+    "isCached": listings.is_cached,
+    "cacheTable": listings.cache_table,
+    "uncacheTable": listings.refresh_table,
     "currentDatabase": listings.current_database,
     "setCurrentDatabase": listings.set_current_database,
     "listDatabases": listings.list_databases,

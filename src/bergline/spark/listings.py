@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql.catalog import Catalog, Column, Database
+from pyspark.sql.catalog import Catalog, CatalogMetadata, Column, Database
 from pyspark.sql.catalog import Table as ListedTable
 
 from bergline.catalog.identifiers import TableName
@@ -36,6 +36,39 @@ def set_current_catalog(session: LakeSession, original: Original, catalog: Catal
         return None
     lakes.use(None, ())
     return original(catalog, catalogName)
+
+
+def list_catalogs(session: LakeSession, original: Original, catalog: Catalog, pattern: str | None = None) -> Any:
+    """Spark's catalogs and the lakes."""
+    theirs = original(catalog, pattern)
+    known = {listed.name for listed in theirs}
+    lakes = [name for name in session.lakes.names if name not in known]
+    return [*theirs, *(CatalogMetadata(name=name, description=None) for name in matching(lakes, pattern))]
+
+
+def refresh_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """Nothing of a lake's table is kept."""
+    if session.lakes.resolve(_parts(tableName)) is None:
+        original(catalog, tableName)
+
+
+def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """Nothing of a lake's table is kept."""
+    return original(catalog, tableName) if session.lakes.resolve(_parts(tableName)) is None else False
+
+
+def cache_table(
+    session: LakeSession,
+    original: Original,
+    catalog: Catalog,
+    tableName: str,  # noqa: N803
+    storageLevel: Any = None,  # noqa: N803
+) -> Any:
+    """Refused for a lake's table, as CACHE TABLE is."""
+    name = _parts(tableName)
+    if session.lakes.place(name):
+        session.sql(f"CACHE TABLE {dotted(name)}")
+    return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
 
 
 def current_database(session: LakeSession, original: Original, catalog: Catalog) -> Any:

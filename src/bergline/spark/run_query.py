@@ -1,8 +1,10 @@
 """A query on lake tables: what it asks of each table is found out first, then files are looked up and it is run."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
@@ -24,10 +26,11 @@ def run_query(
     labels: Mapping[str, str],
     spark: SparkSession,
     run_sql: Callable[..., DataFrame],
+    head: str = "",
 ) -> DataFrame:
     """Run a text in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
-    `labels` are the names that the tables have for people.
+    `labels` are the names that the tables have for people, `head` is what a statement has before its query.
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
     filters: Mapping[str, Predicate] = dict.fromkeys(scans, ALWAYS_TRUE)
@@ -35,9 +38,10 @@ def run_query(
         filters = {**filters, **known_filters(text, {name: s.table_schema for name, s in scans.items()})}
     elif scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
         marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
-        asked = run_sql(text, args, **{**tables, **marked})
-        filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))
+        with contextlib.suppress(AnalysisException) if head else contextlib.nullcontext():  # the statement says it
+            asked = run_sql(text, args, **{**tables, **marked})
+            filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))
     pruned = {name: scan.where(filters[name]) for name, scan in scans.items()}
     frames = {name: read(scan, spark) for name, scan in pruned.items()}
     reads = [(labels[name], scan) for name, scan in pruned.items()]
-    return remember_reads(run_sql(text, args, **{**tables, **frames}), reads)
+    return remember_reads(run_sql(head + text, args, **{**tables, **frames}), reads)

@@ -1,5 +1,6 @@
 """What an attached session does with a statement, a table name or a write: ours here, the rest on to Spark."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign
 from bergline.spark.connect import over_connect
+from bergline.spark.immediate import constant, immediate_text
+from bergline.spark.kept_plans import cache_rows, keeping_plans
 from bergline.spark.late_frame import late_frame
 from bergline.spark.run_query import run_query
 from bergline.spark.surroundings import SparkSurroundings
@@ -24,14 +27,16 @@ from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import Statement, analyze
 from bergline.sql.current_names import with_current_names
 from bergline.sql.cursor import Cursor
+from bergline.sql.identifier_clauses import with_identifiers
 from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
+from bergline.sql.partition_functions import check_no_partition_functions
 from bergline.sql.resolve import Current, Lakes, Target
-from bergline.sql.rewrite import rewrite_query
+from bergline.sql.rewrite import escaped, rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.selector import Selector, with_as_of, with_options
-from bergline.sql.statements import Insert, Name, OtherStatement, Query
+from bergline.sql.statements import Around, Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 from bergline.table.scan import TableScan
 from bergline.table.table import Table
@@ -51,16 +56,21 @@ class LakeSession:
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
+        text, args = with_identifiers(text, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
         statement = analyze(text)
         match statement:
             case Query():
-                known = with_current_names(text, self.lakes)
-                query = statement if known == text else analyze(known)
-                return self._run_query(query if isinstance(query, Query) else statement, args, frames)
+                return self._run_query(statement, args, frames)
+            case Around():
+                return self._around(statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
             case CreateTable(source=str()):
                 return self._create_as(statement, args, frames)
+            case OtherStatement(keyword="EXECUTE"):
+                immediate = immediate_text(text, args, self.lakes, self._run_sql)
+                if immediate is not None:
+                    return self.sql(*immediate)
             case OtherStatement():
                 self._check_other(statement)
             case _:
@@ -109,7 +119,26 @@ class LakeSession:
         lake, rest = placed
         return lake, TableName(rest[:-1], rest[-1])
 
-    def _run_query(self, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _around(self, statement: Around, args: Any, frames: dict[str, Any]) -> DataFrame:
+        query = statement.query
+        if statement.target is not None and self.lakes.place(statement.target):
+            rows = analyze(statement.source or "")
+            query = rows if isinstance(rows, Query) else query
+        match statement.kind:
+            case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
+                cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
+                return self._nothing()
+            case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
+                with keeping_plans(self._spark):
+                    return self._run_query(query, args, frames, statement.head)
+        return self._run_query(query, args, frames, statement.head)
+
+    def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
+        """Run a query, or the statement that has this head before it."""
+        known = with_current_names(query.text, self.lakes)
+        if known != query.text and isinstance(renamed := analyze(known), Query):
+            query = renamed
+        check_no_partition_functions(query.text, self.lakes)
         ours = {}
         # a table that stands twice in a statement is looked up once: both are the same state of it
         targets = {name: self.lakes.resolve(name) for name in {use.name for use in query.tables}}
@@ -119,7 +148,7 @@ class LakeSession:
                 selector = with_as_of(target.selector, use.as_of, self._time_zone)
                 ours[use] = Target(target.table, selector)
         if not ours:
-            return self._run_sql(query.text, args, **frames)
+            return self._run_sql(head + query.text, args, **frames)
         if frames:
             raise UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")
         names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
@@ -127,7 +156,9 @@ class LakeSession:
         tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
         labels = {names[use]: ".".join(use.name) for use in ours}
         text = rewrite_query(query, names, asked.edits)
-        return run_query(text, args, tables, labels=labels, spark=self._spark, run_sql=self._run_sql)
+        return run_query(
+            text, args, tables, labels=labels, spark=self._spark, run_sql=self._run_sql, head=escaped(head)
+        )
 
     def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
         target = self.lakes.resolve(insert.table)

@@ -8,21 +8,23 @@ import msgspec
 import sqlglot
 from sqlglot import exp
 
-from bergline.errors import SqlSyntaxError
+from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.sql.cursor import Cursor
+from bergline.sql.parse_around import parse_head
 from bergline.sql.parse_call import parse_call
-from bergline.sql.parse_insert import parse_insert_head
+from bergline.sql.parse_insert import count_inserts, parse_insert_head
 from bergline.sql.parse_own import OwnStatement, parse_own, parse_subject
 from bergline.sql.query_tables import read_query
-from bergline.sql.statements import Call, Insert, OtherStatement, Query, TableUse
+from bergline.sql.statements import Around, Call, Insert, OtherStatement, Query, TableUse
 from bergline.sql.table_statements import CreateTable
 from bergline.sql.text_names import dotted_names, loose_names
 from bergline.sql.time_travel import blanked, time_travel_clauses
 from bergline.sql.tokens import Token, TokenKind, tokenize
 
-Statement = OwnStatement | Call | Query | Insert | OtherStatement
+Statement = OwnStatement | Call | Query | Insert | Around | OtherStatement
 
 _READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "("}
+_AROUND = {"CACHE", "CREATE", "DESC", "DESCRIBE", "EXPLAIN"}
 # what Spark could run on a table of its own; other words are mistakes, and Spark says so
 _OTHER = {
     "ALTER",
@@ -47,6 +49,8 @@ _OTHER = {
     "USE",
 }
 _WITH_SUBJECT = {"ANALYZE", "CACHE", "DELETE", "MERGE", "REFRESH", "TRUNCATE", "UNCACHE", "UPDATE"}
+_CACHE_HINT = "spark.table(…).cache() keeps the rows of a frame, CACHE TABLE v AS SELECT … those of a temporary view"
+_INSERTS_HINT = "write one INSERT INTO … SELECT … for each table: each is one commit"
 
 
 def analyze(text: str) -> Statement:
@@ -58,6 +62,8 @@ def analyze(text: str) -> Statement:
     keyword = tokens[0].text.upper()
     if keyword == "CALL" and (call := parse_call(text)):
         return call
+    if keyword in _AROUND and (around := _around(text, tokens)):
+        return around
     own = parse_own(text, tokens)
     match own:
         case CreateTable(source=str()):
@@ -69,17 +75,36 @@ def analyze(text: str) -> Statement:
     return own
 
 
+def _around(text: str, tokens: list[Token]) -> Around | OtherStatement | None:
+    """A statement around a query; None if the text is none."""
+    head = parse_head(text)
+    if head is None:
+        return None
+    kind, start = head
+    before, inner = text[:start], analyze(text[start:])
+    match inner:
+        case Query():
+            return Around(kind, before, inner)
+        case Insert() if kind == "EXPLAIN":
+            return Around(kind, before, inner.whole, inner.table, inner.source)
+        case CreateTable(source=str(source), whole=Query() as whole) if kind == "EXPLAIN":
+            return Around(kind, before, whole, inner.table, source)
+    error = inner.error if isinstance(inner, OtherStatement) else None
+    return OtherStatement(kind, dotted_names(tokens), error)
+
+
 def _other(text: str, keyword: str, tokens: list[Token]) -> OtherStatement:
     if keyword not in _OTHER:
         return OtherStatement(keyword, ())
     subject = parse_subject(text) if keyword in _WITH_SUBJECT else None
-    return OtherStatement(keyword, dotted_names(tokens), subject=subject)
+    error = UnsupportedError("cannot cache a lake's table by its name", hints=[_CACHE_HINT])
+    return OtherStatement(keyword, dotted_names(tokens), error if keyword == "CACHE" else None, subject)
 
 
 def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
     """A statement that reads or inserts, by sqlglot."""
     keyword = tokens[0].text.upper()
-    if keyword in {"INSERT", "WITH"} and (insert := _insert(text, tokens)):
+    if keyword in {"INSERT", "WITH", "FROM"} and (insert := _insert(text, tokens)):
         return insert
     if keyword == "TABLE" and (query := _table_query(text, tokens)):
         return query
@@ -125,6 +150,9 @@ def _insert(text: str, tokens: list[Token]) -> Insert | OtherStatement | None:
         return OtherStatement("INSERT", dotted_names(tokens), error)
     if head is None:
         return None
+    if count_inserts(tokens) > 1:
+        several = UnsupportedError("cannot insert into several tables in one statement", hints=[_INSERTS_HINT])
+        return OtherStatement("INSERT", dotted_names(tokens), several, head.table)
     source = blanked(text, [(head.start, head.end)]).rstrip().removesuffix(";")
     query = analyze(source)
     if not isinstance(query, Query):

@@ -1,5 +1,7 @@
 """The head of an INSERT statement, by tokens: everything between INSERT and the query that gives the rows."""
 
+from itertools import pairwise
+
 import msgspec
 
 from bergline.sql.cursor import Cursor
@@ -26,7 +28,7 @@ class InsertHead(msgspec.Struct, frozen=True):
 
 
 def parse_insert_head(text: str) -> InsertHead | None:
-    """The head of an INSERT into a table, also after WITH; None if there is none, SqlSyntaxError if it is broken."""
+    """The head of an INSERT into a table, also after WITH or FROM; None if there is none, SqlSyntaxError if broken."""
     cursor = Cursor(text)
     start = _find_insert(cursor)
     if start is None:
@@ -52,9 +54,18 @@ def parse_insert_head(text: str) -> InsertHead | None:
     return InsertHead(start, end, table, overwrite, columns, by_name, partition, if_not_exists, replace_where, options)
 
 
+def count_inserts(tokens: list[Token]) -> int:
+    """How many INSERT INTO and OVERWRITE stand outside brackets."""
+    depth = found = 0
+    for token, following in pairwise(tokens):
+        found += depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE")
+        depth += _step(token)
+    return found
+
+
 def _find_insert(cursor: Cursor) -> int | None:
-    """Walk to INSERT INTO or OVERWRITE outside brackets: the first word, or after the queries of WITH."""
-    if not cursor.token.is_word("INSERT", "WITH"):
+    """Walk to INSERT INTO or OVERWRITE outside brackets: the first word, or after WITH and FROM."""
+    if not cursor.token.is_word("INSERT", "WITH", "FROM"):
         return None
     depth = 0
     while cursor.token.kind is not TokenKind.END:

@@ -15,15 +15,15 @@ from bergline.sql.parse_namespace import (
 )
 from bergline.sql.parse_refs import parse_ref_statement
 from bergline.sql.parse_show import parse_describe, parse_show, parse_use
-from bergline.sql.parse_table import parse_create_table, parse_drop_table
+from bergline.sql.parse_table import parse_create_table, parse_drop_table, parse_forget_cached
 from bergline.sql.show_statements import Show, Use
 from bergline.sql.statements import CreateRef, DropRef, OtherStatement, ReplaceRef
-from bergline.sql.table_statements import AlterTable, CreateTable, DropTable
+from bergline.sql.table_statements import AlterTable, CreateTable, DropTable, ForgetCached
 from bergline.sql.tokens import Token, TokenKind
 
 RefStatement = CreateRef | ReplaceRef | DropRef
 NamespaceStatement = CreateNamespace | DropNamespace | AlterNamespace
-OwnStatement = RefStatement | CreateTable | DropTable | AlterTable | NamespaceStatement | Show | Use
+OwnStatement = RefStatement | CreateTable | DropTable | AlterTable | ForgetCached | NamespaceStatement | Show | Use
 
 _PARSERS: dict[str, tuple[Callable[[Cursor], OwnStatement | None], ...]] = {
     "CREATE": (parse_create_table, parse_create_namespace),
@@ -34,6 +34,8 @@ _PARSERS: dict[str, tuple[Callable[[Cursor], OwnStatement | None], ...]] = {
     "SHOW": (parse_show,),
     "DESCRIBE": (parse_describe,),
     "DESC": (parse_describe,),
+    "REFRESH": (parse_forget_cached,),
+    "UNCACHE": (parse_forget_cached,),
     "USE": (parse_use,),
 }
 _LEADING_WORDS = ("FROM", "INTO", "TABLE", "LAZY")

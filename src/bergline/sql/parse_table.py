@@ -6,7 +6,7 @@ from bergline.sql.parse_columns import parse_created_columns
 from bergline.sql.parse_properties import check_table_properties, parse_properties
 from bergline.sql.parse_terms import column_term, parse_partition_term
 from bergline.sql.spark_types import parse_spark_type
-from bergline.sql.table_statements import ColumnDefinition, CreateTable, DropTable
+from bergline.sql.table_statements import ColumnDefinition, CreateTable, DropTable, ForgetCached
 from bergline.sql.tokens import TokenKind
 
 _TABLE = "a table name"
@@ -49,6 +49,17 @@ def parse_create_table(cursor: Cursor) -> CreateTable | None:
         replaces,
         source,
     )
+
+
+def parse_forget_cached(cursor: Cursor) -> ForgetCached | None:
+    """REFRESH TABLE or UNCACHE TABLE; None if the text is another kind of statement."""
+    uncaches = cursor.accept("UNCACHE", "TABLE")
+    if not uncaches and not cursor.accept("REFRESH", "TABLE"):
+        return None
+    if_exists = uncaches and cursor.accept("IF", "EXISTS")
+    table = cursor.expect_subject(_TABLE)
+    cursor.expect_end()
+    return ForgetCached(table, if_exists)
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable | None:

@@ -10,12 +10,12 @@ def rewrite_query(query: Query, frames: Mapping[TableUse, str], insertions: Iter
     """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
     edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
-    edits += [(start, end, _escape(text)) for start, end, text in insertions]
+    edits += [(start, end, escaped(text)) for start, end, text in insertions]
     pieces, position = [], 0
     for start, end, text in sorted(edits):
-        pieces += [_escape(query.text[position:start]), text]
+        pieces += [escaped(query.text[position:start]), text]
         position = end
-    return "".join([*pieces, _escape(query.text[position:])])
+    return "".join([*pieces, escaped(query.text[position:])])
 
 
 def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> tuple[int, int, str] | None:
@@ -42,10 +42,11 @@ def _reference(use: TableUse, frame: str) -> str:
 
 def _alias(use: TableUse) -> str:
     name = ".".join(use.name) if use.alias == "whole" else use.name[-1]
-    return f"`{_escape(name.replace('`', '``'))}`"
+    return f"`{escaped(name.replace('`', '``'))}`"
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text in which braces are braces, for an engine that replaces `{name}`."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from bergline.errors import NotFoundError
 from bergline.format.refs import SnapshotRefType
 from bergline.sql.namespace_statements import AlterNamespace, CreateNamespace, DropNamespace
 from bergline.sql.parse_own import OwnStatement, RefStatement
@@ -13,7 +14,7 @@ from bergline.sql.run_tables import create_table, drop_table
 from bergline.sql.show import run_show
 from bergline.sql.show_statements import Use
 from bergline.sql.statements import Call, CreateRef, DropRef, ReplaceRef
-from bergline.sql.table_statements import AlterTable, CreateTable, DropTable
+from bergline.sql.table_statements import AlterTable, CreateTable, DropTable, ForgetCached
 from bergline.table.table import Table
 
 EngineFree = OwnStatement | Call
@@ -40,9 +41,21 @@ def run_statement(statement: EngineFree, lakes: Lakes, *, time_zone: str) -> pa.
             return drop_namespace(statement, lakes)
         case AlterNamespace():
             return alter_namespace(statement, lakes)
+        case ForgetCached():
+            return _forget_cached(statement, lakes)
         case Use():
             return _use(statement, lakes)
     return run_show(statement, lakes)
+
+
+def _forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
+    """Every statement looks at the table anew: there is nothing to forget."""
+    try:
+        return None if lakes.resolve(statement.table) is None else NO_ROWS
+    except NotFoundError as error:
+        if error.kind == "table" and statement.if_exists:
+            return NO_ROWS
+        raise
 
 
 def _use(statement: Use, lakes: Lakes) -> pa.Table | None:

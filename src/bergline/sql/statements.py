@@ -10,6 +10,7 @@ from bergline.format.refs import SnapshotRefType
 from bergline.table.references.ref_changes import Retention
 
 Name = tuple[str, ...]
+AroundKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
 
 
 class CreateRef(msgspec.Struct, frozen=True):
@@ -107,6 +108,21 @@ class Insert(msgspec.Struct, frozen=True):
     """The condition of INSERT INTO … REPLACE WHERE."""
     options: dict[str, str] = {}
     """Of INSERT INTO t WITH (…)."""
+
+
+class Around(msgspec.Struct, frozen=True):
+    """A statement around a query: `head` is what stands before it, as written.
+
+    Of an INSERT or a CREATE TABLE … AS it is the rows' query that counts where the table is a lake's.
+    """
+
+    kind: AroundKind
+    head: str
+    query: Query
+    target: Name | None = None
+    """The table that rows would go to."""
+    source: str | None = None
+    """The query that would give them."""
 
 
 class OtherStatement(msgspec.Struct, frozen=True):

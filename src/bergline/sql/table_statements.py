@@ -195,6 +195,13 @@ Alteration = (
 )
 
 
+class ForgetCached(msgspec.Struct, frozen=True):
+    """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table is kept, so it must only exist."""
+
+    table: Name
+    if_exists: bool = False
+
+
 class AlterTable(msgspec.Struct, frozen=True):
     """ALTER TABLE: one change."""
 

@@ -1,0 +1,203 @@
+"""Statements with a query behind their own words, and names and texts that are worked out when they are run."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import SparkSession
+from rows import ORDERS, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import NotFoundError, UnsupportedError
+
+pytestmark = pytest.mark.spark
+
+
+def rows(spark: SparkSession, text: str, args: object = None) -> list[tuple]:
+    return sorted(tuple(row) for row in spark.sql(text, args=args).collect())
+
+
+def plan(spark: SparkSession, text: str) -> str:
+    return "\n".join(row[0] for row in spark.sql(text).collect())
+
+
+@pytest.fixture(autouse=True)
+def _without_views(spark: SparkSession) -> Iterator[None]:
+    yield
+    for name in ("v", "w"):
+        spark.catalog.dropTempView(name)
+    spark.catalog.dropGlobalTempView("v")
+    spark.catalog.clearCache()
+
+
+@pytest.fixture
+def filled(orders: Table) -> Table:
+    """Two files: orders 1 and 2, order 3."""
+    return orders.append(order_rows(1, 2)).append(order_rows(3))
+
+
+def test_temporary_view_has_the_rows_that_its_tables_had(spark: SparkSession, filled: Table) -> None:
+    setting = spark.conf.get("spark.sql.legacy.storeAnalyzedPlanForView")
+    spark.sql("CREATE TEMP VIEW v AS SELECT id, '{x}' AS x FROM db.orders WHERE id > 1")
+    filled.append(order_rows(4))
+    assert rows(spark, "SELECT * FROM v") == [(2, "{x}"), (3, "{x}")]
+    assert spark.table("v").count() == 2
+    spark.sql("CREATE OR REPLACE TEMP VIEW v (a COMMENT 'first', b) COMMENT 'AS' AS SELECT id, region FROM db.orders")
+    assert rows(spark, "SELECT a, b FROM v WHERE a > 2") == [(3, "eu"), (4, "eu")]
+    assert rows(spark, "DESCRIBE v") == [("a", "bigint", "first"), ("b", "string", None)]
+    spark.sql(
+        "CREATE GLOBAL TEMP VIEW v AS WITH q AS (SELECT id FROM db.orders) SELECT count(*) n FROM q JOIN v ON id = a"
+    )
+    assert rows(spark, "SELECT * FROM global_temp.v") == [(4,)]
+    spark.sql("USE db")
+    spark.sql("CREATE TEMP VIEW w AS SELECT id FROM orders VERSION AS OF 'main' WHERE id = :x", args={"x": 4})
+    assert rows(spark, "SELECT * FROM w") == [(4,)]
+    assert spark.conf.get("spark.sql.legacy.storeAnalyzedPlanForView") == setting
+
+
+def test_temporary_views_of_sparks_own_tables_stay_sparks(spark: SparkSession) -> None:
+    spark.range(2).createOrReplaceTempView("v")
+    spark.sql("CREATE TEMP VIEW w AS SELECT * FROM v")
+    spark.range(3).createOrReplaceTempView("v")
+    assert rows(spark, "SELECT count(*) FROM w") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "message"),
+    [
+        ("CREATE TEMP VIEW v AS SELECT id FROM db.orders", AnalysisException, "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("CACHE TABLE v AS SELECT id FROM db.orders", AnalysisException, "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("CREATE OR REPLACE TEMP VIEW v (a, b) AS SELECT id FROM db.orders", AnalysisException, "ARITY_MISMATCH"),
+        ("CREATE OR REPLACE TEMP VIEW db.v AS SELECT id FROM db.orders", ParseException, "TOO_MANY_NAME_PARTS"),
+        (
+            "CREATE OR REPLACE TEMP VIEW v AS SELECT n FROM db.orders WHERE id > 1",
+            AnalysisException,
+            "UNRESOLVED_COLUMN",
+        ),
+        ("CREATE OR REPLACE TEMP VIEW v AS SELECT id FROM db.ordres", NotFoundError, r"no table `db\.ordres`"),
+        ("CREATE VIEW w AS SELECT id FROM db.orders", UnsupportedError, "cannot run CREATE VIEW"),
+        ("EXPLAIN DELETE FROM db.orders", UnsupportedError, "cannot run EXPLAIN"),
+        ("EXPLAIN SELECT * FROM db.ordres", NotFoundError, r"no table `db\.ordres`"),
+        ("DESCRIBE QUERY SELECT n FROM db.orders", AnalysisException, "UNRESOLVED_COLUMN"),
+        ("REFRESH TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
+        ("UNCACHE TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
+        ("REFRESH TABLE nowhere.t", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
+        ("CACHE TABLE db.orders", UnsupportedError, "cannot cache a lake's table by its name"),
+        ("SELECT * FROM IDENTIFIER('db.ordres')", NotFoundError, r"no table `db\.ordres`"),
+        ("SELECT * FROM IDENTIFIER('nowhere.t')", AnalysisException, "TABLE_OR_VIEW_NOT_FOUND"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT max(id) FROM db.orders' INTO x",
+            UnsupportedError,
+            "IMMEDIATE … INTO on",
+        ),
+        ("EXECUTE IMMEDIATE 'SELECT * FROM db.ordres'", NotFoundError, r"no table `db\.ordres`"),
+        (
+            "FROM db.orders INSERT INTO db.orders SELECT * INSERT INTO db.orders SELECT *",
+            UnsupportedError,
+            "cannot insert into several tables in one statement",
+        ),
+        ("SELECT system.bucket(4, id) FROM db.orders", UnsupportedError, r"cannot call `system\.bucket` in a query"),
+        ("SELECT lake.system.days(current_date())", UnsupportedError, r"cannot call `lake\.system\.days` in a query"),
+    ],
+)
+def test_what_is_refused_says_why_and_changes_nothing(
+    spark: SparkSession, filled: Table, statement: str, error: type[Exception], message: str
+) -> None:
+    spark.range(7).createOrReplaceTempView("v")
+    before = filled.metadata_location
+    with pytest.raises(error, match=message) as caught:
+        spark.sql(statement)
+    assert isinstance(caught.value, PySparkException)
+    assert spark.table("v").count() == 7
+    assert filled.refresh().metadata_location == before
+
+
+def test_explain_shows_the_plan_of_the_query_with_its_files(spark: SparkSession, filled: Table) -> None:
+    assert "InMemoryFileIndex(1 paths)" in plan(spark, "EXPLAIN SELECT id FROM db.orders WHERE id = 3")
+    assert "== Analyzed Logical Plan ==" in plan(spark, "EXPLAIN EXTENDED SELECT id FROM db.orders")
+    assert "Statistics(" in plan(spark, "EXPLAIN COST TABLE db.orders")
+    assert "WholeStageCodegen subtrees" in plan(spark, "EXPLAIN CODEGEN SELECT id FROM db.orders")
+    inserted = plan(spark, "EXPLAIN FORMATTED INSERT INTO db.orders SELECT * FROM db.orders WHERE id = 3")
+    assert "Scan parquet" in inserted
+    assert "Error occurred during query planning" in plan(spark, "EXPLAIN SELECT n FROM db.orders WHERE id = 3")
+    assert "FileScan parquet" in plan(spark, "EXPLAIN CREATE TABLE db.copy AS SELECT id FROM db.orders")
+    assert len(filled.refresh().metadata.snapshots) == 2
+    assert not spark.catalog.tableExists("db.copy")
+
+
+def test_queries_are_described(spark: SparkSession, filled: Table) -> None:
+    described = [("id", "bigint", None), ("r", "string", None)]
+    for head in ("DESCRIBE QUERY ", "DESC QUERY ", "DESCRIBE ", "DESC "):
+        assert rows(spark, f"{head}SELECT id, region AS r FROM db.orders WHERE id > 1") == described
+    assert rows(spark, "DESC QUERY (SELECT id FROM db.orders)") == described[:1]
+    assert [name for name, *_ in rows(spark, "DESC QUERY TABLE db.orders")] == ["amount", "id", "region"]
+
+
+@pytest.mark.parametrize("query", ["AS SELECT * FROM db.orders", "AS TABLE db.orders", "SELECT * FROM db.orders"])
+@pytest.mark.parametrize("lazy", ["", "LAZY "])
+def test_cached_query_is_a_temporary_view_of_kept_rows(
+    spark: SparkSession, filled: Table, query: str, lazy: str
+) -> None:
+    spark.sql(f"CACHE {lazy}TABLE v OPTIONS ('storageLevel' = 'DISK_ONLY') {query}")
+    assert "InMemoryRelation" in plan(spark, "EXPLAIN SELECT * FROM v")
+    assert spark.catalog.isCached("v")
+    filled.append(order_rows(4))
+    assert spark.table("v").count() == 3
+    spark.sql("UNCACHE TABLE v")
+    assert not spark.catalog.isCached("v")
+
+
+def test_nothing_is_kept_of_lake_tables_that_could_be_refreshed(spark: SparkSession, filled: Table) -> None:
+    for statement in ("REFRESH TABLE db.orders", "UNCACHE TABLE db.orders", "UNCACHE TABLE IF EXISTS db.ordres"):
+        assert spark.sql(statement).collect() == []
+    spark.catalog.refreshTable("db.orders")
+    spark.catalog.uncacheTable("db.orders")
+    assert not spark.catalog.isCached("db.orders")
+    with pytest.raises(UnsupportedError, match="cannot cache a lake's table"):
+        spark.catalog.cacheTable("db.orders")
+    with pytest.raises(AnalysisException, match=r"no table `db\.ordres`"):
+        spark.catalog.refreshTable("db.ordres")
+    spark.range(2).createOrReplaceTempView("v")
+    spark.catalog.cacheTable("v")
+    assert spark.catalog.isCached("v")
+    assert len(filled.refresh().metadata.snapshots) == 2
+
+
+def test_names_may_be_worked_out_from_constants_and_arguments(spark: SparkSession, filled: Table) -> None:
+    assert rows(spark, "SELECT id FROM IDENTIFIER('db.orders') WHERE id = 1") == [(1,)]
+    assert rows(spark, "SELECT id FROM IDENTIFIER('db.' || :t) WHERE id = :x", {"t": "orders", "x": 2}) == [(2,)]
+    both = "SELECT id FROM db.orders WHERE id = ? UNION ALL SELECT IDENTIFIER(?) FROM IDENTIFIER(?) WHERE id = ?"
+    assert rows(spark, both, [1, "id", "lake.`db`.orders", 3]) == [(1,), (3,)]
+    spark.sql("INSERT INTO IDENTIFIER(:t) VALUES (:x, 1.0, 'us')", args={"t": "db.orders", "x": 9})
+    assert rows(spark, "SELECT id FROM db.orders WHERE region = 'us'") == [(9,)]
+    assert rows(spark, "SELECT IDENTIFIER('upper')('IDENTIFIER(1)') AS identifier") == [("IDENTIFIER(1)",)]
+    assert len(filled.refresh().metadata.snapshots) == 3
+
+
+def test_texts_are_executed_with_their_arguments(spark: SparkSession, filled: Table) -> None:
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = ?' USING 1 + 1") == [(2,)]
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = :x' USING (3 AS x);") == [(3,)]
+    spark.sql("EXECUTE IMMEDIATE concat('INSERT INTO db.orders ', 'VALUES (?, ?, ?)') USING 9, 1.5D, 'us'")
+    assert rows(spark, "SELECT * FROM db.orders WHERE id = 9") == [(9, 1.5, "us")]
+    spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE db.orders CREATE TAG v9'")
+    assert "v9" in filled.refresh().refs
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT :x AS one' USING 5 AS x") == [(5,)]
+
+
+def test_rows_go_to_one_table_from_what_is_read_first(spark: SparkSession, filled: Table, lake: Lake) -> None:
+    lake.create_table("db.copy", ORDERS)
+    spark.sql("FROM db.orders INSERT INTO db.copy SELECT * WHERE id > 1")
+    assert rows(spark, "SELECT id FROM db.copy") == [(2,), (3,)]
+    assert len(filled.refresh().metadata.snapshots) == 2
+
+
+def test_columns_called_like_a_partition_function_are_columns(spark: SparkSession) -> None:
+    assert rows(spark, "SELECT system.days FROM VALUES (1) AS system(days)") == [(1,)]
+    with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
+        spark.sql("SELECT system.nope(1)")
+
+
+def test_lakes_are_listed_among_the_catalogs(spark: SparkSession) -> None:
+    assert [catalog.name for catalog in spark.catalog.listCatalogs()] == ["spark_catalog", "lake"]
+    assert [catalog.name for catalog in spark.catalog.listCatalogs("l*")] == ["lake"]
+    assert [row[0] for row in spark.sql("SHOW CATALOGS").collect()] == ["lake", "spark_catalog"]
