@@ -88,12 +88,20 @@ def _float(value: float, *, narrow: bool) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
 
 
+def _packed(pattern: str, value: float) -> bytes | None:
+    """The number's bytes; None where it was rounded up beyond the largest single."""
+    try:
+        return struct.pack(pattern, value)
+    except OverflowError:
+        return None
+
+
 def _shortest(value: float, *, narrow: bool) -> tuple[str, int]:
     """The fewest digits that are this number and no other, and the exponent of the first."""
     pattern = "<f" if narrow else "<d"
-    packed = struct.pack(pattern, value)
+    packed = _packed(pattern, value)
     # Java never takes fewer than two digits
     texts = (f"{abs(value):.{n}e}" for n in range(1, 17))
-    text = next(t for t in texts if struct.pack(pattern, math.copysign(float(t), value)) == packed)
+    text = next(t for t in texts if _packed(pattern, math.copysign(float(t), value)) == packed)
     mantissa, _, exponent = text.partition("e")
     return mantissa.replace(".", "").rstrip("0") or "0", int(exponent)

@@ -43,6 +43,8 @@ from bergline.format.types import (
         (FixedType(3), IDENTITY, b"abc", "YWJj"),
         (UUID, IDENTITY, uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (FLOAT, IDENTITY, 0.10000000149011612, "0.1"),
+        (FLOAT, IDENTITY, 3.4028234663852886e38, "3.4028235E38"),
+        (FLOAT, IDENTITY, -3.4028234663852886e38, "-3.4028235E38"),
         (DOUBLE, IDENTITY, 1e7, "1.0E7"),
         (DOUBLE, IDENTITY, -9999999.0, "-9999999.0"),
         (DOUBLE, IDENTITY, 0.001, "0.001"),
