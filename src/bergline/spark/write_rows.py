@@ -84,6 +84,7 @@ class TableWrite:
     def _commit(self, operation: Operation) -> None:
         if isinstance(operation, SnapshotProducer):
             operation.starts_branch = self._goal.starts_branch
+            operation.written_for = self._table.schema
         self._table.commit(staged(operation, self._goal.wap_id))
 
 

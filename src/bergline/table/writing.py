@@ -65,6 +65,7 @@ class TableWriting(TableHandle):
         own = self._summary | _checked_summary(summary, wap_id)
         files = self._write(rows)
         operation = Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=True)
+        operation.written_for = self.schema
         self.commit(staged(operation, wap_id))
         return self
 
@@ -114,6 +115,7 @@ class TableWriting(TableHandle):
                 checks=checks,
                 discard_on_failure=True,
             )
+            operation.written_for = self.schema
             self.commit(staged(operation, wap_id))
             return self
         wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
@@ -155,6 +157,7 @@ class TableWriting(TableHandle):
             operation = replace_partitions(
                 self.io, self.metadata, files, branch=branch, summary=own, isolation=level, discard_on_failure=True
             )
+            operation.written_for = self.schema
             self.commit(staged(operation, wap_id))
         return self
 

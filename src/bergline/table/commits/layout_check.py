@@ -1,6 +1,8 @@
-"""Whether files fit a table whose schema or partition specs were made in the same transaction, and then made again."""
+"""Whether files fit a table whose schema or partition specs are others by the time that the files are committed."""
 
+from bergline.errors import ConflictError
 from bergline.format.metadata import TableMetadata
+from bergline.format.schema import Schema
 from bergline.format.updates import AddPartitionSpec, AddSchema, AddSnapshot
 from bergline.table.commits.operation import Change
 
@@ -21,3 +23,18 @@ def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadat
             if now.specs_by_id.get(spec_id) != spec:
                 return f"their partition spec would no longer have the id {spec_id}"
     return None
+
+
+def check_written_columns(written: Schema, now: Schema) -> None:
+    """ConflictError if the table has a column of another id in place of one that was written: its values were lost.
+
+    Columns that were only dropped are gone as if the rows had come before that.
+    """
+    lost = [f for f in written.fields if f.id not in now.ids]
+    for field in lost:
+        if field.name in now.names or len(lost) == len(written.fields):
+            raise ConflictError(
+                f"the table has other columns since rows were written: column `{field.name}` would no longer have the "
+                f"id {field.id}",
+                hints=["load the table again and write the rows again"],
+            )

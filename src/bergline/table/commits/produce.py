@@ -21,6 +21,7 @@ from bergline.format.metadata import ROW_LINEAGE_VERSION, TableMetadata, positiv
 from bergline.format.partition import PartitionSpec
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId, same_table
+from bergline.format.schema import Schema
 from bergline.format.snapshot import Operation, Snapshot, summarize
 from bergline.format.updates import AddSnapshot, set_ref
 from bergline.io.fileio import FileIO
@@ -28,6 +29,7 @@ from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, with_counts
 from bergline.table.changes.given_files import GivenFiles
 from bergline.table.changes.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
+from bergline.table.commits.layout_check import check_written_columns
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.spec_check import check_specs, spec_to_write
 
@@ -54,6 +56,8 @@ class SnapshotProducer:
     """Whether small manifests of the parent are joined, and those without live files left out."""
     starts_branch = True
     """Whether a branch that does not exist is made, at the head of `main`."""
+    written_for: Schema | None = None
+    """The columns that the added rows were written for, where they are this write's own."""
 
     def __init__(
         self,
@@ -88,6 +92,8 @@ class SnapshotProducer:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         if self.snapshot_id in base.snapshots_by_id:
             return Change()  # an earlier attempt landed after all
+        if self.written_for is not None:
+            check_written_columns(self.written_for, base.schema)
         if not self.starts_branch:
             check_branch_exists(base, self._branch)
         self._earlier = stamp.earlier
