@@ -106,6 +106,17 @@ def test_no_row_is_lost_by_pruning(spark: SparkSession, events: Table, text: str
     assert sorted(map(repr, spark.sql(text).collect())) == sorted(map(repr, expected))
 
 
+def test_singles_are_compared_as_what_they_are(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.singles (id INT, x FLOAT) USING iceberg PARTITIONED BY (x)")
+    spark.sql("INSERT INTO db.singles VALUES (1, 1.1), (2, -1.1), (3, 3.4E38), (4, 'Infinity'::FLOAT)")
+    tests = ["x = 1.1f", "x <= 1.1f AND x > 0", "x >= -1.1f AND x < 0", "x <=> 1.1f", "x IN (1.1f, -1.1f)", "x > 1.1f"]
+    wanted = [[1], [1], [2], [1], [1, 2], [3, 4]]
+    found = [sorted(r.id for r in spark.table("db.singles").where(test).select("id").collect()) for test in tests]
+    assert found == wanted
+    spark.sql("INSERT OVERWRITE db.singles PARTITION (x = 1.1) SELECT 9")
+    assert sorted(r.id for r in spark.table("db.singles").collect()) == [2, 3, 4, 9]
+
+
 def test_parameters_and_session_time_zones_count(spark: SparkSession, events: Table) -> None:
     assert opened(spark.sql("SELECT * FROM db.events WHERE id = :n", args={"n": 6}), events) == {6}
     assert opened(spark.sql("SELECT * FROM db.events WHERE id = ?", args=[6]), events) == {6}

@@ -4,6 +4,7 @@ Spark resolves names, casts, parameters, time zones and the current date, so tha
 values. Parts that we have no words for are left out: what comes back may keep more rows than the condition, not fewer.
 """
 
+import struct
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -48,7 +49,9 @@ _COMPARISONS: dict[str, ComparisonOperator] = {
 _NANOS_PER_MICRO = 1000
 _VALUES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
-    **dict.fromkeys(("float", "double"), float),
+    "double": float,
+    # it comes as its shortest text: 1.1, which is another number than the nearest single
+    "float": lambda number: struct.unpack("<f", struct.pack("<f", number))[0],
     "boolean": bool,
     "string": str,
     "binary": bytes,
