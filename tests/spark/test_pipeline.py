@@ -291,8 +291,9 @@ def test_branch_that_moved_after_its_audits_is_not_published(spark: SparkSession
 def test_step_that_fails_leaves_nothing_in_the_branch(spark: SparkSession, lake: Lake) -> None:
     steps = {**QUICK, "broken": "INSERT INTO db.orders SELECT nothing FROM db.items"}
     spark.conf.set("spark.wap.branch", "mine")
-    with pytest.raises(Exception, match="nothing"):
+    with pytest.raises(Exception, match="nothing") as caught:
         quick(spark, lake, steps=steps).run("1")
+    assert caught.value.__notes__[-1].startswith("in step `broken` of pipeline daily, run 1")
     assert spark.conf.get("spark.wap.branch") == "mine"
     spark.conf.unset("spark.wap.branch")
     assert state(lake) == BEFORE

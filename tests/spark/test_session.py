@@ -238,7 +238,7 @@ def test_rows_of_a_filtered_scan_are_filtered_on_spark_too(spark: SparkSession, 
             "INSERT INTO db.orders VALUES (null, 1.0, 'eu')",
             InvalidInputError,
             SparkIllegalArgument,
-            "required column `id`, found 1 nulls",
+            "required column `id`, found 1 null$",
         ),
         ("INSERT INTO db.orders (amount) VALUES (1)", InvalidInputError, SparkIllegalArgument, "required column `id`"),
         ("INSERT INTO db.orders (id, nope) VALUES (1, 2)", NotFoundError, AnalysisException, "no column `nope`"),
@@ -364,6 +364,46 @@ def test_columns_that_differ_only_in_case_are_refused_in_sql(spark: SparkSession
 def test_lake_in_memory_is_refused_by_attach(spark: SparkSession) -> None:
     with bergline.connect("memory:") as lake, pytest.raises(UnsupportedError, match="found them in memory"):
         bergline.spark.attach(spark, lake, name="mem")
+
+
+def test_procedures_take_parameters(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    named = spark.sql("CALL system.ancestors_of(table => :t)", args={"t": "db.orders"}).collect()
+    placed = spark.sql("CALL system.ancestors_of(?, ?)", args=["db.orders", named[0].snapshot_id]).collect()
+    assert [row.snapshot_id for row in placed] == [orders.refresh().refs["main"].snapshot_id]
+    with pytest.raises(InvalidInputError, match=r"expected a value in `args` for `:t`, found none"):
+        spark.sql("CALL system.ancestors_of(:t)", args={"table": "db.orders"})
+
+
+def test_what_is_no_lake_is_refused_by_attach(spark: SparkSession) -> None:
+    with pytest.raises(InvalidInputError, match="expected a lake, found 'lake'"):
+        bergline.spark.attach(spark, "lake")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keyword", ["DELETE FROM", "UPDATE", "MERGE INTO", "TRUNCATE TABLE"])
+def test_statements_that_are_not_there_yet_say_what_to_do_instead(
+    spark: SparkSession, orders: Table, keyword: str
+) -> None:
+    rest = {
+        "DELETE FROM": "WHERE id = 1",
+        "UPDATE": "SET id = 1",
+        "MERGE INTO": "USING range(3) AS s ON orders.id = s.id WHEN MATCHED THEN DELETE",
+        "TRUNCATE TABLE": "",
+    }[keyword]
+    with pytest.raises(UnsupportedError) as caught:
+        spark.sql(f"{keyword} {orders.name} {rest}")
+    assert "INSERT" in caught.value.hints[0]
+
+
+def test_explain_read_names_the_table_and_what_it_cannot_explain(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    assert bergline.spark.explain_read(spark.table("db.orders").where("id = 1")).startswith("db.orders: 1 file of ")
+    assert bergline.spark.explain_read(spark.sql("SELECT * FROM db.orders")).startswith("db.orders: 1 file of ")
+    with pytest.raises(InvalidInputError, match=r"expected a DataFrame or a scan to explain, found 'db\.orders'"):
+        bergline.spark.explain_read("db.orders")  # type: ignore[arg-type]
+    for other in (spark.range(3), spark.table("db.orders.files")):
+        with pytest.raises(InvalidInputError, match="expected a frame that reads a lake table, found one of something"):
+            bergline.spark.explain_read(other)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.sql.parse_call import parse_call
-from bergline.sql.statements import Call, Moment
+from bergline.sql.statements import Call, Moment, SqlParameter
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,7 @@ from bergline.sql.statements import Call, Moment
         ),
         ("CALL p('it''s', \"d\\nq\")", Call(("p",), ("it's", "d\nq"))),
         ("CALL p(map('s3a,s3n', 's3', 'a', 'b'), map())", Call(("p",), ({"s3a,s3n": "s3", "a": "b"}, {}))),
+        ("CALL p(:t, n => ?)", Call(("p",), (SqlParameter("t"),), {"n": SqlParameter(None)})),
         ("CALL p()", Call(("p",))),
         ("SELECT 1", None),
     ],
@@ -47,6 +48,7 @@ def test_call_means(text: str, call: Call | None) -> None:
         ("CALL p(a => 1, 2)", "expected a named argument after named ones, found `2`"),
         ("CALL p(concat('a', 'b'))", "found `concat`"),
         ("CALL p(-'a')", "expected a number, found `'a'`"),
+        ("CALL p(: 't')", "found `:`"),
         ("CALL p(1) x", "expected the end of the statement, found `x`"),
     ],
 )

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.errors import InvalidInputError, near_names
+from bergline.format.arguments import counted
 from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
@@ -155,7 +156,8 @@ _KINDS: tuple[Callable[[pa.DataType], bool], ...] = (
 
 def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path: str) -> None:
     if field.required and array.null_count:
-        raise InvalidInputError(f"expected values in the required column `{path}`, found {array.null_count} nulls")
+        found = counted(array.null_count, "null")
+        raise InvalidInputError(f"expected values in the required column `{path}`, found {found}")
     children = child_fields(field.type)
     if not any(c.required or child_fields(c.type) for c in children):
         return

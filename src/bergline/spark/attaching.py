@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.format.arguments import shown
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark import listings
@@ -80,7 +81,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
     """
     _check_session(spark)
-    _check_reachable(lake)
+    _check_lake(lake)
     lake_name = name or lake.name
     with _LOCK:
         attached = _SESSIONS.get(session_id(spark)) or _Attached(spark)
@@ -239,8 +240,12 @@ def _check_session(spark: SparkSession) -> None:
         raise InvalidInputError(f"expected a SparkSession, found {type(spark).__module__}.{type(spark).__name__}")
 
 
-def _check_reachable(lake: Lake) -> None:
+def _check_lake(lake: Lake) -> None:
     """Executors are other processes: they cannot reach files in this one's memory."""
+    if not isinstance(lake, Lake):
+        raise InvalidInputError(
+            f"expected a lake, found {shown(lake)}", hints=["`bergline.connect(…)` gives the lake of a catalog"]
+        )
     try:
         location = lake.catalog.default_location(TableName(("any",), "table"))
     except BerglineError:  # only a lake in memory always says where new tables go

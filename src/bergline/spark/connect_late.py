@@ -38,9 +38,9 @@ class ConnectLateRows(LateRows, frozen=True):
         return scan.where(all_of(known)) if known else scan
 
 
-def connect_late_frame(scan: TableScan, spark: Any, name: str, hidden: frozenset[str]) -> DataFrame:
+def connect_late_frame(scan: TableScan, spark: Any, name: str, label: str, hidden: frozenset[str]) -> DataFrame:
     """The rows of a scan, as `late_frame` has them."""
-    late = ConnectLateRows(scan, spark, name, hidden)
+    late = ConnectLateRows(scan, spark, name, label, hidden)
     leaf, _ = _late_classes()
     return _frame(late, leaf(late))
 

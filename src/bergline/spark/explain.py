@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import counted
+from bergline.format.arguments import counted, shown
 from bergline.scan.plan import ScanPlan
 from bergline.spark.late_methods import LateMethods
 from bergline.spark.read_groups import read_groups
@@ -31,11 +31,15 @@ def explain_read(source: DataFrame | TableScan) -> str:
         return _described("scan", source.plan(), SparkSession.getActiveSession())
     if isinstance(source, LateMethods):
         late = source._late  # noqa: SLF001  (a class of ours)
-        return _described(late.name, late.pruned().plan(), source.sparkSession)
+        return _described(late.label, late.pruned().plan(), source.sparkSession)
+    if not isinstance(source, DataFrame):
+        raise InvalidInputError(f"expected a DataFrame or a scan to explain, found {shown(source)}")
     if source not in _READS:
         raise InvalidInputError(
-            "expected a frame that reads a lake table, found another",
-            hints=["explain the result of spark.table or spark.sql itself, not what was made of it"],
+            "expected a frame that reads a lake table, found one of something else, or one made of such a frame",
+            hints=[
+                "explain the result of spark.table or spark.sql itself; metadata tables are read when a frame is made"
+            ],
         )
     return "\n".join(_described(name, scan.plan(), source.sparkSession) for name, scan in _READS[source])
 

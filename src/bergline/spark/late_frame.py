@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.catalog.identifiers import TableName
 from bergline.spark.connect import over_connect
 from bergline.spark.connect_late import connect_late_frame
 from bergline.spark.errors import spark_errors
@@ -64,12 +65,13 @@ class ClassicLateRows(LateRows, frozen=True):
         return frame
 
 
-def late_frame(scan: TableScan, spark: SparkSession, name: str, hidden: frozenset[str]) -> DataFrame:
-    """The rows of a scan; columns may be qualified by the name, and hidden ones are there for who asks for them."""
+def late_frame(scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str]) -> DataFrame:
+    """The rows of a scan; columns may be qualified by the table's name, and hidden ones are there for who asks."""
+    name, label = table.name, str(table)
     if over_connect(spark):
-        return connect_late_frame(scan, spark, name, hidden)
+        return connect_late_frame(scan, spark, name, label, hidden)
     model = placeholder(spark, read_schema(scan.schema)).alias(name)
-    return LateFrame(ClassicLateRows(scan, model, name, hidden))
+    return LateFrame(ClassicLateRows(scan, model, name, label, hidden))
 
 
 class LateFrame(LateMethods, ClassicDataFrame):

@@ -22,6 +22,9 @@ class LateRows(msgspec.Struct, frozen=True):
     model: Any
     """What all frames of one table share."""
     name: str
+    """What columns may be qualified by."""
+    label: str
+    """The table, in words."""
     hidden: frozenset[str]
     conditions: tuple[Column | str, ...] = ()
     extra: tuple[str, ...] = ()

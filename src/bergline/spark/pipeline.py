@@ -135,7 +135,10 @@ class Pipeline:
                 self._discard(own.branch)
                 return False
             self._fill(own, before)
-        except BaseException:
+        except BaseException as error:
+            error.add_note(
+                f"in step `{name}` of pipeline {run.pipeline}, run {run.run_id}: nothing of the step is kept"
+            )
             self._discard(own.branch)
             raise
         try:

@@ -30,18 +30,26 @@ from bergline.sql.cursor import Cursor
 from bergline.sql.identifier_clauses import with_identifiers
 from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
+from bergline.sql.parameters import bind_parameters
 from bergline.sql.partition_functions import check_no_partition_functions
 from bergline.sql.resolve import Current, Lakes, Target
 from bergline.sql.rewrite import escaped, rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.selector import Selector, with_as_of, with_options
-from bergline.sql.statements import Around, Insert, Name, OtherStatement, Query
+from bergline.sql.statements import Around, Call, Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 from bergline.table.scan import TableScan
 from bergline.table.table import Table
 
 RunSql = Callable[..., DataFrame]
+
+_INSTEAD = {
+    "DELETE": "for now: `table.delete(filter)` in Python, or INSERT OVERWRITE with the rows that stay",
+    "UPDATE": "for now: `table.overwrite(rows, filter)` in Python, or INSERT … REPLACE WHERE with the new rows",
+    "MERGE": "for now: `table.overwrite(rows, filter)` in Python, or INSERT OVERWRITE with a query that joins both",
+    "TRUNCATE": "for now: INSERT OVERWRITE with a query that has no rows",
+}
 
 
 class LakeSession:
@@ -74,9 +82,10 @@ class LakeSession:
             case OtherStatement():
                 self._check_other(statement)
             case _:
-                check_moves_no_ref(self._spark, statement)
-                self._check_replaceable(statement)
-                rows = run_statement(statement, self.lakes, time_zone=self._time_zone)
+                bound = bind_parameters(statement, args) if isinstance(statement, Call) else statement
+                check_moves_no_ref(self._spark, bound)
+                self._check_replaceable(bound)
+                rows = run_statement(bound, self.lakes, time_zone=self._time_zone)
                 if rows is not None:
                     return self._frame(rows)
         return self._run_sql(text, args, **frames)
@@ -90,7 +99,7 @@ class LakeSession:
         source = self._source(Target(target.table, selector))
         if not isinstance(source, TableScan):
             return source
-        return late_frame(source, self._spark, target.table.name.name, metadata_columns(target))
+        return late_frame(source, self._spark, target.table.name, metadata_columns(target))
 
     @property
     def spark(self) -> SparkSession:
@@ -229,7 +238,7 @@ class LakeSession:
         self.lakes.resolve(name)
         raise UnsupportedError(
             f"cannot run {statement.keyword} with `{'.'.join(name)}` yet",
-            hints=["docs/reference/statements.md lists what runs on lake tables"],
+            hints=[_INSTEAD.get(statement.keyword, "docs/reference/statements.md lists what runs on lake tables")],
         )
 
     def _names_table(self, name: Name) -> bool:

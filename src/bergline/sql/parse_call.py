@@ -1,4 +1,4 @@
-"""Parser for CALL: procedures with positional or named arguments that are literals."""
+"""Parser for CALL: procedures with positional or named arguments that are literals or parameters."""
 
 from decimal import Decimal
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from bergline.errors import InvalidInputError
 from bergline.sql.cursor import Cursor
 from bergline.sql.moments import parse_moment
-from bergline.sql.statements import Call, Moment, Name
+from bergline.sql.statements import Call, Moment, Name, SqlParameter
 from bergline.sql.tokens import TokenKind
 
 
@@ -73,11 +73,16 @@ def _value(cursor: Cursor) -> Any:
         if cursor.accept_symbol("("):
             cursor.expect_symbol(")")
         return Moment(None)
+    if cursor.accept_symbol("?"):
+        return SqlParameter(None)
+    if token.is_symbol(":") and cursor.following.kind is TokenKind.WORD:
+        cursor.advance()
+        return SqlParameter(cursor.advance().text)
     if cursor.accept("ARRAY"):
         return _array(cursor)
     if cursor.accept("MAP"):
         return _map(cursor)
-    return cursor.fail("text, a number, true, false, null, TIMESTAMP '…', now(), array(…) or map(…)")
+    return cursor.fail("text, a number, true, false, null, TIMESTAMP '…', now(), array(…), map(…), `:name` or `?`")
 
 
 def _array(cursor: Cursor) -> tuple[Any, ...]:

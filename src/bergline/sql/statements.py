@@ -50,8 +50,14 @@ class Moment(msgspec.Struct, frozen=True):
     literal: dt.datetime | None
 
 
+class SqlParameter(msgspec.Struct, frozen=True):
+    """`:name`, or None for `?`: a value that comes with the statement."""
+
+    name: str | None
+
+
 class Call(msgspec.Struct, frozen=True):
-    """CALL […].system.procedure(…); values are text, numbers, booleans, Moment or tuples.
+    """CALL […].system.procedure(…); values are text, numbers, booleans, Moment, SqlParameter, tuples or mappings.
 
     `error` says why the arguments could not be read: it counts only if the procedure is ours.
     """

@@ -209,7 +209,7 @@ def test_text_that_is_no_utf_8_is_refused_by_column(array: pa.Array) -> None:
 def test_null_in_a_required_field_of_a_struct_names_the_field() -> None:
     type_ = StructType((NestedField(2, "a", True, LONG),))
     rows = pa.table({"st": pa.array([{"a": None}], pa.struct([("a", pa.int32())]))})
-    with pytest.raises(InvalidInputError, match=r"expected values in the required column `st\.a`, found 1 nulls"):
+    with pytest.raises(InvalidInputError, match=r"expected values in the required column `st\.a`, found 1 null$"):
         fit_to_schema(rows, Schema((NestedField(1, "st", False, type_),)))
 
 

@@ -151,7 +151,9 @@ def _not_ahead(base: TableMetadata, branch: str, to: str) -> RefusedError:
     parted = "they began apart" if divergence.ancestor is None else f"they parted at snapshot {divergence.ancestor_id}"
     return RefusedError(
         f"{refusal}: {parted}, `{branch}` has had {counted(ours, 'snapshot')} since and `{to}` {theirs}",
-        hints=[f'`refs.merge("{to}", into="{branch}")` does the snapshots of `{to}` again on top of `{branch}`'],
+        hints=[
+            f'`refs.merge("{to}", into="{branch}")`, in SQL `CALL system.merge`, repeats those of `{to}` on `{branch}`'
+        ],
     )
 
 

@@ -96,7 +96,7 @@ def test_tag_refuses_writes_and_nothing_is_written(orders: Table) -> None:
         (pa.table({"id": ["x"]}), "expected `long`, found `string` in column `id`"),
         (pa.table({"amount": [1.0]}), "expected the required column `id`"),
         (pa.table({"id": [1], "colour": ["red"]}), "found `colour`"),
-        (pa.table({"id": pa.array([1, None], pa.int64())}), "required column `id`, found 1 nulls"),
+        (pa.table({"id": pa.array([1, None], pa.int64())}), "required column `id`, found 1 null$"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_and_nothing_is_written(orders: Table, rows: pa.Table, message: str) -> None:
