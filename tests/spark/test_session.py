@@ -85,8 +85,18 @@ def test_time_travel_by_clause_and_by_name(spark: SparkSession, orders: Table) -
         f"db.orders.snapshot_id_{second.snapshot_id}": [1, 2],
         f"db.orders.at_timestamp_{second.timestamp_ms}": [1, 2],
         "db.orders TIMESTAMP AS OF '2099-01-01 00:00:00'": [1, 2],
+        f"db.orders TIMESTAMP AS OF timestamp_millis({first.timestamp_ms}) + INTERVAL '0' SECOND AS o": [1],
+        "db.orders TIMESTAMP AS OF (SELECT max(committed_at) FROM db.orders.snapshots) WHERE id > 1": [2],
     }
     assert {k: [r[0] for r in query(spark, f"SELECT id FROM {k}")] for k in expected} == expected
+    text, when = "SELECT id FROM db.orders TIMESTAMP AS OF :when::timestamp WHERE id < :less", "2099-01-01"
+    assert [r.id for r in spark.sql(text, args={"when": when, "less": 2}).collect()] == [1]
+    with pytest.raises(UnsupportedError, match=r"expected a parameter with a name after AS OF, found `\?`"):
+        spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF ?", args=[when])
+    with pytest.raises(InvalidInputError, match="expected a time after AS OF, found NULL"):
+        spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF CAST(NULL AS DATE)")
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        spark.sql("SELECT id FROM db.orders TIMESTAMP AS OF id")
 
 
 def test_wap_branch_is_created_by_the_first_write_and_read_if_it_exists(spark: SparkSession, orders: Table) -> None:
@@ -166,8 +176,13 @@ def test_lake_rows_can_go_into_sparks_own_tables(spark: SparkSession, orders: Ta
     try:
         spark.sql("INSERT INTO default.copy SELECT id FROM db.orders")
         assert query(spark, "SELECT * FROM default.copy") == [(1,), (2,)]
+        spark.sql("INSERT OVERWRITE default.copy SELECT id FROM db.orders WHERE id > 1")
+        assert query(spark, "SELECT * FROM default.copy") == [(2,)]
+        spark.sql("CREATE TABLE default.other USING parquet AS SELECT id FROM db.orders WHERE id < 2")
+        assert query(spark, "SELECT * FROM default.other") == [(1,)]
     finally:
         spark.sql("DROP TABLE default.copy")
+        spark.sql("DROP TABLE IF EXISTS default.other")
 
 
 def test_several_lakes_are_reached_by_name(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
@@ -187,9 +202,10 @@ def test_other_sessions_are_untouched_and_detach_restores(spark: SparkSession, o
     patched = SparkSession.sql
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.newSession().sql("SELECT * FROM db.orders")
+    assert spark.table("db.orders").count() == 1
+    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == "32"
     bergline.spark.detach(spark)
     assert SparkSession.sql is not patched
-    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == "32"
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql("SELECT * FROM db.orders")
 

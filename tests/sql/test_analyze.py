@@ -26,6 +26,10 @@ def rewritten(text: str, *ours: tuple[str, ...]) -> str:
         ("SELECT * FROM db.orders VERSION AS OF 'x' o", "SELECT * FROM {f0} o"),
         ("SELECT * FROM db.orders FOR SYSTEM_VERSION AS OF 12", "SELECT * FROM {f0} AS `orders`"),
         ("SELECT * FROM db.orders TIMESTAMP AS OF '2026-01-01' t", "SELECT * FROM {f0} t"),
+        ("SELECT * FROM db.orders TIMESTAMP AS OF f(-1, (2)) - INTERVAL '1-2' YEAR TO MONTH t", "SELECT * FROM {f0} t"),
+        ("SELECT timestamp AS of FROM db.orders", "SELECT timestamp AS of FROM {f0} AS `orders`"),
+        ("SELECT timestamp AS of, id FROM db.orders", "SELECT timestamp AS of, id FROM {f0} AS `orders`"),
+        ("SELECT 1 FROM db.orders TIMESTAMP AS OF now() WHERE id > 0", "SELECT 1 FROM {f0} AS `orders` WHERE id > 0"),
         (
             "SELECT * FROM a.`b c` -- {x}\n JOIN a.d USING (k)",
             "SELECT * FROM {f0} AS `b c` -- {{x}}\n JOIN {f1} AS `d` USING (k)",
@@ -100,7 +104,15 @@ def test_tables_that_are_not_ours_stay() -> None:
         ("FOR VERSION AS OF 8027658604211071520", AsOf("version", 8027658604211071520)),
         ("TIMESTAMP AS OF TIMESTAMP '2026-01-01 00:00:00'", AsOf("timestamp", "2026-01-01 00:00:00")),
         ("FOR SYSTEM_TIME AS OF 1700000000", AsOf("timestamp", 1700000000)),
-        ("TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY", AsOf("timestamp", None)),
+        ("TIMESTAMP AS OF DATE '2026-01-01'", AsOf("timestamp", None, "DATE '2026-01-01'")),
+        (
+            "TIMESTAMP AS OF now() - INTERVAL 1 DAY 2 HOURS",
+            AsOf("timestamp", None, "now() - INTERVAL 1 DAY 2 HOURS"),
+        ),
+        ("TIMESTAMP AS OF '2026-01-01' || x.y", AsOf("timestamp", None, "'2026-01-01' || x.y")),
+        ("TIMESTAMP AS OF (SELECT max(at) FROM s.t)", AsOf("timestamp", None, "(SELECT max(at) FROM s.t)")),
+        ("TIMESTAMP AS OF :when::timestamp", AsOf("timestamp", None, ":when::timestamp")),
+        ("TIMESTAMP AS OF -INTERVAL '1 day' + now()", AsOf("timestamp", None, "-INTERVAL '1 day' + now()")),
         ("", None),
     ],
 )

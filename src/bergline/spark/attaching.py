@@ -32,14 +32,12 @@ from bergline.spark.patched_classes import (
     session_of,
 )
 from bergline.spark.read_errors import forget_scans, with_missing_files
+from bergline.spark.read_files import lasting_settings
 from bergline.spark.reader import load_table, options_of
 from bergline.spark.session import LakeSession
 from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told, written_frame
 from bergline.spark.writer import LakeWriter
 from bergline.sql.resolve import Current
-
-# lets the driver look at local files instead of a Spark job, which is much faster
-_READ_CONFS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000"}
 
 
 class _Attached:
@@ -49,7 +47,7 @@ class _Attached:
         self.lakes: dict[str, Lake] = {}
         self.default = ""
         self.current = Current()
-        self.confs = {key: spark.conf.get(key, None) for key in _READ_CONFS}
+        self.confs = {key: spark.conf.get(key, None) for key in lasting_settings(spark)}
 
 
 _LISTINGS: dict[str, Callable[..., Any]] = {
@@ -91,7 +89,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
         if default or not attached.default:
             attached.default = lake_name
         _SESSIONS[session_id(spark)] = attached
-        for key, value in _READ_CONFS.items():
+        for key, value in lasting_settings(spark).items():
             spark.conf.set(key, value)
         _use_this_python(spark)
         _patch_classes(patched_classes(spark))

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -37,12 +38,26 @@ def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicat
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (only the optimizer knows)
     plan, clock = execution.optimizedPlan(), _looks_at_the_clock(execution.analyzed(), frame.sparkSession)
     found: list[list[Predicate]] = [[] for _ in schemas]
-    for condition, leaf in _leaves(plan):
-        mark = 0 if len(schemas) == 1 and class_of(leaf) == _PLACEHOLDER else _mark(leaf)
+    for leaf in _leaves(plan):
+        mark = 0 if len(schemas) == 1 and class_of(leaf.node) == _PLACEHOLDER else _mark(leaf.node)
         if mark is not None:
-            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schemas[mark], clock=clock))
+            condition, schema = leaf.condition, schemas[mark]
+            found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schema, clock=clock))
     # a table that stands in several places is read once for all of them
     return [ALWAYS_TRUE if not parts or ALWAYS_TRUE in parts else any_of(parts) for parts in found]
+
+
+def used_columns(frame: DataFrame, number: int) -> list[frozenset[str] | None]:
+    """For each of so many placeholders, by its mark, the columns that the frame uses; None if it may use all."""
+    found: list[list[frozenset[str] | None]] = [[] for _ in range(number)]
+    for leaf in _leaves(frame._jdf.queryExecution().optimizedPlan()):  # noqa: SLF001
+        mark = _mark(leaf.node)
+        if mark is not None:
+            found[mark].append(leaf.column_names())
+    return [
+        None if not parts or None in parts else frozenset().union(*(part for part in parts if part is not None))
+        for parts in found
+    ]
 
 
 def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
@@ -53,17 +68,43 @@ def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:
     return not catalyst.optimizer.SpecialDatetimeValues.apply(plan).fastEquals(plan)
 
 
-def _leaves(plan: Any) -> Iterator[tuple[Any, Any]]:
-    """Every leaf of a plan and of the subqueries in it, with the condition directly above it."""
-    pending = [(None, plan)]
+class _Leaf(msgspec.Struct):
+    """A node of a plan, the condition directly above it, and the ids of the columns that a projection above takes."""
+
+    node: Any
+    condition: Any = None
+    columns: frozenset[int] | None = None
+
+    def column_names(self) -> frozenset[str] | None:
+        """The columns by their own names, which a query may spell otherwise."""
+        if self.columns is None:
+            return None
+        output = scala_items(self.node.output())
+        return frozenset(str(column.name()) for column in output if column.exprId().id() in self.columns)
+
+
+def _leaves(plan: Any) -> Iterator[_Leaf]:
+    """Every leaf of a plan and of the subqueries in it."""
+    pending = [_Leaf(plan)]
     while pending:
-        condition, node = pending.pop()
-        pending += [(None, subquery) for subquery in scala_items(node.subqueries())]
+        above = pending.pop()
+        node = above.node
+        pending += [_Leaf(subquery) for subquery in scala_items(node.subqueries())]
         children = list(scala_items(node.children()))
         if not children:
-            yield condition, node
-        above = node.condition() if class_of(node) == "Filter" else None
-        pending += [(above, child) for child in children]
+            yield above
+        condition = columns = None
+        match class_of(node):
+            case "Project":
+                columns = _column_ids(node)
+            case "Filter":
+                condition = node.condition()
+                columns = None if above.columns is None else above.columns | _column_ids(node)
+        pending += [_Leaf(child, condition, columns) for child in children]
+
+
+def _column_ids(node: Any) -> frozenset[int]:
+    return frozenset(int(column.exprId().id()) for column in scala_items(node.references()))
 
 
 def _mark(leaf: Any) -> int | None:

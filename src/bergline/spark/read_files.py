@@ -1,5 +1,6 @@
 """Many files handed to Spark's Parquet reader at once."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -8,10 +9,16 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.spark.connect import over_connect
 
+_LOCK = threading.Lock()
 _SEPARATOR = "\n"
 _THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTED_BY_DRIVER = {"file:": "1000000", "s3a:": "32"}
 """A job that looks at local files takes much longer than looking; on object stores the driver alone would be slow."""
+
+
+def lasting_settings(spark: SparkSession) -> dict[str, str]:
+    """What a session must be told for as long as it reads: a Connect server looks up files when frames run."""
+    return {_THRESHOLD: _LISTED_BY_DRIVER["file:"]} if over_connect(spark) else {}
 
 
 def load_paths(reader: DataFrameReader, paths: Sequence[str], spark: SparkSession) -> DataFrame:
@@ -33,9 +40,10 @@ def count_files(rows: DataFrame) -> int:
 @contextmanager
 def _listed_from(path: str, spark: SparkSession) -> Iterator[None]:
     """The setting counts only while files are looked up, and for speed alone."""
-    before = spark.conf.get(_THRESHOLD)
-    spark.conf.set(_THRESHOLD, next(n for scheme, n in _LISTED_BY_DRIVER.items() if path.startswith(scheme)))
-    try:
-        yield
-    finally:
-        spark.conf.set(_THRESHOLD, before or "")
+    with _LOCK:  # or one thread would put back what another has set
+        before = spark.conf.get(_THRESHOLD)
+        spark.conf.set(_THRESHOLD, next(n for scheme, n in _LISTED_BY_DRIVER.items() if path.startswith(scheme)))
+        try:
+            yield
+        finally:
+            spark.conf.set(_THRESHOLD, str(before))

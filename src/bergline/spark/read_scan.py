@@ -1,17 +1,20 @@
 """A scan plan as a DataFrame: each group of its files by one of two executors, which must give the same rows."""
 
+from collections.abc import Callable
 from functools import reduce
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.format.reserved import POS, RESERVED_IDS
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_schema
 from bergline.scan.plan import ScanPlan
 from bergline.spark.arrow_rows import in_spark
+from bergline.spark.late_methods import quoted
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_errors import remember_scan
 from bergline.spark.read_groups import ReadGroup, native_refusal, read_groups
@@ -23,32 +26,39 @@ from bergline.table.scan import TableScan
 __all__ = ["native_refusal", "read", "read_plan"]
 
 
-def read(scan: TableScan, spark: SparkSession) -> DataFrame:
-    """A planned scan as a DataFrame."""
+Used = Callable[[], frozenset[str] | None]
+"""Says which columns a query uses, None if that is not known; asked only where Spark does not see to it itself."""
+
+
+def all_columns() -> None:
+    """Nothing is known of what will be used."""
+    return
+
+
+def read(scan: TableScan, spark: SparkSession, used: Used = all_columns) -> DataFrame:
+    """A planned scan as a DataFrame; columns that are not used are there, but must not be looked at."""
     remember_scan(scan)
-    return read_plan(scan.plan(), spark, scan.io)
+    return read_plan(scan.plan(), spark, scan.io, used)
 
 
-def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:
     """The rows of a plan; the executors get the storage."""
     lacking = unreadable(plan.schema)
     if lacking:
         kept = tuple(f for f in plan.schema.fields if f.name not in lacking)
-        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), spark, io)
+        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), spark, io, used)
         # Spark drops the columns that nobody asks for, and what they would have said
         return rows.select(
             *(
-                F.raise_error(F.lit(lacking[f.name])).alias(f.name)
-                if f.name in lacking
-                else F.col(f"`{f.name.replace('`', '``')}`")
+                F.raise_error(F.lit(lacking[f.name])).alias(f.name) if f.name in lacking else F.col(quoted(f.name))
                 for f in plan.schema.fields
             )
         )
-    return _read(plan, spark, io)
+    return _read(plan, spark, io, used)
 
 
-def _read(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
-    frames = [_read_group(group, plan, spark, io) for group in read_groups(plan, s3a_refusal(spark))]
+def _read(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
+    frames = [_read_group(group, plan, spark, io, used) for group in read_groups(plan, s3a_refusal(spark))]
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
         rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
@@ -56,7 +66,25 @@ def _read(plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
     return reduce(DataFrame.unionAll, frames)
 
 
-def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
     if group.executor == "native":
         return read_native(plan, group, spark, io)
-    return read_arrow(plan, group.files, spark, io)
+    names = used()
+    fields = plan.schema.fields
+    # who names `_deleted` gets deleted rows too, whatever becomes of the column
+    kept = [f for f in fields if names is None or f.name in names or f.id in RESERVED_IDS]
+    if len(kept) == len(fields):
+        return read_arrow(plan, group.files, spark, io)
+    # positions cost nothing to read, and tell how many rows there are
+    narrow = msgspec.structs.replace(plan, schema=Schema(fields=tuple(kept) or (POS,)))
+    rows = read_arrow(narrow, group.files, spark, io)
+    return rows.select(
+        *(
+            F.col(quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
+            for f, t in zip(fields, read_schema(plan.schema), strict=True)
+        )
+    )
+
+
+def _not_read(name: str) -> Column:
+    return F.raise_error(F.lit(f"expected a query that does not use column `{name}`, found that it does"))

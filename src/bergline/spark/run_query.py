@@ -1,6 +1,7 @@
 """A query on lake tables: what it asks of each table is found out first, then files are looked up and it is run."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.spark.connect import over_connect
 from bergline.spark.connect_query import known_filters
 from bergline.spark.explain import remember_reads
-from bergline.spark.pushed import placeholder, pushed_filters
+from bergline.spark.pushed import placeholder, pushed_filters, used_columns
 from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
 from bergline.sql.tokens import tokenize
@@ -24,24 +25,37 @@ def run_query(
     tables: Mapping[str, TableScan | DataFrame],
     *,
     labels: Mapping[str, str],
+    writes: bool,
     spark: SparkSession,
     run_sql: Callable[..., DataFrame],
     head: str = "",
 ) -> DataFrame:
     """Run a text in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
-    `labels` are the names that the tables have for people, `head` is what a statement has before its query.
+    `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
+    writes is run once only.
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
+
+    @functools.cache
+    def asked() -> DataFrame:
+        marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
+        return run_sql(text, args, **{**tables, **marked})
+
+    @functools.cache
+    def used_by_table() -> dict[str, frozenset[str] | None]:
+        return dict(zip(scans, used_columns(asked(), len(scans)), strict=True))
+
+    def used(name: str) -> frozenset[str] | None:
+        return None if writes or head or over_connect(spark) else used_by_table()[name]
+
     filters: Mapping[str, Predicate] = dict.fromkeys(scans, ALWAYS_TRUE)
     if over_connect(spark):
         filters = {**filters, **known_filters(text, {name: s.table_schema for name, s in scans.items()})}
-    elif scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
-        marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
+    elif not writes and scans and any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(text)):
         with contextlib.suppress(AnalysisException) if head else contextlib.nullcontext():  # the statement says it
-            asked = run_sql(text, args, **{**tables, **marked})
-            filters = dict(zip(scans, pushed_filters(asked, [s.table_schema for s in scans.values()]), strict=True))
+            filters = dict(zip(scans, pushed_filters(asked(), [s.table_schema for s in scans.values()]), strict=True))
     pruned = {name: scan.where(filters[name]) for name, scan in scans.items()}
-    frames = {name: read(scan, spark) for name, scan in pruned.items()}
+    frames = {name: read(scan, spark, functools.partial(used, name)) for name, scan in pruned.items()}
     reads = [(labels[name], scan) for name, scan in pruned.items()]
     return remember_reads(run_sql(head + text, args, **{**tables, **frames}), reads)

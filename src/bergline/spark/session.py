@@ -39,6 +39,7 @@ from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.selector import Selector, with_as_of, with_options
 from bergline.sql.statements import Around, Call, Insert, Name, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
+from bergline.sql.tokens import tokenize
 from bergline.table.scan import TableScan
 from bergline.table.table import Table
 
@@ -154,7 +155,8 @@ class LakeSession:
         for use in query.tables:
             target = targets[use.name]
             if target is not None:
-                selector = with_as_of(target.selector, use.as_of, self._time_zone)
+                moment = functools.partial(self._moment, args=args)
+                selector = with_as_of(target.selector, use.as_of, self._time_zone, moment)
                 ours[use] = Target(target.table, selector)
         if not ours:
             return self._run_sql(head + query.text, args, **frames)
@@ -166,8 +168,28 @@ class LakeSession:
         labels = {names[use]: ".".join(use.name) for use in ours}
         text = rewrite_query(query, names, asked.edits)
         return run_query(
-            text, args, tables, labels=labels, spark=self._spark, run_sql=self._run_sql, head=escaped(head)
+            text,
+            args,
+            tables,
+            labels=labels,
+            writes=query.writes,
+            spark=self._spark,
+            run_sql=self._run_sql,
+            head=escaped(head),
         )
+
+    def _moment(self, expression: str, args: Any) -> int:
+        """The milliseconds that an expression means now; it may have parameters by name, and subqueries."""
+        if any(token.is_symbol("?") for token in tokenize(expression)):
+            raise UnsupportedError(
+                f"expected a parameter with a name after AS OF, found `?` in `{expression}`",
+                hints=["write `:name`, and give the arguments as a dict"],
+            )
+        known = args if isinstance(args, dict) else None
+        moment = self.sql(f"SELECT unix_millis(CAST(({expression}) AS TIMESTAMP))", known).collect()[0][0]
+        if moment is None:
+            raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression}`")
+        return int(moment)
 
     def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
         target = self.lakes.resolve(insert.table)

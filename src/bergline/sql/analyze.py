@@ -108,7 +108,7 @@ def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
         return insert
     if keyword == "TABLE" and (query := _table_query(text, tokens)):
         return query
-    clauses = time_travel_clauses(tokens)
+    clauses = time_travel_clauses(text, tokens)
     try:
         with _without_sqlglots_log():
             tree = sqlglot.parse_one(blanked(text, [(start, end) for start, end, _ in clauses]), dialect="spark")
@@ -118,7 +118,7 @@ def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
         case exp.Query() | exp.Values():
             return read_query(text, tree, tokens, clauses)
         case exp.Create() if isinstance(tree.expression, exp.Query) and _made(tree) == "TABLE":
-            return read_query(text, tree.expression, tokens, clauses)
+            return msgspec.structs.replace(read_query(text, tree.expression, tokens, clauses), writes=True)
         case exp.Create():
             return OtherStatement(f"CREATE {_made(tree)}", dotted_names(tokens))
     return OtherStatement(keyword, dotted_names(tokens))
@@ -139,7 +139,7 @@ def _create_as(text: str, statement: CreateTable, tokens: list[Token]) -> Create
         return OtherStatement("CREATE TABLE … AS", dotted_names(tokens), subject=statement.table)
     uses = tuple(msgspec.structs.replace(u, start=u.start + start, end=u.end + start) for u in query.tables)
     columns = tuple((name, tuple(s + start for s in starts)) for name, starts in query.columns)
-    return msgspec.structs.replace(statement, whole=Query(text, uses, columns))
+    return msgspec.structs.replace(statement, whole=Query(text, uses, columns, writes=True))
 
 
 def _insert(text: str, tokens: list[Token]) -> Insert | OtherStatement | None:
@@ -163,7 +163,7 @@ def _insert(text: str, tokens: list[Token]) -> Insert | OtherStatement | None:
         head.overwrite,
         head.columns,
         source,
-        msgspec.structs.replace(query, text=text),
+        msgspec.structs.replace(query, text=text, writes=True),
         head.by_name,
         head.partition,
         head.if_not_exists,

@@ -1,7 +1,7 @@
 """The state of a table that a name, a clause or an option means."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -57,12 +57,19 @@ def parse_selector(part: str, table: Table) -> Selector:
     return Selector(snapshot_id=int(value)) if kind == "snapshot_id" else Selector(as_of_ms=int(value))
 
 
-def with_as_of(selector: Selector, as_of: AsOf | None, time_zone: str) -> Selector:
-    """The selector with a time travel clause; both at once is an error."""
+def with_as_of(
+    selector: Selector, as_of: AsOf | None, time_zone: str, evaluate: Callable[[str], int] | None = None
+) -> Selector:
+    """The selector with a time travel clause; both at once is an error.
+
+    `evaluate` is an engine's: the milliseconds that an expression means.
+    """
     if as_of is None:
         return selector
     if selector.names_a_version:
         raise InvalidInputError("expected one version, found a selector in the name and a time travel clause")
+    if as_of.expression is not None and evaluate is not None:
+        return msgspec.structs.replace(selector, as_of_ms=evaluate(as_of.expression))
     if as_of.value is None:
         raise UnsupportedError(
             "expected a literal after AS OF, found an expression",

@@ -69,10 +69,11 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class AsOf(msgspec.Struct, frozen=True):
-    """VERSION AS OF or TIMESTAMP AS OF with its literal; None where it is an expression."""
+    """VERSION AS OF or TIMESTAMP AS OF with its literal, or with the text of an expression that an engine works out."""
 
     kind: Literal["version", "timestamp"]
     value: int | str | None
+    expression: str | None = None
 
 
 class TableUse(msgspec.Struct, frozen=True):
@@ -91,11 +92,15 @@ class TableUse(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A statement that only reads; `columns` are those of three or more parts, with where each part starts."""
+    """What a statement reads; `columns` are those of three or more parts, with where each part starts.
+
+    `writes` says that it does more than read: that it puts the rows into a table of the engine's own.
+    """
 
     text: str
     tables: tuple[TableUse, ...]
     columns: tuple[tuple[Name, tuple[int, ...]], ...] = ()
+    writes: bool = False
 
 
 class Insert(msgspec.Struct, frozen=True):
