@@ -78,7 +78,7 @@ def rows(frame: DataFrame) -> list[str]:
         ("SELECT DISTINCT name FROM (SELECT *, id + 1 AS more FROM {t}) q", {"name"}),
         ("SELECT * EXCEPT (tags, s) FROM {t}", {"id", "name", "price"}),
         ("SELECT id FROM {t} TABLESAMPLE (100 PERCENT)", ALL),
-        ("SELECT q.id FROM {t} PIVOT (count(*) FOR name IN ('n1', 'n2')) q", ALL),
+        ("SELECT id FROM {t} PIVOT (count(*) FOR name IN ('n1', 'n2'))", ALL),
         ("SELECT id FROM {t} WHERE id = :x", {"id"}),
         ("SELECT a.id FROM {t} a, LATERAL (SELECT a.id + b.id AS n FROM {t} b WHERE b.id < a.id)", {"id"}),
     ],
