@@ -99,7 +99,10 @@ def test_deleted_rows_are_counted_where_the_query_names_them(spark: SparkSession
 
 
 def test_what_is_made_of_a_query_has_its_columns(spark: SparkSession, wide: Table) -> None:
+    later = spark.sql("SELECT if(current_date() < DATE '1990-01-01', name, 'x') FROM db.wide")
+    assert read_columns(later) == ALL
     frame = spark.sql("SELECT id, name FROM db.wide")
+    assert read_columns(frame) == {"id", "name"}
     assert rows(frame.filter("name = 'n1'").select("id")) == ["(1,)", "(4,)"]
     assert frame.cache().count() == 5
     frame.unpersist()

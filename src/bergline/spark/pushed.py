@@ -49,8 +49,11 @@ def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicat
 
 def used_columns(frame: DataFrame, number: int) -> list[frozenset[str] | None]:
     """For each of so many placeholders, by its mark, the columns that the frame uses; None if it may use all."""
+    execution = frame._jdf.queryExecution()  # noqa: SLF001
+    if _looks_at_the_clock(execution.analyzed(), frame.sparkSession):
+        return [None] * number  # the frame may run later, and take another branch
     found: list[list[frozenset[str] | None]] = [[] for _ in range(number)]
-    for leaf in _leaves(frame._jdf.queryExecution().optimizedPlan()):  # noqa: SLF001
+    for leaf in _leaves(execution.optimizedPlan()):
         mark = _mark(leaf.node)
         if mark is not None:
             found[mark].append(leaf.column_names())
