@@ -122,6 +122,30 @@ COLUMNS = Script(
         "SELECT * FROM {t} VERSION AS OF 'before' WHERE a > 0 AND gone = 'g'",
     ),
 )
+PARTITIONS = Script(
+    "id BIGINT, region STRING, at TIMESTAMP, data BINARY",
+    (
+        "INSERT INTO {t} VALUES (1, 'eu', TIMESTAMP '2026-01-01 10:00:00', X'01')",
+        "ALTER TABLE {t} ADD PARTITION FIELD region",
+        (
+            "INSERT INTO {t} VALUES (2, 'eu', TIMESTAMP '2026-01-01 11:00:00', X'02'), (3, NULL, NULL, NULL), "
+            "(4, 'a/b c=%20', TIMESTAMP '1969-12-31 23:59:59', X'')"
+        ),
+        "ALTER TABLE {t} ADD PARTITION FIELD days(at)",
+        "ALTER TABLE {t} ADD PARTITION FIELD bucket(4, id) AS shard",
+        "INSERT INTO {t} VALUES (5, 'eu', TIMESTAMP '2026-01-02 00:00:00', X'05'), (6, 'us', NULL, X'06')",
+        "ALTER TABLE {t} DROP PARTITION FIELD region",
+        "ALTER TABLE {t} REPLACE PARTITION FIELD days(at) WITH hours(at)",
+        "INSERT INTO {t} VALUES (7, 'eu', TIMESTAMP '2026-01-02 07:00:00', X'07')",
+        "DELETE FROM {t} WHERE id = 5 OR region = 'us'",
+    ),
+    (
+        "SELECT * FROM {t}",
+        "SELECT id, _spec_id, _partition FROM {t}",
+        "SELECT id FROM {t} WHERE region = 'eu' AND at >= TIMESTAMP '2026-01-01 11:00:00'",
+        "SELECT id FROM {t} WHERE at < TIMESTAMP '1970-01-01' OR id IN (2, 7)",
+    ),
+)
 LINEAGE = ("SELECT id, _row_id, _last_updated_sequence_number FROM {t}",)
 OURS, THEIRS = "ours.t", "theirs.t"
 
@@ -160,8 +184,11 @@ def build(lake: Lake, spark: SparkSession, official: Sql, script: Script, versio
             spark.sql(statement.format(t=OURS))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-@pytest.mark.parametrize("script", [ROWS, COLUMNS], ids=["rows", "columns"])
+@pytest.mark.parametrize(
+    ("script", "version"),
+    [*((script, version) for script in (ROWS, COLUMNS) for version in (1, 2, 3)), (PARTITIONS, 2)],
+    ids=[*(f"{name}-{version}" for name in ("rows", "columns") for version in (1, 2, 3)), "partitions"],
+)
 def test_both_read_what_each_wrote(
     spark: SparkSession, lake: Lake, official: Sql, read: Read, script: Script, version: int
 ) -> None:
