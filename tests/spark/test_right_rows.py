@@ -329,3 +329,14 @@ def test_files_are_never_passed_over_whatever_the_session_says(spark: SparkSessi
             frame.collect()
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+
+
+def test_sparks_reader_is_the_same_one_whatever_the_session_says(spark: SparkSession, orders: Table) -> None:
+    spark.sql("ALTER TABLE db.orders SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    orders.refresh().append(order_rows(1, 2, 3)).delete("id = 2")
+    spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    try:
+        assert rows(spark, "SELECT id, _pos FROM db.orders WHERE id < 3") == [(1, 0)]
+        assert native_refusal(orders.refresh().scan().plan()) is None
+    finally:
+        spark.conf.unset("spark.sql.sources.useV1SourceList")

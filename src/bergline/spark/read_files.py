@@ -10,6 +10,8 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from bergline.spark.connect import over_connect
 
 _LOCK = threading.Lock()
+_FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+"""Spark's reader by its class: what `parquet` means depends on a setting, and the other one numbers no rows."""
 _SEPARATOR = "\n"
 _THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _LISTED_BY_DRIVER = {"file:": "1000000", "s3a:": "32"}
@@ -28,7 +30,7 @@ def load_paths(reader: DataFrameReader, paths: Sequence[str], spark: SparkSessio
     jvm = spark.sparkContext._jvm  # noqa: SLF001  (PySpark would send each path in a call of its own)
     array = jvm.org.apache.commons.lang3.StringUtils.split(_SEPARATOR.join(paths), _SEPARATOR)  # type: ignore[union-attr]
     with _listed_from(paths[0], spark):
-        return ClassicDataFrame(reader._jreader.parquet(array), spark)  # noqa: SLF001
+        return ClassicDataFrame(reader.format(_FORMAT)._jreader.load(array), spark)  # noqa: SLF001
 
 
 def count_files(rows: DataFrame) -> int:
