@@ -91,7 +91,9 @@ def test_key_belongs_to_one_request(ask: Asking) -> None:
         assert ask(method, path, body, headers=headers).error == (422, "UnprocessableEntityException")
 
 
-@pytest.mark.parametrize("key", ["", "x", "1" * 36, str(uuid4())[:-1], f"{uuid4()}0"])
+@pytest.mark.parametrize(
+    "key", ["", "x", "1" * 36, "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3", "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3e0"]
+)
 def test_key_must_be_a_uuid(ask: Asking, key: str) -> None:
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers={"Idempotency-Key": key}).status == 400
     assert ask("HEAD", "/v1/namespaces/a").status == 404
