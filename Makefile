@@ -64,10 +64,12 @@ demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
 test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/.installed lint
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "not engine" > .venv/other-tests.txt 2>&1 & others=$$!; \
+	$(BIN)/python -m pytest -m engine; engine=$$?; \
+	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q

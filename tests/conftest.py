@@ -25,22 +25,19 @@ settings.load_profile("bergline")
 
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
-_ENGINES = ("spark_session", "official_runtime")
+_ENGINES = {"spark_session", "official_runtime"}
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start a server are marked, so that `make check` can leave them to `make test`.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark tests that start a server, which `make check` leaves to `make test`, and those that share an engine.
 
-    Tests that share a slow start stay in one process: those of a Spark session, those of the official runtime, and
-    the tests of one file.
+    `make test` runs the latter in a process of their own: a Spark session and an official runtime are enough.
     """
-    for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if fixtures & _SERVERS:
-            item.add_marker("server")
-        group = next((engine for engine in _ENGINES if engine in fixtures), str(item.path))
-        item.add_marker(pytest.mark.xdist_group(group))
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if fixtures & _SERVERS:
+        item.add_marker("server")
+    if fixtures & _ENGINES:
+        item.add_marker("engine")
 
 
 @pytest.fixture

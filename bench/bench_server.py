@@ -1,0 +1,144 @@
+"""`bergline serve` beside Iceberg's reference REST server in one run, both on SQLite and local disk.
+
+Loads of a small table, of one with 2,000 snapshots and of one that did not change; commits to tables of their own, to
+one table's main and to branches of one table; by 1, 8 and 32 clients. A commit that lost is tried again, and its time
+is until it succeeded. The reference server is the one that make gets for the tests.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+import bergline
+from rest_load import Connection, Load, commits, loads, run_clients
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from bergline_server import BerglineServer
+from java_rest import JavaRestServer
+
+CLIENTS = (1, 8, 32)
+SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
+ROWS = pa.table({"id": pa.array([1], pa.int64())})
+TABLES = "/v1/namespaces/db/tables"
+
+
+class Case(NamedTuple):
+    """One line: what is asked, by how many."""
+
+    name: str
+    clients: int
+
+
+class Sizes(NamedTuple):
+    """How long or how often."""
+
+    snapshots: int
+    seconds: float
+    each: int
+
+
+def lines(uri: str, large: str, sizes: Sizes) -> Iterator[tuple[Case, Load]]:
+    """All cases on one server, one after the other."""
+    set_up(uri, large)
+    etag = etag_of(uri, f"{TABLES}/small")
+    for clients in CLIENTS:
+        for name, path, status, headers in (
+            ("load a small table", "small", 200, ""),
+            (f"load a table of {sizes.snapshots:,} snapshots", "large", 200, ""),
+            ("load what did not change (304)", "small", 304, f"If-None-Match: {etag}\r\n"),
+        ):
+            run_clients(uri, clients, loads(f"{TABLES}/{path}", sizes.seconds / 4, status, headers))  # warm
+            yield (
+                Case(name, clients),
+                run_clients(uri, clients, loads(f"{TABLES}/{path}", sizes.seconds, status, headers)),
+            )
+    for clients in CLIENTS:
+        each = max(sizes.each // clients, 2)
+        kinds = {
+            "commit to tables of their own": (lambda n, c=clients: f"{TABLES}/own{c}_{n}", lambda _: "main"),
+            "commit to one table": (lambda _, c=clients: f"{TABLES}/one{c}", lambda _: "main"),
+            "commit to branches of one table": (lambda _, c=clients: f"{TABLES}/branches{c}", lambda n: f"b{n}"),
+        }
+        for name, (path_of, branch_of) in kinds.items():
+            create(uri, sorted({path_of(n).rpartition("/")[2] for n in range(clients)}))
+            yield Case(name, clients), run_clients(uri, clients, commits(path_of, branch_of, each))
+
+
+def set_up(uri: str, large: str) -> None:
+    async def client(connection: Connection, _: int, times: list[float]) -> None:
+        times.append(0)
+        await connection.ask("POST", "/v1/namespaces", {"namespace": ["db"]})
+        body = {"name": "large", "metadata-location": large}
+        answer = await connection.ask("POST", "/v1/namespaces/db/register", body)
+        assert answer.status == 200, answer
+
+    run_clients(uri, 1, client)
+    create(uri, ["small"])
+
+
+def create(uri: str, names: list[str]) -> None:
+    async def client(connection: Connection, _: int, times: list[float]) -> None:
+        times.append(0)
+        for name in names:
+            answer = await connection.ask("POST", TABLES, {"name": name, "schema": SCHEMA})
+            assert answer.status == 200, answer
+
+    run_clients(uri, 1, client)
+
+
+def etag_of(uri: str, path: str) -> str:
+    found = []
+
+    async def client(connection: Connection, _: int, times: list[float]) -> None:
+        times.append(0)
+        answer = await connection.ask("GET", path)
+        heads = dict(line.split(b": ", 1) for line in answer.head.split(b"\r\n")[1:] if line)
+        found.append({k.lower(): v for k, v in heads.items()}[b"etag"].decode())
+
+    run_clients(uri, 1, client)
+    return found[0]
+
+
+def large_table(directory: Path, snapshots: int) -> str:
+    """The metadata file of a table with so many snapshots."""
+    with bergline.connect(f"sqlite:///{directory}/made.db", warehouse=str(directory / "made")) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.large", ROWS.schema)
+        for _ in range(snapshots):
+            table.append(ROWS)
+        return table.metadata_location
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--small", action="store_true", help="in half a minute, to see that it works")
+    sizes = Sizes(100, 0.5, 16) if arguments.parse_args().small else Sizes(2000, 3.0, 200)
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as servers:
+        directory = Path(temporary)
+        for side in ("ours", "theirs"):
+            (directory / side).mkdir()
+        large = large_table(directory, sizes.snapshots)
+        place = ("--warehouse", str(directory / "ours" / "warehouse"), "--allow-location", str(directory / "made"))
+        ours = servers.enter_context(BerglineServer(directory / "ours", *place))
+        theirs = servers.enter_context(JavaRestServer(directory / "theirs"))
+        print("| case | clients | bergline | p50 | p99 | reference | p50 | p99 | times as many |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for (case, our), (_, their) in zip(lines(ours.uri, large, sizes), lines(theirs.uri, large, sizes), strict=True):
+            print(
+                f"| {case.name} | {case.clients} | {shown(our)} | {shown(their)} | {our.rate / their.rate:.1f} |",
+                flush=True,
+            )
+
+
+def shown(load: Load) -> str:
+    return f"{load.rate:,.0f}/s | {load.half * 1000:.2f} ms | {load.most * 1000:.2f} ms"
+
+
+if __name__ == "__main__":
+    main()
