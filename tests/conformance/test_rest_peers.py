@@ -1,6 +1,7 @@
 """PyIceberg, DuckDB, the official runtime and bergline on one `bergline serve`: nothing is lost between them."""
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,24 @@ COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
 
 
 @pytest.fixture(scope="module")
-def peer(bergline_server: BerglineServer) -> Catalog:
-    return load_catalog("served", type="rest", uri=bergline_server.uri, warehouse="lake")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
+    """A server without the tables of other tests: a purge is refused where what they use cannot be read."""
+    with BerglineServer(tmp_path_factory.mktemp("peers")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def duck(bergline_server: BerglineServer) -> duckdb.DuckDBPyConnection:
+def peer(own_server: BerglineServer) -> Catalog:
+    return load_catalog("served", type="rest", uri=own_server.uri, warehouse="lake")
+
+
+@pytest.fixture(scope="module")
+def duck(own_server: BerglineServer) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("httpfs", "avro", "iceberg"):
         home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
         connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
-    options = f"TYPE iceberg, ENDPOINT '{bergline_server.uri}', AUTHORIZATION_TYPE 'none'"
+    options = f"TYPE iceberg, ENDPOINT '{own_server.uri}', AUTHORIZATION_TYPE 'none'"
     connection.execute(f"ATTACH 'lake' AS ice ({options})")
     return connection
 
@@ -78,9 +86,9 @@ def test_duckdb_creates_writes_and_reads(duck: duckdb.DuckDBPyConnection, peer: 
 
 @pytest.mark.official
 def test_all_engines_write_one_table_in_turn_and_nothing_is_lost(
-    bergline_server: BerglineServer, peer: Catalog, duck: duckdb.DuckDBPyConnection, official_runtime: OfficialRuntime
+    own_server: BerglineServer, peer: Catalog, duck: duckdb.DuckDBPyConnection, official_runtime: OfficialRuntime
 ) -> None:
-    with bergline.connect(bergline_server.uri) as lake:
+    with bergline.connect(own_server.uri) as lake:
         lake.create_namespace("all")
         table = lake.create_table("all.orders", COLUMNS)
         table.append(rows("bergline", 1))
@@ -103,7 +111,7 @@ result = [
     sorted(r.id for r in spark.table("served.all.made").collect()),
 ]
 """,
-            uri=bergline_server.uri,
+            uri=own_server.uri,
         )
         assert spark == [[1, 2, 3, 4], [1, 2], [1, 2, 3, 4]]
         table.refresh().append(rows("bergline", 6), branch="dev")
