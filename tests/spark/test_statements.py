@@ -172,7 +172,6 @@ def test_tables_and_namespaces_are_the_users(spark: SparkSession, lake: Lake) ->
         ("DROP NAMESPACE db", IllegalArgumentException, "it is not empty"),
         ("SHOW TABLES IN nope", AnalysisException, "SCHEMA_NOT_FOUND"),
         ("SHOW TABLES IN lake.nope", AnalysisException, "no namespace `nope`"),
-        ("SHOW TABLE EXTENDED IN db LIKE '*'", AnalysisException, "SCHEMA_NOT_FOUND"),
     ],
 )
 def test_bad_statements_are_one_error_that_spark_users_catch(
