@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -44,6 +45,7 @@ class SqliteDatabase(SqlDatabase):
         self._path = os.path.abspath(path)
         self._busy_timeout_s = busy_timeout_s
         self._mode = "rw"  # a database that is deleted while it is open must not come back empty
+        self._turn = threading.Lock()
         engine = sa.create_engine("sqlite://", poolclass=QueuePool, max_overflow=-1, creator=self._connect)
         super().__init__(engine, path)
         sa.event.listen(self.engine, "connect", self._opened)
@@ -73,7 +75,7 @@ class SqliteDatabase(SqlDatabase):
         engine = self.engine.execution_options(bergline_write=True)
         with self._nothing_changed():
             connection = engine.connect()
-        with connection:
+        with connection, self._in_turn():
             with self._nothing_changed():
                 transaction = connection.begin()
                 try:
@@ -163,6 +165,16 @@ class SqliteDatabase(SqlDatabase):
         return os.getpid(), (status.st_dev, status.st_ino)
 
     @contextlib.contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """One thread at a time: SQLite lets those that wait sleep, longer each time, while the lock is free again."""
+        if not self._turn.acquire(timeout=self._busy_timeout_s):
+            raise _locked(self.name)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextlib.contextmanager
     def _nothing_changed(self) -> Iterator[None]:
         """What fails before the end of a transaction is rolled back."""
         try:
@@ -192,10 +204,7 @@ def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
     """The error where SQLite has certainly changed nothing, whenever it says so."""
     code = _code(error)
     if code in _BUSY:
-        return UnavailableError(
-            f"catalog database {name} is locked by another writer",
-            hints=["nothing was changed; try again, or connect with a longer busy_timeout"],
-        )
+        return _locked(name)
     if code == sqlite3.SQLITE_FULL:
         return UnavailableError(
             f"catalog database {name} cannot grow: the disk is full", hints=["nothing was changed; make room first"]
@@ -208,6 +217,13 @@ def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
             hints=["is it still there, and may this user write in its directory? SQLite needs that even for reading"],
         )
     return None
+
+
+def _locked(name: str) -> UnavailableError:
+    return UnavailableError(
+        f"catalog database {name} is locked by another writer",
+        hints=["nothing was changed; try again, or connect with a longer busy_timeout"],
+    )
 
 
 def _code(error: sa.exc.DBAPIError) -> int:

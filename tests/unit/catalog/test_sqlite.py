@@ -139,6 +139,25 @@ def test_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
     assert store.swap(ORDERS, "b", "c")
 
 
+def test_thread_that_waits_too_long_for_another_is_told(tmp_path: Path) -> None:
+    store = SqlitePointerStore(str(tmp_path / "c.db"), busy_timeout_s=0.05)
+    store.create(ORDERS, "a")
+    told: list[BaseException] = []
+
+    def swap() -> None:
+        try:
+            store.swap(ORDERS, "a", "b")
+        except UnavailableError as error:
+            told.append(error)
+
+    with store.database.writing():
+        other = threading.Thread(target=swap)
+        other.start()
+        other.join()
+    assert "is locked by another writer" in str(told)
+    assert store.swap(ORDERS, "a", "b")
+
+
 def test_new_database_gets_its_mode_though_others_write_to_it_already(tmp_path: Path) -> None:
     path = str(tmp_path / "c.db")
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
