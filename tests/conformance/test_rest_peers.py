@@ -1,6 +1,7 @@
 """PyIceberg, DuckDB, the official runtime and bergline on one `bergline serve`: nothing is lost between them."""
 
 import importlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineSer
 
 @pytest.fixture(scope="module")
 def peer(own_server: BerglineServer) -> Catalog:
-    return load_catalog("served", type="rest", uri=own_server.uri, warehouse="lake")
+    opened = eval(own_server.introduction["PyIceberg"], {"load_catalog": load_catalog})  # noqa: S307
+    assert isinstance(opened, Catalog)
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +38,7 @@ def duck(own_server: BerglineServer) -> duckdb.DuckDBPyConnection:
     for name in ("httpfs", "avro", "iceberg"):
         home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
         connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
-    options = f"TYPE iceberg, ENDPOINT '{own_server.uri}', AUTHORIZATION_TYPE 'none'"
-    connection.execute(f"ATTACH 'lake' AS ice ({options})")
+    connection.execute(own_server.introduction["DuckDB"].replace(" AS lake ", " AS ice "))
     return connection
 
 
@@ -96,9 +98,8 @@ def test_all_engines_write_one_table_in_turn_and_nothing_is_lost(
         duck.execute("INSERT INTO ice.all.orders VALUES (3, 'duckdb')")
         spark = official_runtime.python(
             """
-name = "spark.sql.catalog.served"
-for key, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": uri}.items():
-    spark.conf.set(name + key, value)
+for setting in settings:
+    spark.conf.set(*setting.replace("catalog.lake", "catalog.served").split("=", 1))
 spark.sql("INSERT INTO served.all.orders VALUES (4, 'spark')")
 spark.sql("ALTER TABLE served.all.orders CREATE BRANCH dev RETAIN 7 DAYS")
 spark.sql("ALTER TABLE served.all.orders CREATE TAG v1")
@@ -111,7 +112,7 @@ result = [
     sorted(r.id for r in spark.table("served.all.made").collect()),
 ]
 """,
-            uri=own_server.uri,
+            settings=[s for s in shlex.split(own_server.introduction["Spark"]) if s.startswith("spark.")],
         )
         assert spark == [[1, 2, 3, 4], [1, 2], [1, 2, 3, 4]]
         table.refresh().append(rows("bergline", 6), branch="dev")

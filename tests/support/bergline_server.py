@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 import pytest
 
+_ENGINE = re.compile(r"^  (?P<engine>\w+) +(?P<lines>.*(\n    .*)*)", re.MULTILINE)
 _URL = re.compile(r"^serving .* at (?P<url>http://\S+)$")
 
 
@@ -20,6 +22,8 @@ class BerglineServer:
         self._options = options
         self._port = "0"
         self.uri = ""
+        self.introduction: dict[str, str] = {}
+        """What users of each engine type, as the server printed it."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -48,6 +52,7 @@ class BerglineServer:
             pytest.fail(f"bergline serve did not start: {said[-3000:]}")
         self.uri = found["url"]
         self._port = self.uri.rpartition(":")[2]
+        self.introduction = _engines(self._process.stderr)
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
@@ -55,3 +60,10 @@ class BerglineServer:
         self._process.kill()
         self._process.wait(timeout=30)
         self._process.stderr.close()
+
+
+def _engines(said: IO[str]) -> dict[str, str]:
+    """The lines of each engine, which stand between two empty ones."""
+    said.readline()
+    text = "".join(takewhile(lambda line: line.strip(), said))
+    return {found["engine"]: found["lines"] for found in _ENGINE.finditer(text)}

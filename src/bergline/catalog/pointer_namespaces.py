@@ -104,6 +104,15 @@ class PointerNamespaces:
             check_namespace(self.store, below)
         return self.store.list_namespaces(below)
 
+    def namespace_location(self, namespace: Namespace, properties: Mapping[str, str]) -> str | None:
+        """Where new tables of a namespace with these properties go; None if neither they nor a warehouse say it."""
+        if properties.get("location"):
+            _check_home(namespace, properties)
+            return absolute_location(properties["location"])
+        if self._warehouse is None:
+            return None
+        return join(self._warehouse, *map(_directory, namespace))
+
     def default_location(self, name: TableName) -> str:
         """Below its namespace's `location`, or the warehouse with one directory for each level; never where one lives.
 
@@ -147,17 +156,14 @@ class PointerNamespaces:
 
     def _home(self, namespace: Namespace) -> str:
         """The directory of a namespace."""
-        properties = self.store.namespace_properties(namespace)
-        if properties and properties.get("location"):
-            _check_home(namespace, properties)
-            return absolute_location(properties["location"])
-        if self._warehouse is None:
+        home = self.namespace_location(namespace, self.store.namespace_properties(namespace) or {})
+        if home is None:
             check_namespace(self.store, namespace)
             raise InvalidInputError(
                 f"expected a warehouse for what is new in namespace `{'.'.join(namespace)}`, found none",
                 hints=["connect with `warehouse`, or give a location, or the property `location` to the namespace"],
             )
-        return join(self._warehouse, *map(_directory, namespace))
+        return home
 
     def _has_metadata(self, location: str) -> bool:
         try:

@@ -35,13 +35,13 @@ def create_namespace(served: Served, call: Call) -> Answer:
     namespace, properties = parse_namespace(asked.namespace), check_texts(asked.properties or {}, "property")
     served.check_place(properties.get(_LOCATION) or None)
     served.catalog.create_namespace(namespace, properties)
-    return answer_json(NamespaceAnswer(namespace, properties))
+    return _described(served, namespace, properties)
 
 
 def load_namespace(served: Served, call: Call) -> Answer:
     """A namespace with its properties."""
     namespace = call.namespace
-    return answer_json(NamespaceAnswer(namespace, served.catalog.namespace_properties(namespace)))
+    return _described(served, namespace, served.catalog.namespace_properties(namespace))
 
 
 def namespace_exists(served: Served, call: Call) -> Answer:
@@ -80,3 +80,10 @@ def update_namespace(served: Served, call: Call) -> Answer:
             missing=tuple(k for k in removals if k not in known),
         )
     )
+
+
+def _described(served: Served, namespace: Namespace, properties: dict[str, str]) -> Answer:
+    """A namespace with the location of its new tables, also where none was set: Trino puts new tables below it."""
+    if not properties.get(_LOCATION) and (home := served.catalog.namespace_location(namespace, properties)):
+        properties = properties | {_LOCATION: home}
+    return answer_json(NamespaceAnswer(namespace, properties))

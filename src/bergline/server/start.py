@@ -1,4 +1,4 @@
-"""Start the server, and say how each engine connects to it."""
+"""Start the server on an address that it may have."""
 
 import ipaddress
 import socket
@@ -8,10 +8,12 @@ import uvicorn
 
 from bergline.errors import RefusedError, UnavailableError
 from bergline.server.app import Application
+from bergline.server.introduction import introduction
 from bergline.server.protocol import guarded_protocol
 from bergline.server.served import Served
 
 _BACKLOG = 1024
+_EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 
 
 def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
@@ -50,30 +52,6 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
     )
 
 
-def introduction(served: Served, url: str) -> str:
-    """What users of each engine type to connect."""
-    name = served.settings.name
-    token = served.door.has_tokens
-    spark_token = f" \\\n    --conf spark.sql.catalog.{name}.token=TOKEN" if token else ""
-    python_token = ', "token": "TOKEN"' if token else ""
-    our_token = ', properties={"token": "TOKEN"}' if token else ""
-    duck = "TOKEN 'TOKEN'" if token else "AUTHORIZATION_TYPE 'none'"
-    trino_token = (
-        "\n    iceberg.rest-catalog.security=OAUTH2\n    iceberg.rest-catalog.oauth2.token=TOKEN" if token else ""
-    )
-    return f"""serving `{name}` ({served.settings.warehouse or "no warehouse"}) at {url}
-
-  bergline   bergline.connect("{url}"{our_token})
-  PyIceberg  load_catalog("{name}", **{{"type": "rest", "uri": "{url}"{python_token}}})
-  DuckDB     ATTACH '{name}' AS {name} (TYPE iceberg, ENDPOINT '{url}', {duck});
-  Spark      --conf spark.sql.catalog.{name}=org.apache.iceberg.spark.SparkCatalog \\
-    --conf spark.sql.catalog.{name}.type=rest --conf spark.sql.catalog.{name}.uri={url}{spark_token}
-  Trino      connector.name=iceberg
-    iceberg.catalog.type=rest
-    iceberg.rest-catalog.uri={url}{trino_token}
-"""
-
-
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -83,6 +61,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _url(host: str, port: int) -> str:
+    """Where clients find the server; one that listens on every address is known by the machine's name."""
+    if host in _EVERY_ADDRESS:
+        host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
 

@@ -3,14 +3,15 @@
 from urllib.parse import quote
 
 import pytest
-from asked import Asking
+from asked import SCHEMA, Asking
 
 AWKWARD = ["a b", "a+b", "ä€", "a%20b", "a/b", "x" * 200, "a?b", "#", "&=", "A"]
 
 
 def test_namespace_is_created_loaded_and_dropped(ask: Asking) -> None:
     made = ask("POST", "/v1/namespaces", {"namespace": ["db"], "properties": {"owner": "ann"}})
-    assert made.json == {"namespace": ["db"], "properties": {"owner": "ann"}}
+    assert made.json["namespace"] == ["db"]
+    assert made.json["properties"]["owner"] == "ann"
     assert ask("GET", "/v1/namespaces/db").json == made.json
     assert ask("HEAD", "/v1/namespaces/db").status == 204
     dropped = ask("DELETE", "/v1/namespaces/db")
@@ -64,11 +65,21 @@ def test_bad_pages_are_refused(ask: Asking, query: dict[str, str]) -> None:
     assert ask("GET", "/v1/namespaces", query=query).status == 400
 
 
+def test_namespace_says_where_its_new_tables_go(ask: Asking) -> None:
+    made = ask("POST", "/v1/namespaces", {"namespace": ["db", "a b"], "properties": {"location": ""}}).json
+    home = made["properties"]["location"]
+    ask("POST", "/v1/namespaces/db%1Fa%20b/tables", {"name": "t", "schema": SCHEMA})
+    assert ask("GET", "/v1/namespaces/db%1Fa%20b/tables/t").json["metadata"]["location"] == f"{home}/t"
+    ask("POST", "/v1/namespaces/db%1Fa%20b/properties", {"updates": {"location": f"{home}/else"}})
+    assert ask("GET", "/v1/namespaces/db%1Fa%20b").json["properties"] == {"location": f"{home}/else"}
+
+
 def test_properties_are_set_and_removed(ask: Asking) -> None:
     ask("POST", "/v1/namespaces", {"namespace": ["db"], "properties": {"a": "1", "b": "2"}})
     told = ask("POST", "/v1/namespaces/db/properties", {"removals": ["a", "x"], "updates": {"c": "3"}})
     assert told.json == {"updated": ["c"], "removed": ["a"], "missing": ["x"]}
-    assert ask("GET", "/v1/namespaces/db").json["properties"] == {"b": "2", "c": "3"}
+    properties = ask("GET", "/v1/namespaces/db").json["properties"]
+    assert properties == {"b": "2", "c": "3", "location": properties["location"]}
     both = ask("POST", "/v1/namespaces/db/properties", {"removals": ["a"], "updates": {"a": "3"}})
     assert both.error == (422, "UnprocessableEntityException")
     assert ask("POST", "/v1/namespaces/no/properties", {"updates": {"c": "3"}}).status == 404

@@ -9,7 +9,7 @@ from asked import Asking
 
 from bergline.errors import RefusedError
 from bergline.server.served import Served
-from bergline.server.start import check_host, introduction
+from bergline.server.start import check_host
 from bergline.server.tokens import Doorkeeper
 
 TOKEN = "bl_secret"  # noqa: S105
@@ -112,10 +112,3 @@ def test_other_machines_need_tokens(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_needs_none(host: str) -> None:
     check_host(host, has_tokens=False, anonymous=False)
-
-
-def test_introduction_names_the_token_where_one_is_needed(guarded: Served) -> None:
-    text = introduction(guarded, "http://h:1")
-    assert text.count("TOKEN") >= 5
-    assert all(engine in text for engine in ("Spark", "PyIceberg", "DuckDB", "Trino"))
-    assert TOKEN not in text

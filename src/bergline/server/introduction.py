@@ -1,0 +1,86 @@
+"""What users of each engine type to connect to a server, as it prints when it starts."""
+
+import json
+import re
+import shlex
+
+from bergline.io.locations import scheme_of
+from bergline.server.served import Served
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TRINO_FILES = {
+    "s3": "native-s3",
+    "s3a": "native-s3",
+    "gs": "native-gcs",
+    "abfss": "native-azure",
+    "abfs": "native-azure",
+}
+_TRINO_S3 = {"s3.endpoint": "s3.endpoint", "s3.region": "s3.region", "client.region": "s3.region"}
+
+
+def introduction(served: Served, url: str) -> str:
+    """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino."""
+    name, has_token = served.settings.name, served.door.has_tokens
+    lines = [
+        f"serving `{name}` ({served.settings.warehouse or 'no warehouse'}) at {url}",
+        "",
+        f"  bergline   {_bergline(url, has_token=has_token)}",
+        f"  PyIceberg  {_pyiceberg(name, url, has_token=has_token)}",
+        f"  DuckDB     {_duckdb(name, url, has_token=has_token)}",
+        f"  Spark      {_spark(name, url, has_token=has_token)}",
+        f"  Flink      {_flink(name, url, has_token=has_token)}",
+        f"  Trino      {_trino(served, url)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _bergline(url: str, *, has_token: bool) -> str:
+    properties = ', properties={"token": "TOKEN"}' if has_token else ""
+    return f'bergline.connect("{url}"{properties})'
+
+
+def _pyiceberg(name: str, url: str, *, has_token: bool) -> str:
+    settings = {"type": "rest", "uri": url} | ({"token": "TOKEN"} if has_token else {})
+    return f"load_catalog({json.dumps(name)}, **{json.dumps(settings)})"
+
+
+def _duckdb(name: str, url: str, *, has_token: bool) -> str:
+    door = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
+    text, alias = name.replace("'", "''"), _quoted(name, '"')
+    return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {door});"
+
+
+def _spark(name: str, url: str, *, has_token: bool) -> str:
+    catalog = f"spark.sql.catalog.{name}"
+    settings = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "rest", f"{catalog}.uri": url}
+    if has_token:
+        settings[f"{catalog}.token"] = "TOKEN"
+    return " \\\n    ".join(f"--conf {shlex.quote(f'{key}={value}')}" for key, value in settings.items())
+
+
+def _flink(name: str, url: str, *, has_token: bool) -> str:
+    settings = {"type": "iceberg", "catalog-type": "rest", "uri": url} | ({"token": "TOKEN"} if has_token else {})
+    pairs = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
+    return f"CREATE CATALOG {_quoted(name, '`')} WITH ({pairs});"
+
+
+def _trino(served: Served, url: str) -> str:
+    """Lines of a file in `etc/catalog`; Trino asks no server how to reach files, but wants to be told."""
+    settings = {"connector.name": "iceberg", "iceberg.catalog.type": "rest", "iceberg.rest-catalog.uri": url}
+    if served.door.has_tokens:
+        settings |= {"iceberg.rest-catalog.security": "OAUTH2", "iceberg.rest-catalog.oauth2.token": "TOKEN"}
+    files = _TRINO_FILES.get(scheme_of(served.settings.warehouse or ""), "hadoop")
+    settings[f"fs.{files}.enabled"] = "true"
+    if files == "native-s3":
+        storage = served.settings.storage
+        settings |= {_TRINO_S3[key]: value for key, value in storage.items() if key in _TRINO_S3}
+        if "s3.endpoint" in storage:
+            settings["s3.path-style-access"] = storage.get("s3.path-style-access", "true")
+        settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}
+    return "\n    ".join(f"{key}={value}" for key, value in settings.items())
+
+
+def _quoted(name: str, quote: str) -> str:
+    """A name for SQL, in quotes if it needs them."""
+    return name if _PLAIN_NAME.fullmatch(name) else quote + name.replace(quote, quote * 2) + quote
