@@ -26,6 +26,11 @@ class PostgresDoor:
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def shut(self) -> None:
+        """Hang up on everybody, and let nobody in until `is_shut` says otherwise: a database that is down."""
+        self.is_shut = True
+        self._hang_up(*self._open)
+
     def close(self) -> None:
         """Let go of the port."""
         self._listener.close()

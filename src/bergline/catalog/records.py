@@ -21,7 +21,7 @@ _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # buildi
 
 
 class AnsweredRequest(msgspec.Struct, frozen=True):
-    """A request with a key, and how it was answered: by where the metadata is, or by an error."""
+    """A request with a key, and how it was answered: by where the metadata is since, or why nothing was changed."""
 
     request_key: str
     principal: str
@@ -32,6 +32,7 @@ class AnsweredRequest(msgspec.Struct, frozen=True):
     at_ms: int
     metadata_location: str | None = None
     error: str | None = None
+    """The body of the answer where nothing was changed."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True):

@@ -93,7 +93,7 @@ class SqlPointers:
             with self.database.changing() as connection:
                 renamed = bool(connection.execute(statement).rowcount == 1)
                 if renamed:
-                    self.database.note(connection, (new, None))
+                    self.database.note(connection, (table, None), (new, None))
                 return renamed
         except sa.exc.IntegrityError:
             return False

@@ -3,26 +3,29 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE
+from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE, Endpoint
 from bergline.errors import BerglineError
 from bergline.server.answer import JSON, Answer
 from bergline.server.call import Call
 from bergline.server.changes import Changes
 from bergline.server.handlers import HANDLERS
 from bergline.server.handlers_tables import load_at_once
-from bergline.server.incoming import read_body
-from bergline.server.operations import OPERATIONS
+from bergline.server.incoming import Bodies
+from bergline.server.operations import OPERATIONS, ready
 from bergline.server.refusal import Refusal, answer_for, error_answer
-from bergline.server.routes import Routes
+from bergline.server.routes import Routes, wrong_method
 from bergline.server.served import Served
 
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
+_READS = {"GET", "HEAD"}
+_MOST_FORM_BYTES = 64 * 1024  # of who has shown no token yet
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -33,6 +36,7 @@ class Application:
         self.served = served
         self._routes = Routes()
         self._changes = Changes(served, served.records)
+        self._bodies = Bodies()
         self._at_once = served.records.database.answers_at_once
         self._pool = ThreadPoolExecutor(served.settings.threads, thread_name_prefix="bergline-server")
 
@@ -80,16 +84,17 @@ class Application:
             operation = OPERATIONS.get(raw_path)
             if operation is not None:
                 name = operation.__name__
-                return name, await loop.run_in_executor(self._pool, operation, self.served)
+                return name, await self._operate(method, operation)
             endpoint, names = self._routes.find(method, raw_path)
             name = endpoint.name
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
-            body = await read_body(headers, receive, self.served.settings) if method in _CHANGES else b""
+            body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
             call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
             if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
                 return name, found
             running = loop.run_in_executor(self._pool, self._run, call)
+            running.add_done_callback(lambda _: self._bodies.let_go(body))
             return name, await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
         except Refusal as refusal:
             return name, refusal.answer
@@ -100,6 +105,20 @@ class Application:
         except Exception:  # noqa: BLE001  (a mistake of ours: the client gets an answer all the same)
             _LOG.exception("%s failed", name)
             return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
+
+    async def _operate(self, method: str, operation: Callable[[Served], Answer]) -> Answer:
+        """A page for those who run the server; that it runs is said also while all threads wait for something."""
+        if method not in _READS:
+            raise wrong_method(method, _READS)
+        if operation is not ready:
+            return operation(self.served)
+        running = asyncio.get_running_loop().run_in_executor(self._pool, operation, self.served)
+        return await asyncio.wait_for(running, self.served.settings.request_timeout_s)
+
+    async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
+        settings = self.served.settings
+        most = _MOST_FORM_BYTES if endpoint is GET_TOKEN else settings.max_body_bytes
+        return await self._bodies.read(headers, receive, settings, most)
 
     async def _principal(self, header: str | None) -> str:
         door = self.served.door

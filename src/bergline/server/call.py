@@ -7,7 +7,7 @@ import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.rest.endpoints import Endpoint
-from bergline.catalog.rest.names import decode_name, decode_namespace
+from bergline.catalog.rest.names import decode_name, decode_namespace, split_levels
 from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.wire import decode_json
 from bergline.server.refusal import Refusal
@@ -47,6 +47,11 @@ class Call(msgspec.Struct, frozen=True):
         """What it is about, as its path says."""
         names = (decode_name(name).replace(self.separator, ".") for name in self.names.values())
         return "/".join((self.kind, *names))
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The names in its path, one by one."""
+        return tuple(split_levels(decode_name(name), self.separator) for name in self.names.values())
 
     def in_path(self, error: BerglineError) -> BerglineError:
         """A table in a namespace that does not exist does not exist either, and that is what clients look for."""

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.records import REQUEST, AnsweredRequest, AuditEntry, Records
-from bergline.errors import AlreadyExistsError, BerglineError
+from bergline.catalog.rest.endpoints import CREATE_NAMESPACE
+from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, StorageError
 from bergline.server.answer import Answer
 from bergline.server.call import Call
 from bergline.server.refusal import Refusal, answer_for
@@ -21,6 +22,7 @@ _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHOWN = 255
 _FORGET_EVERY_S = 60.0
 _FINAL = range(400, 500)
+_MOST_KEPT = 1024 * 1024  # of an answer that nothing but its bytes can give again
 
 
 Changed = tuple[tuple[TableName, str | None], ...]
@@ -47,28 +49,59 @@ class Changes:
         return self._run_first(call, request, act)
 
     def _run_first(self, call: Call, request: AnsweredRequest, act: Callable[[], Answer]) -> Answer:
+        noted = False
+
+        def note(connection: sa.Connection, changed: Changed) -> None:
+            nonlocal noted
+            noted = True
+            take_note(connection, changed)
+
+        take_note = self._note(call, request)
         try:
-            with self._records.database.noting(self._note(call, request)):
-                return act()
+            with self._records.database.noting(note):
+                answer = act()
         except AlreadyExistsError as error:
             if error.kind == REQUEST:  # its twin came first, and nothing was changed here
                 return self._replayed(call, request)
-            return self._finish(call, request, answer_for(error, call.kind))
+            answer = answer_for(error, call.kind)
+        except (StorageError, CommitUnknownError):
+            known = self._found_out(call, request)
+            if known is None:
+                raise
+            return known
         except BerglineError as error:
-            return self._finish(call, request, answer_for(call.in_path(error), call.kind))
+            answer = answer_for(call.in_path(error), call.kind)
         except Refusal as refusal:
-            return self._finish(call, request, refusal.answer)
+            answer = refusal.answer
+        else:
+            if noted:
+                return answer
+        return self._finish(call, request, answer)
 
     def _finish(self, call: Call, request: AnsweredRequest, answer: Answer) -> Answer:
-        """Remember that a request was refused for good; what may go better another time is not remembered."""
-        if answer.status not in _FINAL:
+        """Remember the answer to a request that changed nothing; what may go better another time is not remembered."""
+        if answer.status >= _FINAL.stop or len(answer.body) > _MOST_KEPT:
             return answer
-        refused = _with(request, status=answer.status, error=answer.body.decode())
         try:
-            self._records.finish_request(refused)
+            self._records.finish_request(_with(request, status=answer.status, error=answer.body.decode()))
         except AlreadyExistsError:
             return self._replayed(call, request)
+        except BerglineError as error:  # a twin may have changed what stands against this one
+            raise CommitUnknownError(
+                f"cannot find out whether the request with this key was answered before: {error}",
+                table=request.resource,
+                metadata_location=None,
+                hints=["send it again with its key"],
+            ) from error
         return answer
+
+    def _found_out(self, call: Call, request: AnsweredRequest) -> Answer | None:
+        """The answer to a change of which the database did not say whether it happened; None if nobody knows."""
+        try:
+            found = self._records.find_request(request.request_key)
+            return None if found is None else replay(self._served, call, found, request)
+        except BerglineError:
+            return None
 
     def _replayed(self, call: Call, request: AnsweredRequest) -> Answer:
         found = self._records.find_request(request.request_key)
@@ -78,12 +111,13 @@ class Changes:
 
     def _note(self, call: Call, request: AnsweredRequest | None) -> Callable[[sa.Connection, Changed], None]:
         def note(connection: sa.Connection, changed: Changed) -> None:
-            location = changed[0][1] if changed else None
             if request is not None:
+                location = changed[0][1] if changed else None
                 self._records.add_request(connection, _with(request, metadata_location=location))
             agent = call.headers.get("user-agent", "")[:_SHOWN] or None
-            entry = AuditEntry(_now_ms(), call.principal, call.endpoint.name, call.resource, agent, location)
-            self._records.add_audit(connection, entry)
+            for resource, location in _resources(call, changed):
+                entry = AuditEntry(_now_ms(), call.principal, call.endpoint.name, resource, agent, location)
+                self._records.add_audit(connection, entry)
 
         return note
 
@@ -98,7 +132,7 @@ class Changes:
             principal=call.principal,
             operation=call.endpoint.name,
             resource=call.resource,
-            fingerprint=hashlib.sha256(call.body + repr(sorted(call.query.items())).encode()).hexdigest(),
+            fingerprint=hashlib.sha256(call.body + repr((sorted(call.query.items()), call.parts)).encode()).hexdigest(),
             status=call.endpoint.status,
             at_ms=_now_ms(),
         )
@@ -109,6 +143,15 @@ class Changes:
         if now >= self._forget_at:
             self._forget_at = now + _FORGET_EVERY_S
             self._records.forget_requests(_now_ms() - 2_000 * self._served.settings.idempotency_lifetime_s)
+
+
+def _resources(call: Call, changed: Changed) -> list[tuple[str, str | None]]:
+    """What was changed, and where its metadata is since: each table or view, or a namespace."""
+    if changed:
+        return [(f"{call.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+    if call.endpoint is CREATE_NAMESPACE:
+        return [(f"namespace/{'.'.join(call.read().namespace)}", None)]
+    return [(f"namespace/{'.'.join(call.namespace)}", None)]
 
 
 def _with(request: AnsweredRequest, **fields: object) -> AnsweredRequest:

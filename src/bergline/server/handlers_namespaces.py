@@ -8,7 +8,7 @@ from bergline.catalog.rest.bodies import (
     UpdateNamespaceAnswer,
     UpdateNamespaceRequest,
 )
-from bergline.catalog.rest.names import split_levels
+from bergline.catalog.rest.names import UNIT_SEPARATOR, join_levels, split_levels
 from bergline.errors import NotFoundError
 from bergline.format.arguments import check_texts
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
@@ -33,6 +33,8 @@ def create_namespace(served: Served, call: Call) -> Answer:
     """A new namespace."""
     asked: CreateNamespaceRequest = call.read()
     namespace, properties = parse_namespace(asked.namespace), check_texts(asked.properties or {}, "property")
+    for separator in {call.separator, UNIT_SEPARATOR}:
+        join_levels(namespace, separator)  # a level that holds one could never be asked for
     served.check_place(properties.get(_LOCATION) or None)
     served.catalog.create_namespace(namespace, properties)
     return _described(served, namespace, properties)

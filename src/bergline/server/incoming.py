@@ -1,4 +1,4 @@
-"""Bodies of requests: no larger and no slower than the settings allow."""
+"""Bodies of requests: no larger and no slower than the settings allow, and all together in bounded memory."""
 
 import asyncio
 
@@ -8,41 +8,61 @@ from starlette.types import Receive
 from bergline.server.refusal import Refusal
 from bergline.server.settings import Settings
 
-
-async def read_body(headers: Headers, receive: Receive, settings: Settings) -> bytes:
-    """The whole body; Refusal where it is too large, does not come, or its sender goes away."""
-    announced = headers.get("content-length", "0")
-    if announced.isascii() and announced.isdecimal() and int(announced[:20]) > settings.max_body_bytes:
-        raise _too_large(settings)
-    try:
-        async with asyncio.timeout(settings.body_timeout_s):
-            return await _read(receive, settings)
-    except TimeoutError:
-        raise Refusal(
-            408, "RequestTimeoutException", "the request's body did not come in time", {"connection": "close"}
-        ) from None
+_LEAVE = {"connection": "close"}
 
 
-async def _read(receive: Receive, settings: Settings) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "BadRequestException", "the client went away before its request was complete")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > settings.max_body_bytes:
-            raise _too_large(settings)
-        parts.append(part)
-        if not message.get("more_body", False):
-            return b"".join(parts)
+class Bodies:
+    """Reads bodies and counts what is held of them; used from the event loop alone."""
+
+    def __init__(self) -> None:
+        self._held = 0
+
+    async def read(self, headers: Headers, receive: Receive, settings: Settings, most: int) -> bytes:
+        """The whole body; Refusal where it is too large, does not come, or its sender goes away.
+
+        It counts until `let_go`.
+        """
+        announced = headers.get("content-length", "0")
+        if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most:
+            raise _too_large(most)
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(settings.body_timeout_s):
+                await self._read(receive, parts, most, max(settings.max_held_bytes, most))
+        except TimeoutError:
+            self._forget(parts)
+            raise Refusal(408, "RequestTimeoutException", "the request's body did not come in time", _LEAVE) from None
+        except BaseException:
+            self._forget(parts)
+            raise
+        return b"".join(parts)
+
+    def let_go(self, body: bytes) -> None:
+        """Nobody needs a body any more that was read."""
+        self._held -= len(body)
+
+    async def _read(self, receive: Receive, parts: list[bytes], most: int, most_held: int) -> None:
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "BadRequestException", "the client went away before its request was complete")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise _too_large(most)
+            if self._held + len(part) > most_held:
+                why = "too many large requests at once: try again"
+                raise Refusal(503, "ServiceUnavailableException", why, _LEAVE | {"retry-after": "1"})
+            self._held += len(part)
+            parts.append(part)
+            if not message.get("more_body", False):
+                return
+
+    def _forget(self, parts: list[bytes]) -> None:
+        self._held -= sum(map(len, parts))
 
 
-def _too_large(settings: Settings) -> Refusal:
-    return Refusal(
-        413,
-        "BadRequestException",
-        f"expected a body of up to {settings.max_body_bytes} bytes, found a larger one",
-        {"connection": "close"},
-    )
+def _too_large(most: int) -> Refusal:
+    why = f"expected a body of up to {most} bytes, found a larger one"
+    return Refusal(413, "BadRequestException", why, _LEAVE)

@@ -1,23 +1,34 @@
-"""HTTP as uvicorn reads it, with an end to how long and how large the head of a request may be."""
+"""HTTP as uvicorn reads it, with an end to how long and how large a request's head may be, and how slow its reader."""
 
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from bergline.server.answer import JSON
+from bergline.server.refusal import error_answer
 from bergline.server.settings import Settings
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_NOT_HTTP = "expected a request in HTTP/1.1, found another message"
+_BODY_AFTER_UPGRADE = "expected a body with a content-length in a request that asks for another protocol"
 
 
 def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
     """The protocol with these limits."""
 
     class GuardedProtocol(HttpToolsProtocol):
-        """Closes connections whose next request does not begin, or whose head does not end, in time."""
+        """Ends connections whose head does not come, or whose answer is not read, in time.
+
+        No other protocol is ever spoken: a wish for one (`Upgrade`) is read over, with the body of its request, which
+        the parser would take for the next request.
+        """
 
         _head_bytes = 0
         _head_timer: asyncio.TimerHandle | None = None
+        _read_timer: asyncio.TimerHandle | None = None
+        _unread = 0
+        _body_left = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -25,7 +36,15 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            self.resume_writing()  # so that nobody waits for a reader who is gone
             super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            self._unset_keepalive_if_required()
+            if self._head_timer is None and (self.cycle is None or self.cycle.response_complete):
+                self._wait_for_head()  # blank lines alone begin no request
+            while data and not self.transport.is_closing():
+                data = self._fed(data)
 
         def on_message_begin(self) -> None:
             self._head_bytes = 0
@@ -43,26 +62,85 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
 
         def on_headers_complete(self) -> None:
             self._stop_waiting()
-            if self._fits(0):
+            self._body_left = self._upgrade_body() if self.parser.should_upgrade() else 0
+            if not self.transport.is_closing():
                 super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
-            if self._fits(0):
+            if not self.transport.is_closing():
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
-            if self._fits(0):
+            if not self.transport.is_closing() and not self._body_left:
                 super().on_message_complete()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._unread = self.transport.get_write_buffer_size()
+            self._read_timer = self.loop.call_later(settings.body_timeout_s, self._check_read)
+
+        def resume_writing(self) -> None:
+            if self._read_timer is not None:
+                self._read_timer.cancel()
+                self._read_timer = None
+            super().resume_writing()
+
+        def send_400_response(self, msg: str) -> None:
+            """What uvicorn says in plain text, in the protocol's words."""
+            del msg
+            self._refuse(400, "BadRequestException", _NOT_HTTP)
+
+        def _fed(self, data: bytes) -> bytes:
+            """Let the parser read; what comes after a wish for another protocol is given back."""
+            if self._body_left:
+                part, rest = data[: self._body_left], data[self._body_left :]
+                self._body_left -= len(part)
+                self.on_body(part)
+                if not self._body_left:
+                    self.on_message_complete()
+                return rest
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserError:
+                self.send_400_response("")
+            except httptools.HttpParserUpgrade as upgrade:
+                return data[upgrade.args[0] :]
+            return b""
+
+        def _upgrade_body(self) -> int:
+            """The length of the body in a request that asks for another protocol."""
+            headers = dict(self.headers)
+            if b"transfer-encoding" in headers:
+                self._refuse(400, "BadRequestException", _BODY_AFTER_UPGRADE)
+                return 0
+            return int(headers.get(b"content-length", b"0"))
 
         def _fits(self, more: int) -> bool:
             """Whether the head is small enough still; if not, the connection ends."""
             self._head_bytes += more
             if self._head_bytes <= settings.max_header_bytes:
                 return True
-            if not self.transport.is_closing():
-                self.transport.write(_TOO_LARGE)
-                self.transport.close()
+            most = settings.max_header_bytes
+            self._refuse(431, "BadRequestException", f"expected a head of up to {most} bytes, found a larger one")
             return False
+
+        def _refuse(self, status: int, kind: str, message: str) -> None:
+            """Say why, and hang up."""
+            if self.transport.is_closing():
+                return
+            body = error_answer(status, kind, message).body
+            head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head.encode() + body)
+            self.transport.close()
+
+        def _check_read(self) -> None:
+            """Hang up on who has read nothing since the last look."""
+            unread = self.transport.get_write_buffer_size()
+            if unread >= self._unread:
+                self.transport.abort()
+                return
+            self._unread = unread
+            self._read_timer = self.loop.call_later(settings.body_timeout_s, self._check_read)
 
         def _wait_for_head(self) -> None:
             self._head_timer = self.loop.call_later(settings.body_timeout_s, self.transport.close)

@@ -9,7 +9,6 @@ from bergline.server.call import Call
 from bergline.server.refusal import Refusal
 from bergline.server.served import Served
 
-_FIRST_ERROR = 400
 _BOUND = ("principal", "operation", "resource", "fingerprint")
 
 
@@ -19,8 +18,8 @@ def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRe
         raise Refusal(
             422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
         )
-    if found.status >= _FIRST_ERROR:
-        return Answer(found.status, (found.error or "").encode())
+    if found.error is not None:
+        return Answer(found.status, found.error.encode())
     match call.endpoint.name:
         case "create_namespace":
             asked_for: CreateNamespaceRequest = call.read()

@@ -3,10 +3,11 @@
 So a name may hold a slash, as long as it is percent-encoded.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from bergline.catalog.rest.endpoints import ENDPOINTS, Endpoint
-from bergline.errors import UnsupportedError
 from bergline.server.refusal import Refusal
 
 _PREFIX = "{prefix}"
@@ -41,12 +42,13 @@ class Routes:
             if all(segments[i] == text for i, text in route.fixed):
                 endpoint = route.endpoints.get(method)
                 if endpoint is None:
-                    allowed = ", ".join(sorted(route.endpoints))
-                    raise Refusal(
-                        405,
-                        UnsupportedError.__name__,
-                        f"expected one of {allowed}, found {method[:20]}",
-                        {"allow": allowed},
-                    )
+                    raise wrong_method(method, route.endpoints)
                 return endpoint, {name: segments[i] for i, name in route.named}
         raise Refusal(404, "NotFoundException", f"no endpoint at {raw_path[:200]}")
+
+
+def wrong_method(method: str, known: Iterable[str]) -> Refusal:
+    """That a path has no such method, and which it has."""
+    allowed = ", ".join(sorted(known))
+    why = f"expected one of {allowed}, found {method[:20]}"
+    return Refusal(405, "UnsupportedOperationException", why, {"allow": allowed})

@@ -17,6 +17,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of object stores that clients may know."""
     table_config: dict[str, str] = {}
     max_body_bytes: int = 32 * 1024 * 1024
+    max_held_bytes: int = 256 * 1024 * 1024
+    """Of the bodies of all requests under way."""
     max_header_bytes: int = 64 * 1024
     body_timeout_s: float = 30.0
     request_timeout_s: float = 120.0

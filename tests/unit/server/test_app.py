@@ -1,6 +1,7 @@
 """Requests that are none, and pages for those who run the server."""
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
@@ -89,6 +90,36 @@ def test_answer_that_takes_too_long_is_given_up(ask: Asking, served: Served, mon
     monkeypatch.setattr(served.catalog, "create_namespace", lambda *_: time.sleep(0.2))
     assert ask("GET", "/v1/namespaces").error == (503, "ServiceUnavailableException")
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}).error == (504, "CommitStateUnknownException")
+
+
+def test_whoever_shows_no_token_sends_no_large_body(ask: Asking) -> None:
+    form = b"grant_type=client_credentials&client_secret=x&scope=catalog"
+    assert ask("POST", "/v1/oauth/tokens", form).status == 200
+    assert ask("POST", "/v1/oauth/tokens", form + b"x" * 70_000).status == 413
+
+
+def test_pages_of_the_server_are_only_read(ask: Asking) -> None:
+    for path in ("/health", "/ready", "/metrics", "/openapi.json"):
+        assert ask("HEAD", path).status == 200
+        told = ask("DELETE", path)
+        assert told.error == (405, "UnsupportedOperationException")
+        assert told.headers["allow"] == "GET, HEAD"
+
+
+def test_health_is_told_while_every_thread_waits(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.settings = msgspec.structs.replace(served.settings, threads=1)
+    over = threading.Event()
+    monkeypatch.setattr(served.catalog, "list_namespaces", lambda _: over.wait(20) and [])
+
+    async def meanwhile(ask: Asking) -> list[int]:
+        waiting = asyncio.create_task(ask.send("GET", "/v1/namespaces", []))
+        await asyncio.sleep(0.05)
+        told = await asyncio.wait_for(ask.send("GET", "/health", []), 10)
+        over.set()
+        return [told.status, (await waiting).status]
+
+    with Asking(served) as ask:
+        assert asyncio.run(meanwhile(ask)) == [200, 200]
 
 
 def test_health_readiness_and_metrics(ask: Asking, served: Served) -> None:

@@ -56,7 +56,78 @@ def test_request_sent_twice_with_its_key_happens_once(
     first, second = (ask(method, path, body, headers=headers) for _ in range(2))
     assert first.status in {200, 204}
     assert (second.status, second.body and second.json) == (first.status, first.body and first.json | {**second.json})
-    assert len(served.records.audit()) == before + 1
+    rows = served.records.audit()[before:]
+    assert len(rows) == (2 if "rename" in path else 1)
+    assert {row.operation for row in rows} == {rows[0].operation}
+
+
+def test_transaction_leaves_a_line_for_each_table(ask: Asking, served: Served) -> None:
+    pointers = {}
+    for name in ("orders", "items"):
+        ask.table(name)
+    changes = [
+        {"identifier": {"namespace": ["db"], "name": name}, "requirements": [], "updates": [set_property("a", "b")]}
+        for name in ("orders", "items")
+    ]
+    assert ask("POST", "/v1/transactions/commit", {"table-changes": changes}).status == 204
+    for name in ("orders", "items"):
+        pointers[f"table/db/{name}"] = ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata-location"]
+    assert {row.resource: row.metadata_location for row in served.records.audit()[-2:]} == pointers
+
+
+def test_request_that_changes_nothing_is_final_too(ask: Asking) -> None:
+    headers, body = keyed(), {"name": "staged", "schema": SCHEMA, "stage-create": True}
+    first, second = (ask("POST", "/v1/namespaces/db/tables", body, headers=headers) for _ in range(2))
+    assert first.status == 200
+    assert first.json == second.json
+    assert ask("POST", "/v1/namespaces", {"namespace": ["x"]}, headers=headers).status == 422
+    ask.table()
+    headers, hold = keyed(), [{"type": "assert-last-assigned-field-id", "last-assigned-field-id": 2}]
+    told = ask.commit(requirements=hold, headers=headers)
+    assert told.status == 200
+    more = SCHEMA | {"schema-id": 1, "fields": [{"id": 3, "name": "more", "type": "long", "required": False}]}
+    assert ask.commit({"action": "add-schema", "schema": more}).status == 200
+    assert ask.commit(requirements=hold).status == 409
+    assert ask.commit(requirements=hold, headers=headers).json == told.json
+
+
+def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, served: Served) -> None:
+    for namespace in (("a",), ("a/b",)):
+        ask.namespace(*namespace)
+    headers = keyed()
+    assert ask("POST", "/v1/namespaces/a%2Fb/tables", {"name": "c", "schema": SCHEMA}).status == 200
+    assert ask("POST", "/v1/namespaces/a/tables", {"name": "b/c", "schema": SCHEMA}).status == 200
+    assert ask("DELETE", "/v1/namespaces/a%2Fb/tables/c", headers=headers).status == 204
+    assert ask("DELETE", "/v1/namespaces/a/tables/b%2Fc", headers=headers).status == 422
+    assert ask("HEAD", "/v1/namespaces/a/tables/b%2Fc").status == 204
+
+
+def test_refusal_that_cannot_be_recorded_is_not_told(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin with the same key may have changed what stands against it."""
+    headers = keyed()
+
+    def broken(*_: object) -> None:
+        raise StorageError("the connection broke")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served.records, "finish_request", broken)
+        assert ask("DELETE", ORDERS, headers=headers).error == (500, "CommitStateUnknownException")
+    assert ask("DELETE", ORDERS, headers=headers).status == 404
+
+
+def test_namespace_whose_answer_was_lost_is_found_by_its_key(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = served.catalog.store.create_namespace
+
+    def lose(*given: Any) -> bool:
+        assert create(*given)
+        raise StorageError("the connection broke")
+
+    monkeypatch.setattr(served.catalog.store, "create_namespace", lose)
+    assert ask("POST", "/v1/namespaces", {"namespace": ["new"]}, headers=keyed()).status == 200
 
 
 def test_refusals_are_final_too(ask: Asking) -> None:
@@ -156,10 +227,11 @@ def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, served: Serve
     assert ask("GET", ORDERS).status == 404
     audit = served.records.audit()
     assert [(e.operation, e.resource) for e in audit] == [
-        ("create_namespace", "table"),
-        ("create_table", "table/db"),
+        ("create_namespace", "namespace/db"),
+        ("create_table", "table/db/orders"),
         ("commit_table", "table/db/orders"),
-        ("rename_table", "table"),
+        ("rename_table", "table/db/orders"),
+        ("rename_table", "table/db/new"),
     ]
     assert audit[2].agent == "tester/1"
     assert audit[2].principal == "anonymous"

@@ -83,3 +83,9 @@ def test_properties_are_set_and_removed(ask: Asking) -> None:
     both = ask("POST", "/v1/namespaces/db/properties", {"removals": ["a"], "updates": {"a": "3"}})
     assert both.error == (422, "UnprocessableEntityException")
     assert ask("POST", "/v1/namespaces/no/properties", {"updates": {"c": "3"}}).status == 404
+
+
+@pytest.mark.parametrize("level", ["a\x1fb", "\x1f"])
+def test_level_that_no_address_could_name_is_refused(ask: Asking, level: str) -> None:
+    assert ask("POST", "/v1/namespaces", {"namespace": [level]}).status == 400
+    assert ask("GET", "/v1/namespaces").json["namespaces"] == []

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 import uvicorn
+from asked import Asking
 
 from bergline.server.app import Application
 from bergline.server.protocol import guarded_protocol
@@ -66,3 +67,85 @@ def test_one_connection_serves_many_requests(port: int) -> None:
     request = b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n"
     told, _ = sent(port, request * 3, b"GET /health HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n")
     assert told.count(b'{"status":"ok"}') == 4
+
+
+def get(path: bytes, *headers: bytes) -> bytes:
+    return b"\r\n".join([b"GET " + path + b" HTTP/1.1", b"host: h", *headers, b"", b""])
+
+
+LAST = b"connection: close"
+UPGRADE = b"connection: upgrade\r\nupgrade: h2c"
+
+
+@pytest.mark.parametrize("parts", [1, 2, 9])
+def test_body_of_a_request_that_wishes_for_another_protocol_is_no_request(port: int, parts: int) -> None:
+    inner = get(b"/v1/smuggled", LAST)
+    body = b'{"namespace": ["db"], "x": ' + b"1" * 100 + b"}"
+    for sent_body, status in ((body, b"200"), (inner, b"400")):
+        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\n%s\r\ncontent-length: %d\r\n\r\n" % (
+            UPGRADE,
+            len(sent_body),
+        )
+        whole = head + sent_body + get(b"/health", LAST)
+        step = len(whole) // parts + 1
+        told, _ = sent(port, *(whole[at : at + step] for at in range(0, len(whole), step)))
+        assert told.startswith(b"HTTP/1.1 " + status)
+        assert told.endswith(b'{"status":"ok"}')
+        assert b"smuggled" not in told
+
+
+def test_chunked_body_of_a_request_that_wishes_for_another_protocol_is_refused(port: int) -> None:
+    head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\n" + UPGRADE + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+    told, _ = sent(port, head, b"2\r\n{}\r\n0\r\n\r\n", get(b"/health", LAST))
+    assert told.startswith(b"HTTP/1.1 400")
+    assert told.count(b"HTTP/1.1") == 1
+
+
+def test_request_that_follows_a_wish_for_another_protocol_is_answered(port: int) -> None:
+    told, _ = sent(port, get(b"/health", UPGRADE) + get(b"/ready", LAST))
+    assert told.count(b"200 OK") == 2
+
+
+@pytest.mark.parametrize("text", [b"hello\r\n\r\n", get(b"/health", b"content-length: 1", b"content-length: 2")])
+def test_what_is_no_request_is_refused_in_words_of_the_protocol(port: int, text: bytes) -> None:
+    told, _ = sent(port, text)
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"content-type: application/json" in head
+    assert msgspec.json.decode(body)["error"]["code"] == 400
+
+
+def test_blank_lines_keep_no_connection_open(port: int) -> None:
+    told, seconds = sent(port, get(b"/health"), b"\r\n")
+    assert told.endswith(b'{"status":"ok"}')
+    assert seconds < 20
+
+
+def test_reader_who_stops_reading_is_given_up(port: int, served: Served) -> None:
+    with Asking(served) as ask:
+        ask.namespace("db")
+        ask.table(properties={"p": "x" * 8_000_000})
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(30)
+        connection.sendall(get(b"/v1/namespaces/db/tables/orders"))
+        time.sleep(TIMEOUT * 4)
+        told = 0
+        with contextlib.suppress(ConnectionError):
+            while part := connection.recv(65536):
+                told += len(part)
+    assert told < 8_000_000
+
+
+def test_slow_reader_is_waited_for(port: int, served: Served) -> None:
+    with Asking(served) as ask:
+        ask.namespace("db")
+        ask.table(properties={"p": "x" * 8_000_000})
+    told = 0
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(get(b"/v1/namespaces/db/tables/orders", LAST))
+        while part := connection.recv(1_000_000):
+            told += len(part)
+            time.sleep(TIMEOUT / 8)
+    assert told > 8_000_000

@@ -1,0 +1,122 @@
+"""Two `bergline serve` on one PostgreSQL whose connections break: nothing told is lost, nothing loaded is stale."""
+
+import http.client
+import itertools
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from asked import SCHEMA, Told, set_branch, snapshot
+from bergline_server import BerglineServer
+from postgres_door import PostgresDoor, postgres_door
+
+pytestmark = pytest.mark.server
+TABLE = "/v1/namespaces/db/tables/orders"
+COMMITS = max(6, int(os.environ.get("BERGLINE_EXAMPLES", "0")) // 10)
+SERVER_FAILS = 500
+IDS = itertools.count(1)
+LONG = 180  # seconds, far more than it takes
+
+
+class Replicas:
+    """Two servers; a change whose outcome nobody knows is sent again with its key, to the other one."""
+
+    def __init__(self, uris: tuple[str, str]) -> None:
+        self._hosts = [urlsplit(uri).netloc for uri in uris]
+
+    def ask(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> Told:
+        connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG)
+        headers = {"Idempotency-Key": key} if key else {}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        told = Told(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        connection.close()
+        return told
+
+    def sure(self, which: int, method: str, path: str, body: Any = None) -> Told:
+        """The first answer that is no failure of the server."""
+        key, end = str(uuid4()), time.monotonic() + LONG
+        while time.monotonic() < end:
+            told = self.ask(which, method, path, body, None if method == "GET" else key)
+            if told.status < SERVER_FAILS:
+                return told
+            assert told.error in {(503, "ServiceUnavailableException"), (500, "CommitStateUnknownException")}
+            which += 1
+            time.sleep(0.02)
+        raise AssertionError(told)
+
+
+@pytest.fixture
+def door(postgres: str) -> Iterator[tuple[PostgresDoor, str]]:
+    with postgres_door(postgres) as both:
+        yield both
+
+
+@pytest.fixture
+def replicas(door: tuple[PostgresDoor, str], tmp_path: Path) -> Iterator[Replicas]:
+    options = ("--catalog", door[1], "--warehouse", str(tmp_path / "warehouse"), "--name", uuid4().hex)
+    with BerglineServer(tmp_path, *options) as one, BerglineServer(tmp_path, *options) as other:
+        yield Replicas((one.uri, other.uri))
+
+
+def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[str]) -> None:
+    """Commits to the writer's own branch, or to `main`, through one server after the other."""
+    dice, done = random.Random(writer), 0  # noqa: S311
+    while done < COMMITS:
+        here = dice.randrange(2)
+        metadata = replicas.sure(here, "GET", TABLE).json["metadata"]
+        ref = dice.choice(["main", f"own{writer}"])
+        head = metadata["refs"].get(ref, {}).get("snapshot-id")
+        made = next(IDS)
+        body = {
+            "requirements": [{"type": "assert-ref-snapshot-id", "ref": ref, "snapshot-id": head}],
+            "updates": [snapshot(made, metadata["last-sequence-number"] + 1, head), set_branch(ref, made)],
+        }
+        answer = replicas.sure(here, "POST", TABLE, body)
+        told[made] = answer.status
+        if answer.status not in {200, 409}:
+            errors.append(str(answer))
+        if told[made] != 200:
+            continue
+        done += 1
+        seen = replicas.sure(here + 1, "GET", TABLE)
+        if made not in {s["snapshot-id"] for s in seen.json["metadata"]["snapshots"]}:
+            errors.append(f"{made} is not there on the other server")
+
+
+def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
+    replicas: Replicas, door: tuple[PostgresDoor, str]
+) -> None:
+    assert replicas.sure(0, "POST", "/v1/namespaces", {"namespace": ["db"]}).status == 200
+    quick = {"commit.status-check.min-wait-ms": "20", "commit.status-check.num-retries": "20"}
+    body = {"name": "orders", "schema": SCHEMA, "properties": quick}
+    assert replicas.sure(1, "POST", "/v1/namespaces/db/tables", body).status == 200
+    told: dict[int, int] = {}
+    errors: list[str] = []
+    writers = [threading.Thread(target=write, args=(replicas, n, told, errors)) for n in range(4)]
+    dice = random.Random(8)  # noqa: S311
+    door[0].cut = lambda data: dice.choice(["before", "after"]) if b"COMMIT" in data and dice.random() < 0.2 else None
+    for writer in writers:
+        writer.start()
+    time.sleep(0.5)
+    door[0].shut()
+    time.sleep(0.5)
+    door[0].is_shut = False
+    for writer in writers:
+        writer.join(LONG)
+    door[0].cut = lambda _: None
+    both = [replicas.sure(which, "GET", TABLE) for which in range(2)]
+    assert both[0].json == both[1].json
+    assert both[0].headers["etag"] == both[1].headers["etag"]
+    there = {s["snapshot-id"] for s in both[0].json["metadata"]["snapshots"]}
+    assert errors == []
+    assert {made for made, status in told.items() if status == 200} == there
+    assert set(told.values()) <= {200, 409}
