@@ -27,13 +27,14 @@ from bergline.table.transaction import Transaction
 from bergline.table.view_names import ViewNames
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
+DEFAULT_NAME = "lake"
 
 
 def connect(
     uri: str | None = None,
     *,
     warehouse: str | os.PathLike[str] | None = None,
-    name: str = "lake",
+    name: str = DEFAULT_NAME,
     properties: Mapping[str, str] | None = None,
     busy_timeout: float = DEFAULT_BUSY_TIMEOUT_S,
 ) -> "Lake":

@@ -127,7 +127,7 @@ def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
 @pytest.mark.parametrize("command", ["tables", "refs", "snapshots", "history", "explain_expiry"])
 def test_every_command_takes_what_opens_a_catalog(command: str) -> None:
     (callback,) = (c.callback for c in app.registered_commands if c.callback and c.callback.__name__ == command)
-    assert {"catalog", "warehouse", "properties", "as_json"} <= set(inspect.signature(callback).parameters)
+    assert {"catalog", "warehouse", "name", "properties", "as_json"} <= set(inspect.signature(callback).parameters)
 
 
 @pytest.mark.parametrize("text", ["s3.endpoint", "=x"])

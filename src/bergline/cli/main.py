@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from bergline.cli import token
-from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
 from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
 from bergline.errors import BerglineError
+from bergline.lake import DEFAULT_NAME
 from bergline.sql.moments import in_zone, parse_moment
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
@@ -24,24 +25,27 @@ TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 def tables(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List all tables with their metadata pointers; tables whose metadata cannot be read are named as errors."""
     errors: dict[str, BerglineError] = {}
-    with open_lake(catalog, warehouse, properties) as lake:
-        names = [name for namespace in lake.catalog.list_namespaces() for name in lake.catalog.list_tables(namespace)]
-        rows = [{"table": str(name), "pointer": lake.catalog.pointer(name)} for name in names]
-        for name in names:
+    rows = []
+    with open_lake(catalog, warehouse, properties, name) as lake:
+        for table in (t for namespace in lake.catalog.list_namespaces() for t in lake.catalog.list_tables(namespace)):
+            pointer = None
             try:
-                lake.load_table(name)
+                pointer = lake.catalog.pointer(table)
+                lake.load_table(table)
             except BerglineError as error:
-                errors[str(name)] = error
+                errors[str(table)] = error
+            rows.append({"table": str(table), "pointer": pointer})
     print_rows(
         pa.Table.from_pylist(rows, schema=pa.schema([("table", pa.string()), ("pointer", pa.string())])), as_json
     )
-    for table, reason in errors.items():
-        _show_error(reason, "" if f"`{table}`" in str(reason) else f"table `{table}`: ")
+    for unread, reason in errors.items():
+        _show_error(reason, "" if f"`{unread}`" in str(reason) else f"table `{unread}`: ")
     if errors:
         raise typer.Exit(1)
 
@@ -49,39 +53,45 @@ def tables(
 @app.command()
 def refs(
     table: TableArgument,
+    *,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List a table's branches and tags with their retention."""
-    with open_lake(catalog, warehouse, properties) as lake:
+    with open_lake(catalog, warehouse, properties, name) as lake:
         print_rows(lake.load_table(table).inspect("refs"), as_json)
 
 
 @app.command()
 def snapshots(
     table: TableArgument,
+    *,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List a table's snapshots."""
-    with open_lake(catalog, warehouse, properties) as lake:
+    with open_lake(catalog, warehouse, properties, name) as lake:
         print_rows(lake.load_table(table).inspect("snapshots"), as_json)
 
 
 @app.command()
 def history(
     table: TableArgument,
+    *,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show when `main` pointed to which snapshot."""
-    with open_lake(catalog, warehouse, properties) as lake:
+    with open_lake(catalog, warehouse, properties, name) as lake:
         print_rows(lake.load_table(table).inspect("history"), as_json)
 
 
@@ -95,12 +105,13 @@ def explain_expiry(
     retain_last: Annotated[int | None, typer.Option(help="As if expiry were called with this number.")] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what expiry would remove and keep, by which rule, and what each branch and tag alone holds on to."""
     moment = None if older_than is None else in_zone(parse_moment(older_than), "UTC")
-    with open_lake(catalog, warehouse, properties) as lake:
+    with open_lake(catalog, warehouse, properties, name) as lake:
         plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
     if as_json:
         print_rows(plan.to_arrow(), as_json)

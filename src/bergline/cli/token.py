@@ -10,10 +10,11 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from bergline.catalog.records import records_of
-from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption, open_lake
+from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption
+from bergline.cli.records import open_records
 from bergline.cli.rows import AsJson, print_rows
 from bergline.errors import InvalidInputError
+from bergline.lake import DEFAULT_NAME
 
 app = typer.Typer(help="Tokens of those who may use `bergline serve`.", no_args_is_help=True)
 
@@ -30,14 +31,15 @@ def create(
     expires_in: Annotated[str | None, typer.Option(help="How long it is good, e.g. 90d, 12h or 30m.")] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    catalog_name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
 ) -> None:
     """Make a token and print it: it is shown this once, and only its hash is kept."""
     now_ms = time.time_ns() // 1_000_000
     expires_ms = None if expires_in is None else now_ms + 1000 * _seconds(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
-    with open_lake(catalog, warehouse, properties) as lake:
-        records_of(lake.catalog).create_token(name, text, now_ms, expires_ms)
+    with open_records(catalog, warehouse, properties, catalog_name) as records:
+        records.create_token(name, text, now_ms, expires_ms)
     sys.stdout.write(f"{text}\n")
 
 
@@ -45,12 +47,13 @@ def create(
 def list_tokens(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    catalog_name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List tokens by name, with when they were made and when their time is over."""
-    with open_lake(catalog, warehouse, properties) as lake:
-        tokens = records_of(lake.catalog).tokens()
+    with open_records(catalog, warehouse, properties, catalog_name) as records:
+        tokens = records.tokens()
     schema = pa.schema([("name", pa.string()), ("created", pa.string()), ("expires", pa.string())])
     rows = [{"name": t.name, "created": _time(t.created_ms), "expires": _time(t.expires_ms)} for t in tokens]
     print_rows(pa.Table.from_pylist(rows, schema=schema), as_json)
@@ -61,11 +64,12 @@ def revoke(
     name: NameArgument,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
+    catalog_name: NameOption = DEFAULT_NAME,
     properties: PropertyOption = None,
 ) -> None:
     """Take a token back; servers notice within seconds."""
-    with open_lake(catalog, warehouse, properties) as lake:
-        records_of(lake.catalog).revoke_token(name)
+    with open_records(catalog, warehouse, properties, catalog_name) as records:
+        records.revoke_token(name)
 
 
 def _seconds(text: str) -> int:

@@ -78,6 +78,16 @@ class Authorization:
             self._token = self._ask_for_token()
             return True
 
+    def advice(self) -> str:
+        """What may help whoever was refused."""
+        if (self._settings.text("rest.auth.type") or "oauth2").lower() == "basic":
+            return "look at the properties `rest.auth.basic.username` and `rest.auth.basic.password`"
+        if self._settings.text("credential"):
+            return "look at the property `credential`"
+        if self._settings.text("token"):
+            return "the token may be wrong, too old or revoked: give another as property `token`"
+        return "give a token as property `token`, or `id:secret` as `credential`"
+
     def _given_token(self) -> Token | None:
         text = self._settings.text("token")
         if text is None:

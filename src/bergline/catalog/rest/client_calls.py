@@ -21,7 +21,14 @@ from bergline.catalog.rest.client_settings import RestSettings
 from bergline.catalog.rest.client_transport import Answer, AnswerLostError, NotSentError, Transport
 from bergline.catalog.rest.endpoints import ALWAYS_THERE, Endpoint
 from bergline.catalog.rest.errors_table import error_of
-from bergline.errors import BerglineError, FormatError, StorageError, UnavailableError, UnsupportedError
+from bergline.errors import (
+    AuthenticationError,
+    BerglineError,
+    FormatError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)
 from bergline.format.wire import decode_json, encode_json
 
 Body = TypeVar("Body")
@@ -134,7 +141,9 @@ class Calls:
                 answer = self._transport.send(method, url, {**headers, **identity}, body)
             except NotSentError as error:
                 if tries == _TRIES:
-                    raise UnavailableError(f"cannot reach {self._settings.uri}: {error}") from error
+                    raise UnavailableError(
+                        f"cannot reach {self._settings.uri}: {error}", hints=[_how_to_reach(str(error))]
+                    ) from error
                 self.sleep(_wait(tries))
                 continue
             except AnswerLostError as error:
@@ -156,10 +165,13 @@ class Calls:
     def _refusal(self, answer: Answer, about: About) -> BerglineError:
         message, kind = self._message(answer)
         if answer.status < _FIRST_ERROR:
-            return StorageError(f"expected an answer for {about}, found status {answer.status}")
+            return _redirection(answer, about)
         if answer.status == _PUT_OFF:
             return UnavailableError(f"{self._settings.uri} put off {about}: {message}")
-        return error_of(answer.status, kind, message, name=about.name, thing=about.kind)
+        error = error_of(answer.status, kind, message, name=about.name, thing=about.kind)
+        if isinstance(error, AuthenticationError):
+            return AuthenticationError(message, hints=[self._authorization.advice()])
+        return error
 
     def _message(self, answer: Answer) -> tuple[str, str | None]:
         """What the server says, and its type; a status with any other body will do."""
@@ -173,7 +185,29 @@ class Calls:
 
 def _lost(message: str, method: str) -> Exception:
     """Nothing that was only to be read can be lost."""
-    return UnavailableError(message) if method in {"GET", "HEAD"} else LostError(message)
+    if method not in {"GET", "HEAD"}:
+        return LostError(message)
+    return UnavailableError(message, hints=[_how_to_reach(message)] if "SSL" in message else [])
+
+
+def _how_to_reach(reason: str) -> str:
+    """What to look at where no connection comes about."""
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return "name the authorities that you trust in the environment: SSL_CERT_FILE=/path/ca.pem"
+    if "WRONG_VERSION_NUMBER" in reason:
+        return "the server does not speak https there: is it http://?"
+    return "is the server running, and is the address right? Nothing was changed"
+
+
+def _redirection(answer: Answer, about: About) -> StorageError:
+    """Nobody is followed elsewhere with a token; whoever wants to can connect there."""
+    there = answer.headers.get("Location", "")[:_LONGEST_MESSAGE]
+    return StorageError(
+        f"expected an answer for {about}, found status {answer.status}",
+        hints=[f"the server says that it is elsewhere, connect there: {there}"]
+        if there.isprintable() and there
+        else [],
+    )
 
 
 def _may_repeat(answer: Answer, *, repeatable: bool) -> bool:

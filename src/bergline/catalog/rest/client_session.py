@@ -21,9 +21,10 @@ from bergline.catalog.rest.names import (
     encode_namespace,
     join_levels,
 )
-from bergline.errors import FormatError, UnavailableError
+from bergline.errors import FormatError, NotFoundError, UnavailableError
 
 _CONFIGURATION = About("the catalog's configuration", "")
+_ADDRESS = "the address is the part before /v1, e.g. http://host:8181 or https://host/api/catalog"
 _MOST_PAGES = 100_000
 _NESSIE = "nessie.is-nessie-catalog"
 
@@ -52,8 +53,7 @@ class RestSession:
         self._transport = Transport(settings.timeouts_s)
         authorization = Authorization(settings, self._transport, clock_s=clock_s)
         first = Calls(settings, self._transport, authorization, sleep=sleep)
-        query = {"warehouse": settings.warehouse} if settings.warehouse else None
-        config = first.parsed(first.call(GET_CONFIG, _CONFIGURATION, query=query), _Config, _CONFIGURATION)
+        config = _configuration(first, settings)
         self.settings = settings.with_answer(_texts(config.defaults), _texts(config.overrides))
         authorization.adopt(self.settings)
         self.clock_s = clock_s
@@ -118,6 +118,21 @@ class RestSession:
     def _joint(self, namespace: Namespace) -> str:
         """What joins levels: the server's separator, or for levels that have it in them the one all servers know."""
         return UNIT_SEPARATOR if any(self._separator in level for level in namespace) else self._separator
+
+
+def _configuration(calls: Calls, settings: RestSettings) -> _Config:
+    """What the server says of itself; what is no Iceberg catalog is said to be none."""
+    query = {"warehouse": settings.warehouse} if settings.warehouse else None
+    try:
+        answer = calls.call(GET_CONFIG, _CONFIGURATION, query=query)
+        return calls.parsed(answer, _Config, _CONFIGURATION)
+    except NotFoundError as error:
+        if error.kind == "warehouse":
+            raise
+        message = f"no Iceberg REST catalog at {settings.uri}: {error}"
+        raise NotFoundError(message, kind="catalog", name=settings.uri, hints=[_ADDRESS]) from error
+    except FormatError as error:
+        raise FormatError(str(error), hints=[_ADDRESS]) from error
 
 
 def _endpoints(config: _Config, settings: RestSettings) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Requests and answers over HTTP, each sent once: whoever calls decides what may be sent again."""
 
 import importlib
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ _CHUNK_BYTES = 64 * 1024
 _MOST_BYTES = 512 * 1024 * 1024
 _LONGEST_ANSWER_S = 600.0
 _CONNECTIONS = 16
+_NOISE = re.compile(
+    r"^.*?(?:>|\(host=[^)]*\)): |Failed to establish a new connection: |\[Errno -?\d+\] | \(_ssl\.c:\d+\)"
+)
 
 
 class Answer(NamedTuple):
@@ -87,6 +91,7 @@ class Transport:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost reason, without the addresses of objects that urllib3 puts before it."""
-    reason = getattr(error, "reason", None) or error
-    return f"{type(error).__name__}: {str(reason).rpartition('>: ')[2] or str(reason)}"[:300]
+    """Why there is no answer, without the names and addresses of objects that urllib3 puts before it."""
+    inner = getattr(error, "reason", None) or next((a for a in error.args if isinstance(a, Exception)), error)
+    text = _NOISE.sub("", str(inner)) or type(inner).__name__
+    return f"{text[:1].lower()}{text[1:300]}"

@@ -194,3 +194,24 @@ def test_name_and_password_are_sent_as_asked(server: RestScript, clock: list[flo
 def test_header_of_the_user_stands_for_any_other_identity(server: RestScript) -> None:
     RestCatalog(server.uri, {"header.Authorization": "Custom x", "token": "unused"}).close()
     assert identity(server) == "Custom x"
+
+
+@pytest.mark.parametrize(
+    ("properties", "advice"),
+    [
+        ({}, "give a token as property `token`"),
+        ({"token": "old"}, "too old or revoked"),
+        ({"credential": "id:secret"}, "`credential`"),
+        ({"rest.auth.type": "basic"}, "`rest.auth.basic.password`"),
+    ],
+)
+def test_whoever_is_refused_is_told_what_to_look_at(
+    properties: dict[str, str], advice: str, server: RestScript, clock: list[float]
+) -> None:
+    server.on(TOKENS, token("short-lived"))
+    catalog = opened(server, clock, properties)
+    server.on(NAMESPACES, refused(401, "NotAuthorizedException"))
+    with pytest.raises(AuthenticationError) as caught:
+        catalog.list_namespaces()
+    assert advice in caught.value.hints[0]
+    catalog.close()

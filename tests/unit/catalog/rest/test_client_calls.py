@@ -16,6 +16,7 @@ from bergline.catalog.rest.client import RestCatalog
 from bergline.catalog.rest.endpoints import ENDPOINTS
 from bergline.errors import (
     AuthenticationError,
+    BerglineError,
     CommitUnknownError,
     FormatError,
     InvalidInputError,
@@ -81,23 +82,37 @@ def test_configuration_may_hold_nulls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "error", "text"),
+    ("reply", "error", "text", "hint"),
     [
-        (Reply(body=b"<html>hello"), FormatError, "in the server's answer for the catalog's configuration"),
-        (Reply(body=[]), FormatError, "expected `object`"),
-        (refused(404, "NoSuchWarehouseException", "no warehouse wh"), NotFoundError, "no warehouse wh"),
-        (refused(401, "NotAuthorizedException", "who are you"), AuthenticationError, "who are you"),
-        (Reply(500, b"oops"), StorageError, "status 500"),
-        (Reply(200, b"x" * 100, cut=True), UnavailableError, "no answer"),
-        (Reply(301, headers={"Location": "http://elsewhere"}), StorageError, "found status 301"),
+        (Reply(body=b"<html>hello"), FormatError, "the server's answer for the catalog's configuration", "before /v1"),
+        (Reply(body=[]), FormatError, "expected `object`", "before /v1"),
+        (Reply(404, b"<html>"), NotFoundError, "no Iceberg REST catalog at http://127.0.0.1.*: status 404", "/v1"),
+        (refused(404, "NoSuchWarehouseException", "no warehouse wh"), NotFoundError, "^no warehouse wh$", ""),
+        (refused(401, "NotAuthorizedException", "who are you"), AuthenticationError, "who are you", "`token`"),
+        (Reply(500, b"oops"), StorageError, "status 500", ""),
+        (Reply(200, b"x" * 100, cut=True), UnavailableError, "no answer", ""),
+        (Reply(301, headers={"Location": "https://elsewhere"}), StorageError, "status 301", "there: https://elsewhere"),
     ],
 )
-def test_server_that_is_none_is_said_at_once(
-    server: RestScript, reply: Reply, error: type[Exception], text: str
+def test_server_that_is_none_is_said_at_once_with_what_to_do(
+    server: RestScript, reply: Reply, error: type[BerglineError], text: str, hint: str
 ) -> None:
     server.on("GET /v1/config", reply)
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=text) as caught:
         RestCatalog(server.uri, {}, sleep=lambda _: None)
+    assert hint in " ".join(caught.value.hints)
+    assert bool(hint) == bool(caught.value.hints)
+
+
+def test_server_that_is_not_there_is_said_without_names_of_objects(server: RestScript) -> None:
+    for uri, reason, hint in (
+        ("http://127.0.0.1:9", "cannot reach http://127.0.0.1:9: connection refused", "is the server running"),
+        (server.uri.replace("http:", "https:"), "SSL", "does not speak https"),
+    ):
+        with pytest.raises(UnavailableError, match=reason) as caught:
+            RestCatalog(uri, {}, sleep=lambda _: None)
+        assert "HTTP" not in str(caught.value)
+        assert hint in caught.value.hints[0]
 
 
 @pytest.mark.parametrize("broken", [NO_ANSWER, Reply(500), Reply(502), Reply(503), Reply(504), Reply(429)])

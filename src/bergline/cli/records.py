@@ -1,0 +1,22 @@
+"""What a server's database records beside the tables: only those who reach the database may look."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bergline.catalog.records import Records, records_of
+from bergline.cli.opening import is_server, open_lake
+from bergline.errors import UnsupportedError
+
+
+@contextmanager
+def open_records(
+    catalog: str | None, warehouse: str | None, properties: Sequence[str] | None, name: str
+) -> Iterator[Records]:
+    """The records of the catalog that `bergline serve` serves."""
+    if catalog is not None and is_server(catalog):
+        raise UnsupportedError(
+            "expected the database that the server serves, found the address of a server",
+            hints=["give --catalog as `bergline serve` has it: sqlite:///path/catalog.db or postgresql://…"],
+        )
+    with open_lake(catalog, warehouse, properties, name) as lake:
+        yield records_of(lake.catalog)

@@ -1,0 +1,114 @@
+"""The commands on a REST server: every one that looks works there, with a token that no command line shows."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bergline_server import BerglineServer
+from rows import ORDERS, order_rows
+from typer.testing import CliRunner
+
+import bergline
+from bergline.cli.main import app, main
+
+NAME = "sales"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sales")
+
+
+@pytest.fixture(scope="module")
+def token(directory: Path) -> str:
+    """A token for a catalog that has a name of its own, made as the guide says."""
+    catalog = f"sqlite:///{directory}/catalog.db"
+    with bergline.connect(catalog, name=NAME) as lake:
+        lake.create_namespace("db")
+        lake.create_table("db.orders", ORDERS).append(order_rows(1)).refs.create_tag("v1")
+        lake.create_table("db.broken", ORDERS)
+    arguments = ["token", "create", "ann", "--name", NAME, "--catalog", catalog]
+    return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def server(directory: Path, token: str) -> Iterator[BerglineServer]:
+    assert token
+    with BerglineServer(directory, "--name", NAME) as started:
+        yield started
+
+
+def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command that fails says."""
+    monkeypatch.setattr(sys, "argv", ["bergline", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["refs", "snapshots", "history", "explain-expiry"])
+def test_every_command_that_looks_works_on_a_server(
+    command: str, server: BerglineServer, directory: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BERGLINE_TOKEN", token)
+    found = [
+        CliRunner().invoke(app, [command, "db.orders", "--json", *options], catch_exceptions=False).stdout
+        for options in (["--catalog", server.uri], ["--catalog", f"sqlite:///{directory}/catalog.db", "--name", NAME])
+    ]
+    assert json.loads(found[0]) == json.loads(found[1])
+    assert json.loads(found[0])
+
+
+def test_table_that_the_server_cannot_read_is_listed_beside_the_others(
+    server: BerglineServer, directory: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (metadata,) = directory.glob("warehouse/db/broken/metadata/*.metadata.json")
+    metadata.write_text("{")
+    monkeypatch.setenv("BERGLINE_TOKEN", token)
+    done = CliRunner().invoke(app, ["tables", "--json", "--catalog", server.uri])
+    assert done.exit_code == 1
+    broken, orders = json.loads(done.stdout)
+    assert broken == {"table": "db.broken", "pointer": None}
+    assert orders["table"] == "db.orders"
+    assert "00001-" in orders["pointer"] or "00002-" in orders["pointer"]
+    assert "error: table `db.broken`" in done.stderr
+
+
+def test_token_of_the_command_line_counts_before_that_of_the_environment(
+    server: BerglineServer,
+    token: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    refs = ("refs", "db.orders", "--catalog", server.uri)
+    monkeypatch.delenv("BERGLINE_TOKEN", raising=False)
+    assert "hint: give a token as property `token`" in said(monkeypatch, capsys, *refs)
+    monkeypatch.setenv("BERGLINE_TOKEN", token)
+    assert "hint: the token may be wrong, too old or revoked" in said(
+        monkeypatch, capsys, *refs, "--property", "token=wrong"
+    )
+
+
+def test_what_only_the_database_has_is_not_asked_of_a_server(
+    server: BerglineServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = said(monkeypatch, capsys, "token", "list", "--catalog", server.uri)
+    assert "error: expected the database that the server serves, found the address of a server" in error
+    assert "hint: give --catalog as `bergline serve` has it" in error
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("/iceberg", "hint: the address is the part before /v1"),
+        ("", "hint: is the server running, and is the address right?"),
+    ],
+)
+def test_address_that_leads_nowhere_is_said(
+    place: str, told: str, server: BerglineServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"{server.uri}{place}" if place else "http://127.0.0.1:9"
+    assert told in said(monkeypatch, capsys, "tables", "--catalog", address)
