@@ -7,6 +7,7 @@ retyped, and whether files have ids and statistics or not.
 import datetime as dt
 import itertools
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,24 @@ def test_every_reader_reads_evolved_and_imported_files_alike(
         text, _ = data.draw(st.just(EVERYTHING) | sql_filters(comparable(made.schemas[-1])))
         scans.append(table.scan(text, columns=columns))
     check_same_rows(spark, scans, data)
+
+
+@pytest.mark.parametrize("names", [("plumless.parquet", "buckeroo.parquet"), ("a.parquet", "b.parquet")])
+def test_rows_of_files_are_told_apart_though_the_hashes_of_their_names_are_alike(
+    spark: SparkSession, lake: Lake, names: tuple[str, str]
+) -> None:
+    table = lake.create_table("db.t", SCHEMA)
+    for number, name in enumerate(names):
+        rows = pa.Table.from_pylist([{"id": 10 * number + n} for n in range(3)], SCHEMA)
+        table.append_files([renamed(file, name) for file in table._write(rows)])
+    paths = sorted(p.file.file_path for p in table.scan().plan().files)
+    assert (len({zlib.crc32(path.encode()) for path in paths}) == 1) == ("plumless.parquet" in names)
+    add_deletes(table, position_deletes(table, {path: [place] for place, path in enumerate(paths)}))
+    scan = table.refresh().scan(columns=["id", "_file", "_pos"])
+    assert [group.executor for group in read_groups(scan.plan())] == ["native"]
+    found = sorted(tuple(row) for row in read_plan(scan.plan(), spark, scan.io).collect())
+    assert found == sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist())
+    assert len(found) == 4
 
 
 def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:
