@@ -56,7 +56,8 @@ class Call(msgspec.Struct, frozen=True):
     def in_path(self, error: BerglineError) -> BerglineError:
         """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
         if self.kind in self.names and isinstance(error, NotFoundError) and error.kind == "namespace":
-            return NotFoundError(str(error), kind=self.kind, name=str(self.table), hints=error.hints)
+            hints = (str(error), *error.hints)
+            return NotFoundError(f"no {self.kind}", kind=self.kind, name=str(self.table), hints=hints)
         return error
 
     def read(self) -> Any:

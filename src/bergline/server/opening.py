@@ -6,7 +6,7 @@ from bergline.catalog.opening import CatalogWish, open_catalog
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.names import UNIT_SEPARATOR, decode_separator
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
-from bergline.errors import UnsupportedError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.server.served import Served
 from bergline.server.settings import Settings, public_settings
 
@@ -26,6 +26,12 @@ def open_served(
     catalog = open_catalog(wish)
     if not isinstance(catalog, PointerCatalog):
         raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")
+    if catalog.warehouse is None and not places:
+        catalog.close()
+        raise InvalidInputError(
+            "expected a warehouse, found none: the server would touch no file",
+            hints=["--warehouse s3://bucket/path says where new tables go, --allow-location where others are already"],
+        )
     settings = Settings(
         name=name,
         warehouse=catalog.warehouse,

@@ -44,7 +44,8 @@ class Routes:
                 if endpoint is None:
                     raise wrong_method(method, route.endpoints)
                 return endpoint, {name: segments[i] for i, name in route.named}
-        raise Refusal(404, "NotFoundException", f"no endpoint at {raw_path[:200]}")
+        advice = "; the address that clients are given ends before /v1" if raw_path.endswith("/v1/config") else ""
+        raise Refusal(404, "NotFoundException", f"no endpoint at {raw_path[:200]}{advice}")
 
 
 def wrong_method(method: str, known: Iterable[str]) -> Refusal:

@@ -1,5 +1,6 @@
 """Start the server on an address that it may have."""
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
         return
     raise RefusedError(
         f"cannot serve on {host} without tokens: every machine that reaches it could change every table",
-        hints=["make a token with `bergline token create NAME`, or let everybody in with --anonymous"],
+        hints=["make a token with `bergline token create`, in the same --catalog", "let everybody in with --anonymous"],
     )
 
 
@@ -57,7 +58,10 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise UnavailableError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+        hints = ["another program has the port: take another with --port"] if error.errno == errno.EADDRINUSE else []
+        raise UnavailableError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}", hints=hints
+        ) from error
 
 
 def _url(host: str, port: int) -> str:

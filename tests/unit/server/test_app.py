@@ -132,3 +132,8 @@ def test_health_readiness_and_metrics(ask: Asking, served: Served) -> None:
     served.catalog.close()
     assert ask("GET", "/ready").status == 400
     assert ask("GET", "/health").status == 200
+
+
+def test_address_that_holds_v1_already_is_said_to(ask: Asking) -> None:
+    assert ask("GET", "/v1/v1/config").message.endswith("; the address that clients are given ends before /v1")
+    assert ask("GET", "/v1/nothing").message == "no endpoint at /v1/nothing"

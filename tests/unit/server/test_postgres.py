@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from asked import Asking, set_branch, set_property, snapshot
 
-from bergline.errors import StorageError
+from bergline.errors import InvalidInputError, StorageError
 from bergline.server.opening import open_served
 from bergline.server.served import Served
 from bergline.server.tokens import Doorkeeper
@@ -84,3 +84,10 @@ def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
         assert told.error == (500, "CommitStateUnknownException")
         assert len(set(served.catalog.io.list(served.settings.warehouse or "")) - before) == 1
         assert ask("GET", ORDERS).status == 200
+
+
+def test_server_without_a_place_for_files_does_not_start(postgres: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="expected a warehouse") as caught:
+        open_served(postgres)
+    assert "--warehouse" in caught.value.hints[0]
+    open_served(postgres, places=[str(tmp_path)]).catalog.close()

@@ -96,7 +96,7 @@ def test_names_are_taken_once(ask: Asking) -> None:
 def test_table_of_a_missing_namespace_is_a_missing_table(ask: Asking) -> None:
     told = ask("GET", "/v1/namespaces/no/tables/orders")
     assert told.error == (404, "NoSuchTableException")
-    assert told.message.startswith("Table does not exist: no.orders")
+    assert told.message == "Table does not exist: no.orders; no namespace `no`"
 
 
 def test_table_is_renamed(ask: Asking) -> None:

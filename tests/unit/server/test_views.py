@@ -42,7 +42,9 @@ def test_names_are_shared_with_tables(ask: Asking) -> None:
     assert ask("POST", "/v1/namespaces/db/views", view("orders")).message.startswith("Table with same name already")
     told = ask("POST", "/v1/namespaces/db/tables", {"name": "v", "schema": SCHEMA})
     assert told.message.startswith("View with same name already exists")
-    assert ask("GET", "/v1/namespaces/db/views/orders").error == (404, "NoSuchViewException")
+    told = ask("GET", "/v1/namespaces/db/views/orders")
+    assert (told.error, told.message) == ((404, "NoSuchViewException"), "View does not exist: db.orders; it is a table")
+    assert ask("GET", "/v1/namespaces/db/tables/v").message == "Table does not exist: db.v; it is a view"
 
 
 def test_view_is_changed_where_its_uuid_is_right(ask: Asking) -> None:

@@ -30,7 +30,8 @@ def known_message(error: BerglineError, asked: str) -> str:
         case NotFoundError(kind="file", name=name):
             return f"Failed to open input stream for file: {name}"
         case NotFoundError(kind=kind, name=name) if kind in _NAMED:
-            return f"{kind.capitalize()} does not exist: {name}"
+            why = str(error).partition(f"`{name}`: ")[2]
+            return f"{kind.capitalize()} does not exist: {name}" + (f"; {why}" if why else "")
         case AlreadyExistsError(kind=kind, name=name) if kind in _NAMED:
             other = "" if kind in {asked, "namespace"} else " with same name"
             return f"{kind.capitalize()}{other} already exists: {name}"
