@@ -17,9 +17,12 @@ BerglineError
 └── StorageError            files or network failed
 """
 
+import bisect
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
+
+_MOST_COMPARED = 500
 
 
 class BerglineError(Exception):
@@ -157,9 +160,14 @@ class StorageError(BerglineError):
 
 
 def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known names that look most like `name`, best first."""
-    by_folded = {k.casefold(): k for k in known}
-    return tuple(by_folded[m] for m in difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.7))
+    """The known names that look most like `name`, best first; of very many only its neighbours are looked at."""
+    by_folded, folded = {k.casefold(): k for k in known}, name.casefold()
+    looked_at = list(by_folded)
+    if len(looked_at) > _MOST_COMPARED:
+        looked_at.sort()
+        first = max(bisect.bisect(looked_at, folded) - _MOST_COMPARED // 2, 0)
+        looked_at = looked_at[first : first + _MOST_COMPARED]
+    return tuple(by_folded[m] for m in difflib.get_close_matches(folded, looked_at, n=3, cutoff=0.7))
 
 
 def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:

@@ -1,6 +1,6 @@
 """What updates do to table metadata: `apply_updates` gives a new value, or says what stands against it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 from bergline.errors import ConflictError, FormatError, InvalidInputError
@@ -74,7 +74,7 @@ def apply_updates(
     logged = [e.timestamp_ms for e in base.snapshot_log[-1:]] + [e.timestamp_ms for e in base.metadata_log[-1:]]
     now_ms = max(now_ms, base.last_updated_ms, *logged)
     work = _Work(changed(base, last_updated_ms=now_ms), now_ms)
-    for update in updates:
+    for update in _joined(updates):
         work.apply(update)
     metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
     if base_location is not None:
@@ -181,6 +181,21 @@ class _Work:
 
     def _change(self, **fields: Any) -> None:
         self.metadata = changed(self.metadata, **fields)
+
+
+def _joined(updates: Iterable[Update]) -> Iterator[Update]:
+    """The updates, with snapshots that are removed one after the other, as Java does it, removed together."""
+    removed: list[int] = []
+    for update in updates:
+        if isinstance(update, RemoveSnapshots):
+            removed += update.snapshot_ids
+            continue
+        if removed:
+            yield RemoveSnapshots(tuple(removed))
+            removed = []
+        yield update
+    if removed:
+        yield RemoveSnapshots(tuple(removed))
 
 
 def _in_place_of(files: tuple[Any, ...], new: Any) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Changes to tables."""
 
 from bergline.catalog.identifiers import TableName, parse_table_name
-from bergline.catalog.rest.asked_commits import AskedChange, commit_asked
+from bergline.catalog.rest.asked_commits import AskedChange, check_number, commit_asked
 from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.errors import InvalidInputError
 from bergline.format.updates import SetLocation, SetProperties
@@ -10,8 +10,6 @@ from bergline.server.answer import NO_CONTENT, Answer
 from bergline.server.call import Call
 from bergline.server.handlers_tables import table_answer
 from bergline.server.served import Served
-
-_PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
 
 
 def commit_table(served: Served, call: Call) -> Answer:
@@ -41,10 +39,10 @@ def commit_transaction(served: Served, call: Call) -> Answer:
 
 def _change(served: Served, name: TableName, asked: CommitTableRequest[WireUpdate]) -> AskedChange:
     updates = plain_updates(asked.updates)
+    check_number(updates)
     for update in updates:
         if isinstance(update, SetLocation):
             served.check_place(update.location)
         if isinstance(update, SetProperties):
-            for key in _PLACES:
-                served.check_place(update.updates.get(key) or None)
+            served.check_properties(update.updates)
     return AskedChange(name, asked.requirements, updates)

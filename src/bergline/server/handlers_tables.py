@@ -94,7 +94,7 @@ def register_table(served: Served, call: Call) -> Answer:
     """A table that exists, by its metadata file."""
     asked: RegisterTableRequest = call.read()
     name = parse_table_name(TableName(call.namespace, asked.name))
-    served.check_place(asked.metadata_location)
+    served.check_metadata(asked.metadata_location)
     register = served.catalog.register_over if asked.overwrite else served.catalog.register_table
     return table_answer(served, register(name, asked.metadata_location))
 

@@ -42,6 +42,7 @@ def create_view(served: Served, call: Call) -> Answer:
     name = parse_table_name(TableName(call.namespace, asked.name))
     served.catalog.check_free(name)
     check_queries(asked.view_version)
+    served.check_properties(asked.properties or {})
     version = msgspec.structs.replace(asked.view_version, schema_id=_LAST_ADDED)
     updates = (
         AssignUuid(str(uuid4())),
@@ -75,6 +76,8 @@ def commit_view(served: Served, call: Call) -> Answer:
     for update in updates:
         if isinstance(update, SetLocation):
             served.check_place(update.location)
+        if isinstance(update, SetProperties):
+            served.check_properties(update.updates)
     with served.locks.held([name]):
         return view_answer(served, commit_asked_view(served.catalog, name, asked.requirements or (), updates))
 
@@ -89,7 +92,7 @@ def register_view(served: Served, call: Call) -> Answer:
     """A view that exists, by its metadata file."""
     asked: RegisterViewRequest = call.read()
     name = parse_table_name(TableName(call.namespace, asked.name))
-    served.check_place(asked.metadata_location)
+    served.check_metadata(asked.metadata_location)
     return view_answer(served, served.catalog.register_view(name, asked.metadata_location))
 
 

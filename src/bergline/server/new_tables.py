@@ -22,6 +22,7 @@ def new_table(served: Served, name: TableName, asked: CreateTableRequest, now_ms
     check_partition_names(spec, asked.schema)
     check_order_fits(order, asked.schema)
     properties = check_texts(asked.properties or {}, "property")
+    served.check_properties(properties)
     definition = TableDefinition(asked.schema, spec, properties, asked.location, order)
     return definition.new_table(served.new_location(name, asked.location), now_ms)
 

@@ -1,13 +1,13 @@
 """What handlers work with: the catalog, the answers it gave, and the server's settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.records import records_of
 from bergline.errors import InvalidInputError
 from bergline.io.fenced import FencedFileIO
-from bergline.io.locations import is_absolute
+from bergline.io.locations import is_absolute, scheme_of
 from bergline.server.answer import Answer
 from bergline.server.cached_loads import CachedLoads
 from bergline.server.call import Call
@@ -15,6 +15,10 @@ from bergline.server.locks import TableLocks
 from bergline.server.metrics import Metrics
 from bergline.server.settings import Settings
 from bergline.server.tokens import Doorkeeper
+
+_PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
+_METADATA_FILE = ".metadata.json"
+_MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
 
 Handler = Callable[["Served", Call], Answer]
 
@@ -43,11 +47,32 @@ class Served:
         self.check_place(wish)
         return wish
 
+    def check_properties(self, properties: Mapping[str, str]) -> None:
+        """Refuse properties of a table or view that would have it write elsewhere."""
+        for key in _PLACES:
+            place = properties.get(key)
+            if place and not is_absolute(place):
+                raise InvalidInputError(f"expected an absolute location for property `{key}`, found `{place[:200]}`")
+            self.check_place(place or None)
+
+    def check_metadata(self, location: str) -> None:
+        """Refuse a metadata file that is outside, or that by its name is another file: nobody knows how large."""
+        self.check_place(location)
+        if _METADATA_FILE not in location.rpartition("/")[2]:
+            raise InvalidInputError(f"expected a metadata file (…{_METADATA_FILE}), found `{location[:200]}`")
+
     def check_place(self, location: str | None) -> None:
         """RefusedError for a location where the server touches nothing."""
         if location is None:
             return
         if not location:
             raise InvalidInputError("expected a location, found an empty text")
+        if scheme_of(location) == "file" and _is_too_long(location):
+            raise InvalidInputError(f"expected a location that a disk can have, found `{location[:200]}…`")
         if isinstance(self.catalog.io, FencedFileIO):
             self.catalog.io.check(location)
+
+
+def _is_too_long(location: str) -> bool:
+    parts = location.encode().split(b"/")
+    return sum(map(len, parts)) > _MOST_BYTES or max(map(len, parts)) > _MOST_BYTES_OF_A_PART

@@ -1,6 +1,7 @@
 """Commits over the protocol."""
 
 import threading
+from typing import Any
 
 import pytest
 from asked import Asking, set_branch, set_property, snapshot
@@ -134,3 +135,29 @@ def test_bodies_that_mean_nothing_are_refused_with_the_place(ask: Asking, body: 
 def test_name_in_the_body_must_be_that_of_the_path(ask: Asking) -> None:
     body = {"identifier": {"namespace": ["db"], "name": "items"}, "requirements": [], "updates": []}
     assert ask("POST", ORDERS, body).status == 400
+
+
+def test_snapshot_of_another_commit_with_a_known_id_is_a_conflict(ask: Asking) -> None:
+    assert ask.commit(snapshot(1, 1), set_branch("main", 1)).status == 200
+    assert ask.commit(snapshot(1, 1), set_branch("main", 1)).status == 200
+    other = snapshot(1, 2)
+    other["snapshot"]["manifest-list"] = "file:///nowhere/other.avro"
+    told = ask.commit(other, set_branch("main", 1))
+    assert told.error == (409, "CommitFailedException")
+    assert "snapshot id" in told.message
+
+
+@pytest.mark.parametrize(
+    ("update", "number"),
+    [(set_property("a", "b"), 20_001), ({"action": "add-spec", "spec": {"spec-id": 1, "fields": []}}, 501)],
+)
+def test_more_updates_than_anybody_needs_are_refused(ask: Asking, update: dict[str, Any], number: int) -> None:
+    assert ask.commit(*[update] * number).error == (400, "IllegalArgumentException")
+    assert ask.commit(*[update] * 400).status == 200
+
+
+def test_many_snapshots_are_removed_one_by_one_in_one_commit(ask: Asking) -> None:
+    removals = [{"action": "remove-snapshots", "snapshot-ids": [n]} for n in range(2, 30_000)]
+    assert ask.commit(snapshot(1, 1), set_branch("main", 1), snapshot(2, 2), snapshot(3, 3)).status == 200
+    told = ask.commit(*removals)
+    assert [s["snapshot-id"] for s in told.json["metadata"]["snapshots"]] == [1]

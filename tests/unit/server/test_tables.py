@@ -183,3 +183,26 @@ def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, served: 
     assert ask("POST", "/v1/namespaces/db/properties", {"updates": {"location": out}}).error == forbidden
     assert ask("POST", "/v1/namespaces", {"namespace": ["x"], "properties": {"location": out}}).error == forbidden
     assert ask("GET", ORDERS).json["metadata"]["properties"].keys() == {"write.parquet.compression-codec"}
+
+
+@pytest.mark.parametrize("stage", [True, False])
+@pytest.mark.parametrize("key", ["write.metadata.path", "write.data.path", "write.object-storage.path"])
+def test_new_table_writes_nowhere_else(ask: Asking, key: str, stage: bool) -> None:
+    for place, status in (("/etc/x", 403), ("s3://other/x", 403), ("beside/it", 400)):
+        body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "properties": {key: place}}
+        assert ask("POST", "/v1/namespaces/db/tables", body).status == status
+
+
+def test_only_metadata_files_are_registered(ask: Asking, served: Served) -> None:
+    home = served.settings.warehouse
+    for name, status in (("", 400), ("/data.parquet", 400), ("/no.metadata.json", 404), ("/x.metadata.json/y", 400)):
+        body = {"name": "x", "metadata-location": f"{home}{name}"}
+        assert ask("POST", "/v1/namespaces/db/register", body).status == status
+    assert ask("POST", "/v1/namespaces/db/register", {"name": "x", "metadata-location": "/etc/passwd"}).status == 403
+
+
+def test_location_that_no_disk_can_have_is_refused(ask: Asking, served: Served) -> None:
+    for stage, more in ((True, "d" * 300), (False, "d" * 300), (True, "d/" * 3000), (False, "d/" * 3000)):
+        place = f"{served.settings.warehouse}/{more}"
+        body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "location": place}
+        assert ask("POST", "/v1/namespaces/db/tables", body).error == (400, "IllegalArgumentException")

@@ -26,9 +26,12 @@ from bergline.catalog.winner import describe_holder, describe_latest
 from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import create_from_updates
 from bergline.format.requirements import AssertCreate, Requirement, check_requirements
-from bergline.format.updates import AddSnapshot, Update
+from bergline.format.snapshot import Snapshot
+from bergline.format.updates import AddPartitionSpec, AddSchema, AddSnapshot, AddSortOrder, RemoveSnapshots, Update
 from bergline.format.view_updates import ViewRequirement, ViewUpdate
 
+_MOST_UPDATES = 20_000
+_MOST_LAYOUTS = 500
 _TRIES = 1000
 _TOTAL_S = 30.0
 _FIRST_WAIT_S = 0.002
@@ -46,6 +49,15 @@ class AskedChange(msgspec.Struct, frozen=True):
     def creates(self) -> bool:
         """Whether the table is to come into being, as one that was staged."""
         return any(isinstance(r, AssertCreate) for r in self.requirements)
+
+
+def check_number(updates: Sequence[Update]) -> None:
+    """Refuse so many updates that the work would keep everybody else from theirs."""
+    counted = [u for u in updates if not isinstance(u, RemoveSnapshots)]
+    layouts = sum(isinstance(u, AddSchema | AddPartitionSpec | AddSortOrder) for u in counted)
+    for number, most, what in ((len(counted), _MOST_UPDATES, "updates"), (layouts, _MOST_LAYOUTS, "new layouts")):
+        if number > most:
+            raise InvalidInputError(f"expected up to {most} {what} of a table in one commit, found {number}")
 
 
 def commit_asked(catalog: Catalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
@@ -119,9 +131,16 @@ def _with_base(change: AskedChange, base: LoadedTable) -> TableChange:
 
 
 def _is_done(change: AskedChange, base: LoadedTable) -> bool:
-    """Whether the snapshots of a change are in the table: ids never recur, so it is the same change sent again."""
-    added = [u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot)]
-    return bool(added) and all(snapshot_id in base.metadata.snapshots_by_id for snapshot_id in added)
+    """Whether the very snapshots of a change are in the table: none recurs, so it is the same change sent again."""
+    added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
+    there = base.metadata.snapshots_by_id
+    return bool(added) and all(_identity(s) == _identity(there.get(s.snapshot_id)) for s in added)
+
+
+def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
+    if snapshot is None:
+        return ()
+    return snapshot.timestamp_ms, snapshot.parent_snapshot_id, snapshot.manifest_list, snapshot.manifests
 
 
 def _check_requirements(change: AskedChange, base: LoadedTable) -> None:
