@@ -76,6 +76,12 @@ class Lake(ViewNames, LakeRefs):
     def __init__(self, catalog: Catalog, name: str, *, timing: Timing | None = None) -> None:
         super().__init__(catalog, timing or Timing())
         self.name = name
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed
 
     def __enter__(self) -> Self:
         return self
@@ -217,4 +223,5 @@ class Lake(ViewNames, LakeRefs):
 
     def close(self) -> None:
         """Let go of connections: the lake takes no more calls, and what was loaded from it can still be read."""
+        self._is_closed = True
         self.catalog.close()

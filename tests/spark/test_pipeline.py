@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from bergline.errors import (
     TablesRefusedError,
 )
 from bergline.spark import Pipeline
-from bergline.spark.audits import check, in_range, query, references, row_count, unique
+from bergline.spark.audits import change, check, in_range, query, references, row_count, unique
 from bergline.spark.pipeline_run import Run
 
 pytestmark = pytest.mark.spark
@@ -229,6 +230,96 @@ def test_pipelines_in_two_threads_of_one_session_keep_to_their_branches(spark: S
     assert spark.conf.get("spark.wap.branch", None) is None
 
 
+def run_in_thread(work: Callable[[], Any]) -> None:
+    other = threading.Thread(target=work)
+    other.start()
+    other.join()
+
+
+def run_in_pool(work: Callable[[], Any]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+def run_in_pool_of_threads_that_wait(work: Callable[[], Any]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        wait([pool.submit(run_in_thread, work)])
+
+
+@pytest.mark.parametrize("way", [run_in_thread, run_in_pool, run_in_pool_of_threads_that_wait])
+def test_step_that_waits_for_another_pipeline_of_its_session_does_not_hang(
+    spark: SparkSession, lake: Lake, way: Callable[[Callable[[], Any]], None]
+) -> None:
+    errors: list[RefusedError] = []
+
+    def inner() -> None:
+        try:
+            quick(spark, lake, tables=[ITEMS], steps={"items": QUICK["items"]}).run("2")
+        except RefusedError as error:
+            errors.append(error)
+
+    report = quick(spark, lake, steps={"orders": QUICK["orders"], "wait": lambda _: way(inner)}).run("1")
+    assert [step.what for step in report.steps] == ["written", "wrote nothing"]
+    assert str(errors[0]) == (
+        "cannot run step `items` of pipeline daily, run 2 in this thread: step `wait` of pipeline daily, run 1 waits "
+        "for it, and has the session until it ends"
+    )
+    assert state(lake) == (AFTER[0], BEFORE[1])
+    assert quick(spark, lake, tables=[ITEMS], steps={"items": QUICK["items"]}).run("2").status == "published"
+    assert state(lake) == AFTER
+
+
+def test_tag_of_a_run_that_was_published_is_there_or_refused(spark: SparkSession, lake: Lake) -> None:
+    steps = {"orders": QUICK["orders"]}
+    quick(spark, lake, steps=steps).run("1", tag="v1")
+    again = quick(spark, lake, steps=steps).run("1", tag="v1")
+    assert (again.status, again.tag) == ("published before", "v1")
+    head = lake.load_table(ORDERS).refs["v1"].snapshot_id
+    with pytest.raises(RefusedError, match=r"published before, and `db\.orders` has no tag of that name") as caught:
+        quick(spark, lake, steps=steps).run("1", tag="v2")
+    assert caught.value.hints == (f"what it wrote can be tagged by `lake.tag('v2', {{'db.orders': {head}}})`",)
+    lake.load_table(ORDERS).append(pa.table({"id": [4], "amount": [40]}))
+    lake.tag("v3", [ORDERS, ITEMS])
+    with pytest.raises(RefusedError, match=r"`db\.orders` has another ref of that name"):
+        quick(spark, lake, steps=steps).run("1", tag="v3")
+    with pytest.raises(InvalidInputError, match="found that of branch `main`"):
+        quick(spark, lake, steps=steps).run("1", tag="main")
+    assert set(lake.load_table(ITEMS).refs) == {"main", "v1", "v3"}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda run: run.append(ORDERS, pa.table({"id": [7], "amount": [70]})),
+        lambda run: run.sql("INSERT INTO db.orders VALUES (7, 70)"),
+    ],
+    ids=["append", "sql"],
+)
+def test_audit_that_writes_has_failed_and_wrote_nothing(spark: SparkSession, lake: Lake, write: Any) -> None:
+    report = quick(spark, lake, audits=[check("stray", write)]).run("1")
+    assert "RefusedError: cannot write to `db.orders` in an audit" in report.failures[0].found
+    assert ids(lake, ORDERS, "daily-1") == [1, 2, 3]
+    assert state(lake) == BEFORE
+
+
+def test_change_of_what_is_no_number_has_failed(spark: SparkSession, lake: Lake) -> None:
+    audits = [change(ORDERS, "cast(max(id) AS STRING)", at_least=0), change(ORDERS, "max(id)", at_least=0)]
+    report = quick(spark, lake, audits=audits).run("1")
+    assert [audit.passed for audit in report.audits] == [False, True]
+    assert report.failures[0].found == "that it cannot be compared: 3, 1 on main, which are no numbers"
+
+
+def test_branch_that_another_run_wrote_is_not_published(spark: SparkSession, lake: Lake) -> None:
+    quick(spark, lake).run("1-2", publish=False)
+    other = Pipeline(spark, lake, "daily-1", tables=[ORDERS, ITEMS], steps={"none": lambda _: None})
+    with pytest.raises(RefusedError, match="it has what pipeline daily, run 1-2, wrote"):
+        other.run("2")
+    assert state(lake) == BEFORE
+    assert quick(spark, lake).run("1-2").status == "published"
+    assert other.run("2").status == "published"
+    assert state(lake) == AFTER
+
+
 def test_publish_merges_where_main_has_moved_on_or_is_refused(spark: SparkSession, lake: Lake) -> None:
     def meanwhile(_: Run) -> bool:
         if 9 not in ids(lake, ORDERS):
@@ -410,13 +501,20 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     assert {name: lake.load_table(name).metadata_location for name in before} == before
 
 
-def test_lake_must_be_open_and_attached(spark: SparkSession, lake: Lake) -> None:
+def test_session_must_run_and_lake_be_open_and_attached(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bergline.spark.detach(spark)
     with pytest.raises(InvalidInputError, match="expected a session that Lake"):
         pipeline(spark, lake).run("1")
     bergline.spark.attach(spark, lake)
     with pytest.raises(InvalidInputError, match="expected a name for the run"):
         pipeline(spark, lake).run("")
+    with monkeypatch.context() as patch:
+        patch.setattr(spark.sparkContext, "_jsc", None)  # what stop() leaves behind, without ending other tests
+        with pytest.raises(InvalidInputError, match="expected a running Spark session"):
+            pipeline(spark, lake).run("1")
+    assert "daily-1" not in lake.load_table(ORDERS).refs
     lake.close()
     with pytest.raises(InvalidInputError, match="expected an open lake"):
         pipeline(spark, lake).run("1")

@@ -1,6 +1,9 @@
 """An attached session: reads, writes, names, and everything that is not ours."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException, PySparkException, UnsupportedOperationException
@@ -195,6 +198,61 @@ def test_several_lakes_are_reached_by_name(spark: SparkSession, orders: Table, t
         assert query(spark, "SELECT a.id, b.id FROM db.orders a CROSS JOIN other.db.orders b") == [(1, 7)]
         with pytest.raises(InvalidInputError, match="another lake attached as `lake`"):
             bergline.spark.attach(spark, other, name="lake")
+
+
+def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
+        other.create_namespace("db")
+        bergline.spark.attach(spark, other, name="other", default=False)
+    with pytest.raises(InvalidInputError, match="expected an open lake, found one that was closed"):
+        bergline.spark.attach(spark, other, name="again")
+    for name in (5, ""):
+        with pytest.raises(InvalidInputError, match=r"for the .*lake, found"):
+            bergline.spark.attach(spark, lake, name=name)  # type: ignore[arg-type]
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
+        other.create_table("db.orders", ORDERS).append(order_rows(7))
+        bergline.spark.attach(spark, other, name="other", default=False)
+        assert query(spark, "SELECT id FROM other.db.orders") == [(7,)]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda spark: spark.sql(5),
+        lambda spark: spark.table(5),
+        lambda spark: spark.read.table(5),
+        lambda spark: spark.range(1).writeTo(5),
+        lambda spark: spark.range(1).write.insertInto(5),
+        lambda spark: spark.range(1).write.saveAsTable(5),
+        lambda spark: spark.catalog.tableExists(5),
+        lambda spark: spark.catalog.listColumns(5),
+        lambda _: bergline.spark.detach(5),
+    ],
+)
+def test_what_is_no_text_is_refused(spark: SparkSession, use: Callable[[SparkSession], Any]) -> None:
+    with pytest.raises(BerglineError, match="expected "):
+        use(spark)
+
+
+def test_temporary_views_are_made_in_several_threads(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+
+    def make(place: int) -> int:
+        for _ in range(3):
+            spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW thread_{place} AS SELECT * FROM db.orders")
+        return spark.table(f"thread_{place}").count()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(make, range(4))) == [1] * 4
+    for place in range(4):
+        spark.catalog.dropTempView(f"thread_{place}")
+    assert spark.conf.get("spark.sql.legacy.storeAnalyzedPlanForView", None) is None
+
+
+def test_lake_in_use_without_a_namespace_lists_no_tables(spark: SparkSession, orders: Table) -> None:
+    spark.sql("USE lake")
+    assert spark.catalog.listTables() == []
+    assert [table.name for table in spark.catalog.listTables("db")] == ["orders"]
 
 
 def test_other_sessions_are_untouched_and_detach_restores(spark: SparkSession, orders: Table) -> None:

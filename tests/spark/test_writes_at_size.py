@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from rows import ORDERS, order_rows
 
+import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 from bergline.format.manifest import DataFile
@@ -226,15 +227,19 @@ def test_progress_is_described_and_logged(spark: SparkSession, orders: Table, ca
 
 
 def test_stopped_session_is_one_clear_error(
-    spark: SparkSession, orders: Table, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = many(spark)
+    writer = frame.writeTo("db.orders")
     monkeypatch.setattr(spark.sparkContext, "_jsc", None)  # what stop() leaves behind, without ending other tests
     for use in (
         lambda: spark.sql("INSERT INTO db.orders VALUES (1, 1.0, 'eu')"),
         lambda: spark.table("db.orders"),
         lambda: frame.writeTo("db.orders"),
         lambda: frame.write.insertInto("db.orders"),
+        writer.append,
+        writer.createOrReplace,
+        lambda: bergline.spark.attach(spark, lake),
     ):
         with pytest.raises(InvalidInputError, match="expected a running Spark session, found one that was stopped"):
             use()

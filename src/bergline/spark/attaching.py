@@ -17,15 +17,16 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
-from bergline.format.arguments import shown
+from bergline.format.arguments import check_text, shown
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark import listings
 from bergline.spark.connect import over_connect
-from bergline.spark.errors import spark_error, spark_errors
+from bergline.spark.errors import spark_errors
 from bergline.spark.patched_classes import (
     PatchedClasses,
-    is_session,
+    check_running,
+    check_session,
     is_stopped,
     patched_classes,
     session_id,
@@ -77,14 +78,20 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     """Make a lake's tables known to a session and return the session.
 
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
+    The name of a lake that was closed is free.
     """
-    _check_session(spark)
+    check_session(spark)
+    check_running(spark)
     _check_lake(lake)
-    lake_name = name or lake.name
+    lake_name = lake.name if name is None else _checked_name(name)
     with _LOCK:
         attached = _SESSIONS.get(session_id(spark)) or _Attached(spark)
-        if attached.lakes.get(lake_name, lake) is not lake:
-            raise InvalidInputError(f"expected a free name, found another lake attached as `{lake_name}`")
+        before = attached.lakes.get(lake_name, lake)
+        if before is not lake and not before.is_closed:
+            raise InvalidInputError(
+                f"expected a free name, found another lake attached as `{lake_name}`",
+                hints=["give this one another `name=`", "`detach(spark)`, or close the other lake, if it is done with"],
+            )
         attached.lakes[lake_name] = lake
         if default or not attached.default:
             attached.default = lake_name
@@ -97,8 +104,9 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
 
 
 def check_attached(spark: SparkSession, lake: Lake) -> None:
-    """InvalidInputError unless the session knows the lake."""
-    _check_session(spark)
+    """InvalidInputError unless the session runs and knows the lake."""
+    check_session(spark)
+    check_running(spark)
     attached = _SESSIONS.get(session_id(spark))
     if attached is None or lake not in attached.lakes.values():
         raise InvalidInputError(
@@ -109,6 +117,7 @@ def check_attached(spark: SparkSession, lake: Lake) -> None:
 
 def detach(spark: SparkSession) -> None:
     """Forget a session's lakes and put its settings back; the last detach restores Spark's classes."""
+    check_session(spark)
     with _LOCK:
         attached = _SESSIONS.pop(session_id(spark), None)
         if attached is None:
@@ -227,15 +236,16 @@ def _lake_session(spark: SparkSession) -> LakeSession | None:
     attached = _SESSIONS.get(session_id(spark))
     if attached is None:
         return None
-    if is_stopped(spark):
-        raise spark_error(InvalidInputError("expected a running Spark session, found one that was stopped"))
+    with spark_errors():
+        check_running(spark)
     original = _ORIGINALS[patched_classes(spark).session, "sql"]
     return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
 
 
-def _check_session(spark: SparkSession) -> None:
-    if not is_session(spark):
-        raise InvalidInputError(f"expected a SparkSession, found {type(spark).__module__}.{type(spark).__name__}")
+def _checked_name(name: str) -> str:
+    if not check_text(name, "text for the name of the lake"):
+        raise InvalidInputError("expected a name for the lake, found empty text")
+    return name
 
 
 def _check_lake(lake: Lake) -> None:
@@ -244,6 +254,8 @@ def _check_lake(lake: Lake) -> None:
         raise InvalidInputError(
             f"expected a lake, found {shown(lake)}", hints=["`bergline.connect(…)` gives the lake of a catalog"]
         )
+    if lake.is_closed:
+        raise InvalidInputError("expected an open lake, found one that was closed")
     try:
         location = lake.catalog.default_location(TableName(("any",), "table"))
     except BerglineError:  # only a lake in memory always says where new tables go

@@ -1,6 +1,7 @@
 """Audits run on Spark: one pass over each table for everything that aggregates can tell, samples only of failures."""
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, assert_never
 
 import msgspec
@@ -221,9 +222,15 @@ def _judged_change(audit: ChangeAudit, value: Any, before: Any) -> AuditResult:
         return _result(audit, True, f"{value}, and nothing on main to compare with")
     if value is None:
         return _result(audit, False, f"none, {before} on main")
+    if not (_is_number(value) and _is_number(before)):
+        return _result(audit, False, f"that it cannot be compared: {value}, {before} on main, which are no numbers")
     by = (float(value) - float(before)) / abs(float(before))
     holds = (audit.at_least is None or by >= audit.at_least) and (audit.at_most is None or by <= audit.at_most)
     return _result(audit, holds, f"{by:+.1%}: {value}, {before} on main")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal)
 
 
 def _result(audit: Audit, passed: bool, found: str, sample: tuple[dict[str, Any], ...] = ()) -> AuditResult:

@@ -1,6 +1,7 @@
 """Temporary views that keep what their query was resolved to: its frames have no name that they could look up later."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 
 from pyspark.errors import PySparkException
@@ -9,20 +10,22 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.sql.parse_around import cached_view
 
 _KEEP_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
+_LOCK = threading.RLock()
 
 
 @contextlib.contextmanager
 def keeping_plans(spark: SparkSession) -> Iterator[None]:
     """Temporary views that are made in here keep their plan, as those of `createTempView` do."""
-    before = spark.conf.get(_KEEP_PLAN, None)
-    spark.conf.set(_KEEP_PLAN, "true")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_KEEP_PLAN)
-        else:
-            spark.conf.set(_KEEP_PLAN, before)
+    with _LOCK:  # or one thread would put back what another has set
+        before = spark.conf.get(_KEEP_PLAN, None)
+        spark.conf.set(_KEEP_PLAN, "true")
+        try:
+            yield
+        finally:
+            if before is None:
+                spark.conf.unset(_KEEP_PLAN)
+            else:
+                spark.conf.set(_KEEP_PLAN, before)
 
 
 def cache_rows(rows: DataFrame, head: str, run_sql: Callable[..., DataFrame]) -> None:

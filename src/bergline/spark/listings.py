@@ -8,6 +8,7 @@ from pyspark.sql.catalog import Table as ListedTable
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
+from bergline.format.arguments import check_text
 from bergline.format.transforms import Identity
 from bergline.lake import Lake
 from bergline.spark.session import LakeSession
@@ -119,7 +120,7 @@ def list_tables(
     """The tables of a namespace, by default the one in use."""
     lakes = session.lakes
     if dbName is None:
-        placed = (lakes.default, lakes.current.namespace) if lakes.current.namespace else None
+        placed = None if lakes.current.lake is None else (lakes.default, lakes.current.namespace)
     else:
         placed = lakes.place_namespace(_parts(dbName))
     if placed is None:
@@ -211,7 +212,7 @@ def _joined(table: str, database: str | None) -> Name:
 
 
 def _parts(name: str) -> Name:
-    cursor = Cursor(name)
+    cursor = Cursor(check_text(name, "a name as text"))
     parts = cursor.expect_dotted_name("a name")
     cursor.expect_end()
     return parts

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from bergline.errors import InvalidInputError
 from bergline.spark.connect import connect_classes, over_connect
 
 
@@ -56,3 +57,15 @@ def is_stopped(spark: Any) -> bool:
     if over_connect(spark):
         return bool(spark.is_stopped)
     return spark.sparkContext._jsc is None  # noqa: SLF001  (what `stop` leaves behind)
+
+
+def check_session(spark: object) -> None:
+    """InvalidInputError for what is no session."""
+    if not is_session(spark):
+        raise InvalidInputError(f"expected a SparkSession, found {type(spark).__module__}.{type(spark).__name__}")
+
+
+def check_running(spark: Any) -> None:
+    """InvalidInputError for a session that was stopped."""
+    if is_stopped(spark):
+        raise InvalidInputError("expected a running Spark session, found one that was stopped")

@@ -68,16 +68,19 @@ class Pipeline:
         The same id again goes on where an earlier run stopped: steps that are in the branch are not run again, and a
         run that was published is only reported. Where `main` has moved on meanwhile the branch is brought on top of it
         and audited so, or, without `merge`, refused: what is published is what was audited. A `tag` is made in the
-        commit that publishes; with `publish=False` it ends after the audits.
+        commit that publishes, and refused for a run that was published without it; with `publish=False` it ends after
+        the audits.
         """
         branch = self.branch(run_id)
+        _check_tag(tag, branch)
         check_attached(self._spark, self._lake)
         tables = self._load()
         run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables)
         history = History(run, tables)
         if history.is_published:
-            return self._published_before(run, tables)
+            return self._published_before(run, tables, tag)
         self._check(tables, branch, tag)
+        history.check_branch_is_own()
         self._lake.branch(branch, list(tables), if_not_exists=True)
         steps = self._write(run)
         return self._finish(run, steps, tag=tag, publish=publish, merge=merge)
@@ -91,7 +94,7 @@ class Pipeline:
         while True:
             tables = self._load()
             if History(run, tables).is_published:
-                return self._published_before(run, tables)
+                return self._published_before(run, tables, tag)
             if merge:
                 rebased |= dict.fromkeys(catch_up(tables, run.branch))
             results = self._audit(run, tables)
@@ -177,24 +180,23 @@ class Pipeline:
         except BerglineError:
             now = self._load()
             if History(run, now).is_published:
-                return self._published_before(run, now)
+                return self._published_before(run, now, tag)
             raise
         self._tidy(run, self._load())
         return _report(run, "published", published=published, tag=tag, **done)
 
-    def _published_before(self, run: Run, tables: Mapping[str, Table]) -> PipelineReport:
+    def _published_before(self, run: Run, tables: Mapping[str, Table], tag: str | None) -> PipelineReport:
         self._tidy(run, tables)
-        written = History(run, tables).steps(MAIN)
+        history = History(run, tables)
+        if tag is not None:
+            history.check_tagged(tag)
+        written = history.steps(MAIN)
         steps = tuple(StepResult(name, "written before", written[name]) for name in self.steps if name in written)
-        return _report(run, "published before", steps=steps)
+        return _report(run, "published before", steps=steps, tag=tag)
 
     def _check(self, tables: Mapping[str, Table], branch: str, tag: str | None) -> None:
         """Everything that can be known to be wrong before anything is written."""
         check_ref_name(f"{branch}.{len(self.steps)}-{'0' * 8}")
-        if tag is not None:
-            check_ref_name(tag)
-            if tag in {branch, MAIN}:
-                raise InvalidInputError(f"expected a tag with a name of its own, found that of branch `{tag}`")
         for name, table in tables.items():
             if branch in table.refs:
                 table.check_branch(branch)
@@ -228,6 +230,14 @@ class Pipeline:
 
 def _report(run: Run, status: Status, **parts: Any) -> PipelineReport:
     return PipelineReport(run.pipeline, run.run_id, run.branch, status, **parts)
+
+
+def _check_tag(tag: str | None, branch: str) -> None:
+    if tag is None:
+        return
+    check_ref_name(tag)
+    if tag in {branch, MAIN}:
+        raise InvalidInputError(f"expected a tag with a name of its own, found that of branch `{tag}`")
 
 
 def _checked_name(name: str, of: str) -> str:

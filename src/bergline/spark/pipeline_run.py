@@ -6,19 +6,18 @@ whole, or not at all, whenever a process dies and however many run at once.
 
 import contextlib
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from bergline.errors import NotFoundError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.refs import MAIN
 from bergline.format.snapshot import Snapshot
 from bergline.lake import Lake
 from bergline.parquet.fit import ArrowRows
-from bergline.spark.patched_classes import session_id
+from bergline.spark.session_turn import session_turn
 from bergline.spark.write_goal import PIPELINE, WAP_BRANCH, WAP_ID
 from bergline.table.table import Table
 
@@ -26,7 +25,6 @@ PIPELINE_NAME = "bergline.pipeline"
 RUN_ID = "bergline.run-id"
 STEP = "bergline.step"
 _SUMMARY = "spark.sql.iceberg.snapshot-property."
-_LOCKS: dict[str, threading.RLock] = {}
 
 Step = str | Callable[["Run"], Any]
 
@@ -52,9 +50,15 @@ class Run(msgspec.Struct, frozen=True):
 
     def append(self, table: str, rows: ArrowRows) -> None:
         """Add Arrow rows to a table of the pipeline, without Spark."""
+        if self.step is None:
+            raise RefusedError(f"cannot write to `{table}` in an audit: what is audited is what is published")
         if table not in self.tables:
             raise NotFoundError(f"no table `{table}` in the pipeline", kind="table", name=table, known=self.tables)
         self.lake.load_table(table).append(rows, branch=self.branch, summary=self.stamp)
+
+    def __str__(self) -> str:
+        part = "the audits" if self.step is None else f"step `{self.step}`"
+        return f"{part} of pipeline {self.pipeline}, run {self.run_id}"
 
     @property
     def stamp(self) -> dict[str, str]:
@@ -65,11 +69,15 @@ class Run(msgspec.Struct, frozen=True):
     @contextlib.contextmanager
     def session(self, tables: Mapping[str, Table]) -> Iterator[None]:
         """The session at the branch, for these tables only; its settings come back."""
-        scope = {"branch": self.branch, "tables": {t.metadata.table_uuid: name for name, t in tables.items()}}
+        scope = {
+            "branch": self.branch,
+            "step": self.step,
+            "tables": {t.metadata.table_uuid: name for name, t in tables.items()},
+        }
         wanted: dict[str, str | None] = {WAP_BRANCH: self.branch, WAP_ID: None, PIPELINE: json.dumps(scope)}
         # one at a time: settings are the session's, and a run in another thread would write where this one's end
         with (
-            _lock_of(self.spark),
+            session_turn(self.spark, str(self)),
             _settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
         ):
             yield
@@ -97,20 +105,50 @@ class History:
         return steps
 
     def snapshots(self, table: Table, ref: str) -> Iterator[Snapshot]:
-        """The run's snapshots in the history of a ref."""
-        head = table.metadata.head(ref)
-        for snapshot in table.metadata.ancestors(None if head is None else head.snapshot_id):
-            of = snapshot.summary.get(PIPELINE_NAME), snapshot.summary.get(RUN_ID)
-            if of == (self._run.pipeline, self._run.run_id):
-                yield snapshot
+        """The run's snapshots in the history of a ref, newest first."""
+        own = self._run.pipeline, self._run.run_id
+        return (snapshot for snapshot in _history(table, ref) if _written_by(snapshot) == own)
+
+    def check_tagged(self, tag: str) -> None:
+        """RefusedError unless a tag of all tables stands at what `main` has of the run."""
+        heads = {name: next(self.snapshots(table, MAIN), None) for name, table in self._tables.items()}
+        at = {name: head.snapshot_id for name, head in heads.items() if head is not None}
+        for name, table in self._tables.items():
+            ref = table.metadata.refs.get(tag)
+            if ref is None or ref.is_branch or at.get(name, ref.snapshot_id) != ref.snapshot_id:
+                raise RefusedError(
+                    f"cannot tag pipeline {self._run.pipeline}, run {self._run.run_id}, as `{tag}`: it was published "
+                    f"before, and `{name}` has {'another ref' if ref else 'no tag'} of that name",
+                    hints=[f"what it wrote can be tagged by `lake.tag({tag!r}, {at})`"],
+                )
+
+    def check_branch_is_own(self) -> None:
+        """RefusedError if the run's branch has what another run wrote: two names may make one branch."""
+        for name, table in self._tables.items():
+            published = {snapshot.snapshot_id for snapshot in _history(table, MAIN)}
+            for snapshot in _history(table, self._run.branch):
+                pipeline, run_id = _written_by(snapshot)
+                if snapshot.snapshot_id in published:
+                    break
+                if run_id is not None and (pipeline, run_id) != (self._run.pipeline, self._run.run_id):
+                    raise RefusedError(
+                        f"cannot use branch `{self._run.branch}` of `{name}` for pipeline {self._run.pipeline}, "
+                        f"run {self._run.run_id}: it has what pipeline {pipeline}, run {run_id}, wrote",
+                        hints=["give the pipeline, or the run, another name"],
+                    )
+
+
+def _history(table: Table, ref: str) -> Iterable[Snapshot]:
+    head = table.metadata.head(ref)
+    return table.metadata.ancestors(None if head is None else head.snapshot_id)
+
+
+def _written_by(snapshot: Snapshot) -> tuple[str | None, str | None]:
+    return snapshot.summary.get(PIPELINE_NAME), snapshot.summary.get(RUN_ID)
 
 
 def _added_rows(snapshot: Snapshot) -> int:
     return int(snapshot.summary.get("added-records", 0)) - int(snapshot.summary.get("deleted-records", 0))
-
-
-def _lock_of(spark: SparkSession) -> threading.RLock:
-    return _LOCKS.setdefault(session_id(spark), threading.RLock())
 
 
 @contextlib.contextmanager

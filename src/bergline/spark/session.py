@@ -10,6 +10,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.arguments import check_text
 from bergline.lake import Lake
 from bergline.spark.arrow_rows import arrow_frame
 from bergline.spark.assign import assign
@@ -17,6 +18,7 @@ from bergline.spark.connect import over_connect
 from bergline.spark.immediate import constant, immediate_text
 from bergline.spark.kept_plans import cache_rows, keeping_plans
 from bergline.spark.late_frame import late_frame
+from bergline.spark.patched_classes import check_running
 from bergline.spark.run_query import run_query
 from bergline.spark.surroundings import SparkSurroundings
 from bergline.spark.types import iceberg_schema
@@ -26,13 +28,12 @@ from bergline.spark.write_options import WriteOptions
 from bergline.spark.write_rows import TableWrite
 from bergline.sql.analyze import Statement, analyze
 from bergline.sql.current_names import with_current_names
-from bergline.sql.cursor import Cursor
 from bergline.sql.identifier_clauses import with_identifiers
 from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.parameters import bind_parameters
 from bergline.sql.partition_functions import check_no_partition_functions
-from bergline.sql.resolve import Current, Lakes, Target
+from bergline.sql.resolve import Current, Lakes, Target, name_parts
 from bergline.sql.rewrite import escaped, rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
@@ -65,6 +66,7 @@ class LakeSession:
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
+        check_text(text, "a statement as text")
         text, args = with_identifiers(text, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
         statement = analyze(text)
         match statement:
@@ -109,13 +111,12 @@ class LakeSession:
 
     def lake_name(self, text: str) -> Name | None:
         """The parts of a table name that belongs to a lake; None if it is not ours."""
-        cursor = Cursor(text)
-        parts = cursor.expect_dotted_name("a table name")
-        cursor.expect_end()
+        parts = name_parts(text)
         return parts if self.lakes.place(parts) else None
 
     def resolve_write(self, name: Name) -> Target:
         """The table that a DataFrame is written to, of a lake; NotFoundError if it does not exist."""
+        check_running(self._spark)
         target = self.lakes.resolve(name)
         if target is None:
             raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
@@ -123,6 +124,7 @@ class LakeSession:
 
     def place_new(self, name: Name) -> tuple[Lake, TableName]:
         """The lake that a new table goes to, and its name there."""
+        check_running(self._spark)
         placed = self.lakes.place(name)
         if placed is None:
             raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
@@ -243,10 +245,7 @@ class LakeSession:
         return ref if ref is not None and ref in table.refs else None
 
     def _resolve_text(self, name: str) -> Target | None:
-        cursor = Cursor(name)
-        parts = cursor.expect_dotted_name("a table name")
-        cursor.expect_end()
-        return self.lakes.resolve(parts)
+        return self.lakes.resolve(name_parts(name))
 
     def _check_other(self, statement: OtherStatement) -> None:
         """Refuse statements on lake tables that we do not run, instead of letting Spark say "table not found"."""

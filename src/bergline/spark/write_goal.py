@@ -17,7 +17,7 @@ from bergline.table.table import Table
 WAP_BRANCH = "spark.wap.branch"
 WAP_ID = "spark.wap.id"
 PIPELINE = "spark.bergline.pipeline"
-"""Set while a pipeline's step or audits run: the branch and the tables that writes may go to."""
+"""Set while a pipeline's step or audits run: the branch and the tables that writes of a step may go to."""
 _OPT_OUT = "write.wap.enabled"
 _MOVE_REFS = frozenset(
     [
@@ -126,6 +126,8 @@ def _check_pipeline(spark: SparkSession, table: Table, goal: WriteGoal) -> None:
     if not scope:
         return
     allowed = json.loads(scope)
+    if allowed["step"] is None:
+        raise RefusedError(f"cannot write to `{table.name}` in an audit: what is audited is what is published")
     if table.metadata.table_uuid not in allowed["tables"]:
         raise RefusedError(
             f"cannot write to `{table.name}` in a pipeline of {', '.join(allowed['tables'].values())}",

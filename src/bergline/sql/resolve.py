@@ -6,6 +6,7 @@ import msgspec
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.arguments import check_text
 from bergline.lake import Lake
 from bergline.sql.cursor import Cursor
 from bergline.sql.selector import Selector, parse_selector
@@ -141,7 +142,7 @@ class Lakes:
 
     def resolve_text(self, text: str) -> Target:
         """The table that a procedure's argument names."""
-        target = self.resolve(_parts(text))
+        target = self.resolve(name_parts(text))
         if target is None:
             raise self._no_table(text)
         if target.selector != Selector():
@@ -150,7 +151,7 @@ class Lakes:
 
     def place_text(self, text: str) -> tuple[Lake, TableName]:
         """Where a table is to be made that a procedure's argument names."""
-        placed = self.place(_parts(text))
+        placed = self.place(name_parts(text))
         if placed is None:
             raise self._no_table(text)
         lake, name = placed
@@ -162,8 +163,9 @@ class Lakes:
         return NotFoundError(f"no table `{text}`", kind="table", name=text, hints=[hint])
 
 
-def _parts(text: str) -> Name:
-    cursor = Cursor(text)
+def name_parts(text: str) -> Name:
+    """The parts of a table's name that was given as text."""
+    cursor = Cursor(check_text(text, "the name of a table as text"))
     parts = cursor.expect_dotted_name("a table name")
     cursor.expect_end()
     return parts
