@@ -5,11 +5,12 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE, Endpoint
+from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE, PLAN_TABLE_SCAN, Endpoint
 from bergline.errors import BerglineError
 from bergline.server.answer import JSON, Answer
 from bergline.server.call import Call
@@ -22,6 +23,7 @@ from bergline.server.refusal import Refusal, answer_for, error_answer
 from bergline.server.routes import Routes, wrong_method
 from bergline.server.served import Served
 
+Result = TypeVar("Result")
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
@@ -38,7 +40,9 @@ class Application:
         self._changes = Changes(served, served.records)
         self._bodies = Bodies()
         self._at_once = served.records.database.answers_at_once
-        self._pool = ThreadPoolExecutor(served.settings.threads, thread_name_prefix="bergline-server")
+        threads = served.settings.threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bergline-server")
+        self._slow_pool = ThreadPoolExecutor(max(threads // 4, 1), thread_name_prefix="bergline-server-slow")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection's event, as ASGI has them."""
@@ -50,7 +54,8 @@ class Application:
 
     def close(self) -> None:
         """Let requests under way end, and take no more."""
-        self._pool.shutdown()
+        for pool in (self._pool, self._slow_pool):
+            pool.shutdown()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -93,9 +98,10 @@ class Application:
             call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
             if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
                 return name, found
-            running = loop.run_in_executor(self._pool, self._run, call)
+            end = time.monotonic() + self.served.settings.request_timeout_s
+            running = loop.run_in_executor(self._pool_for(call), self._run, call, end)
             running.add_done_callback(lambda _: self._bodies.let_go(body))
-            return name, await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
+            return name, await self._in_time(running)
         except Refusal as refusal:
             return name, refusal.answer
         except BerglineError as error:
@@ -112,8 +118,7 @@ class Application:
             raise wrong_method(method, _READS)
         if operation is not ready:
             return operation(self.served)
-        running = asyncio.get_running_loop().run_in_executor(self._pool, operation, self.served)
-        return await asyncio.wait_for(running, self.served.settings.request_timeout_s)
+        return await self._in_time(asyncio.get_running_loop().run_in_executor(self._pool, operation, self.served))
 
     async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
         settings = self.served.settings
@@ -124,10 +129,20 @@ class Application:
         door = self.served.door
         known = door.remembered(header)
         if known is None:
-            known = await asyncio.get_running_loop().run_in_executor(self._pool, door.check, header)
+            known = await self._in_time(asyncio.get_running_loop().run_in_executor(self._pool, door.check, header))
         return known
 
-    def _run(self, call: Call) -> Answer:
+    async def _in_time(self, running: asyncio.Future[Result]) -> Result:
+        """What a thread comes to; TimeoutError where that takes too long, and it goes on."""
+        return await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
+
+    def _pool_for(self, call: Call) -> ThreadPoolExecutor:
+        """Threads of their own for what may take long, so that it is in nobody's way."""
+        return self._slow_pool if call.endpoint is PLAN_TABLE_SCAN or "purgeRequested" in call.query else self._pool
+
+    def _run(self, call: Call, end: float) -> Answer:
+        if time.monotonic() > end:  # the client was told already, and does not expect it to begin any more
+            return _too_slow(call.endpoint.method)
         handler = HANDLERS[call.endpoint.name]
         try:
             if call.endpoint.name in _CHANGING:

@@ -1,6 +1,7 @@
 """The OAuth2 endpoint of older clients: whoever shows a token, as a secret or to exchange, gets it back to use."""
 
-from urllib.parse import parse_qsl
+import base64
+from urllib.parse import parse_qsl, unquote_plus
 
 from bergline.catalog.rest.bodies import TokenAnswer, TokenErrorAnswer
 from bergline.server.answer import Answer, answer_json
@@ -20,7 +21,7 @@ def get_token(served: Served, call: Call) -> Answer:
         return _refused("invalid_request", "expected a form")
     match form.get("grant_type"):
         case "client_credentials":
-            token, kind = form.get("client_secret", ""), None
+            token, kind = form.get("client_secret") or _basic_secret(call.headers.get("authorization", "")), None
         case grant if grant == _EXCHANGE:
             token, kind = form.get("subject_token", ""), _ACCESS_TOKEN
         case None:
@@ -30,6 +31,17 @@ def get_token(served: Served, call: Call) -> Answer:
     if not served.door.accepts(token):
         return _refused("invalid_client", "the credentials are not accepted", 401)
     return answer_json(TokenAnswer(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
+
+
+def _basic_secret(header: str) -> str:
+    """The client's secret where it came as a password, which OAuth2 allows; empty where there is none."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return unquote_plus(base64.b64decode(encoded, validate=True).decode().partition(":")[2])
+    except ValueError:
+        return ""
 
 
 def _refused(error: str, why: str, status: int = 400) -> Answer:

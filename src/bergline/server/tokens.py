@@ -10,6 +10,7 @@ from bergline.server.refusal import Refusal
 
 _REMEMBER_S = 5.0
 _MOST_REMEMBERED = 10_000
+_LONGEST_REMEMBERED = 512
 _BEARER = "bearer "
 
 
@@ -49,7 +50,8 @@ class Doorkeeper:
         name, until = self._find(header[len(_BEARER) :].strip(), now)
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
-        self._known[header] = name, min(until, now + _REMEMBER_S)
+        if len(header) <= _LONGEST_REMEMBERED:
+            self._known[header] = name, min(until, now + _REMEMBER_S)
         return name
 
     def accepts(self, text: str) -> bool:

@@ -122,6 +122,40 @@ def test_health_is_told_while_every_thread_waits(served: Served, monkeypatch: py
         assert asyncio.run(meanwhile(ask)) == [200, 200]
 
 
+def test_slow_plans_are_in_nobodys_way(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(served.catalog, "load_table", lambda _: over.wait(20) and 1 / 0)
+
+    async def meanwhile(ask: Asking) -> list[int]:
+        plans = [
+            asyncio.create_task(ask.send("POST", "/v1/namespaces/db/tables/orders/plan", [b"{}"])) for _ in range(20)
+        ]
+        await asyncio.sleep(0.05)
+        told = await asyncio.wait_for(ask.send("GET", "/v1/namespaces", []), 10)
+        over.set()
+        return [told.status, *{(await plan).status for plan in plans}]
+
+    with Asking(served) as ask:
+        assert asyncio.run(meanwhile(ask)) == [200, 500]
+
+
+def test_change_that_waited_too_long_for_a_thread_does_not_begin(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.settings = msgspec.structs.replace(served.settings, threads=1, request_timeout_s=0.1)
+    monkeypatch.setattr(served.catalog, "list_namespaces", lambda _: time.sleep(0.5) or [])
+
+    async def behind(ask: Asking) -> list[int]:
+        first = asyncio.create_task(ask.send("GET", "/v1/namespaces", []))
+        await asyncio.sleep(0.05)
+        told = await ask.send("POST", "/v1/namespaces", [b'{"namespace": ["db"]}'])
+        return [told.status, (await first).status]
+
+    with Asking(served) as ask:
+        assert asyncio.run(behind(ask)) == [504, 503]
+    assert not served.catalog.namespace_exists(("db",))
+
+
 def test_health_readiness_and_metrics(ask: Asking, served: Served) -> None:
     assert ask("GET", "/health").json == {"status": "ok"}
     assert ask("GET", "/ready").json == {"status": "ready"}

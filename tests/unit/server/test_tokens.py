@@ -1,5 +1,6 @@
 """Who may come in."""
 
+import base64
 import time
 from urllib.parse import urlencode
 
@@ -112,3 +113,14 @@ def test_other_machines_need_tokens(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_needs_none(host: str) -> None:
     check_host(host, has_tokens=False, anonymous=False)
+
+
+def test_secret_may_come_as_a_password(guarded: Served) -> None:
+    form = b"grant_type=client_credentials"
+    with Asking(guarded) as ask:
+        for secret, status in ((TOKEN, 200), ("x", 401)):
+            password = base64.b64encode(f"ann:{secret}".encode()).decode()
+            told = ask("POST", "/v1/oauth/tokens", form, headers={"Authorization": f"Basic {password}"})
+            assert told.status == status
+        for header in ("Basic", "Basic !!", "Basic /w==", f"Bearer {TOKEN}"):
+            assert ask("POST", "/v1/oauth/tokens", form, headers={"Authorization": header}).status == 401
