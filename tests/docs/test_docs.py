@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bergline_server import BerglineServer
 from support_path import ROOT
 
 import bergline.errors
@@ -29,6 +30,11 @@ def page(name: str) -> str:
 def output_of_example(name: str, directory: Path) -> str:
     """What the one example of a page prints, run in a process of its own."""
     (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
+    return output_of(example, directory)
+
+
+def output_of(example: str, directory: Path) -> str:
+    """What Python prints, run in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=directory, capture_output=True, text=True, timeout=60, check=False
     )
@@ -83,6 +89,35 @@ def test_guide_to_catalogs_runs(tmp_path: Path) -> None:
 def test_guide_to_transactions_runs(tmp_path: Path) -> None:
     output = output_of_example("guides/transactions.md", tmp_path)
     assert output.split() == ["3", "1", "4", "3"]
+
+
+@pytest.mark.server
+def test_guide_to_serving_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("guides/serving.md"), re.DOTALL)
+    with BerglineServer(tmp_path) as server:
+        here = example.replace("http://127.0.0.1:8181", server.uri)
+        assert output_of(here, tmp_path).splitlines() == ["[1, 3]", "3", "2"]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reference/python.md",
+        "guides/transactions.md",
+        "guides/several-tables.md",
+        "guides/refs.md",
+        "guides/catalogs.md",
+    ],
+)
+def test_what_works_on_a_database_works_on_a_server(name: str, tmp_path: Path) -> None:
+    """The guides of other catalogs, word for word, on `bergline serve`."""
+    (example,) = re.findall(r"```python\n(.*?)```", page(name), re.DOTALL)
+    with BerglineServer(tmp_path) as server:
+        (here, changed) = re.subn(r'connect\("sqlite:[^"]*"', f'connect("{server.uri}"', example)
+        assert changed == 1
+        (tmp_path / "python").mkdir()
+        output_of(here, tmp_path)
 
 
 def test_guide_to_maintenance_runs(tmp_path: Path) -> None:

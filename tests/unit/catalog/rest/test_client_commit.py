@@ -246,6 +246,9 @@ def test_key_makes_every_change_repeatable(base: LoadedTable, waits: list[float]
         server.on(COMMIT, shown(after(base, *change.updates)))
         catalog.commit((change,))
         assert server.sent(COMMIT)[-1].headers["Idempotency-Key"] != keys[0]
+        server.on(LOAD, shown(base))
+        catalog.load_table(base.name)
+        assert "Idempotency-Key" not in server.sent(LOAD)[0].headers
         catalog.close()
 
 
