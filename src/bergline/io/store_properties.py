@@ -12,6 +12,8 @@ from bergline.io.s3 import S3_PROPERTIES, S3_REFUSED
 STORE_PROPERTIES = (*S3_PROPERTIES, *GCS_PROPERTIES, *AZURE_PROPERTIES)
 _REFUSED = (*S3_REFUSED, *GCS_REFUSED, *AZURE_REFUSED)  # known, and refused with a reason where they are read
 
+_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas", "connection-string")
+
 
 def is_store_property(name: str) -> bool:
     """Whether a property is one of storage, known or refused."""
@@ -20,6 +22,11 @@ def is_store_property(name: str) -> bool:
         or name in _REFUSED
         or any(name.startswith(f"{prefix}.") for prefix in AZURE_ACCOUNT_PROPERTIES)
     )
+
+
+def is_secret_property(name: str) -> bool:
+    """Whether a property says who asks, which is nobody else's business."""
+    return any(word in name.lower() for word in _SECRET_WORDS)
 
 
 def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:

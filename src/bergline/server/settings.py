@@ -3,8 +3,7 @@
 import msgspec
 
 from bergline.catalog.rest.names import UNIT_SEPARATOR
-
-_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas", "connection-string")
+from bergline.io.store_properties import is_secret_property
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,4 +27,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def public_settings(properties: dict[str, str]) -> dict[str, str]:
     """The settings of object stores without what may be secret."""
-    return {k: v for k, v in properties.items() if not any(word in k.lower() for word in _SECRET_WORDS)}
+    return {k: v for k, v in properties.items() if not is_secret_property(k)}

@@ -14,12 +14,13 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized, scheme_of
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.schemes import SchemeFileIO
-from bergline.io.store_properties import is_store_property
+from bergline.io.store_properties import is_secret_property, is_store_property
 
 _EXPIRIES = re.compile(
     r"s3\.session-token-expires-at-ms|gcs\.oauth2\.token-expires-at|adls\.sas-token-expires-at-ms(\..+)?"
 )
 _EARLY_MS = 300_000
+_PAUSE_MS = 30_000
 _MOST_TABLES = 10_000
 _MOST_STORES = 8
 
@@ -71,6 +72,7 @@ class VendedFileIO(SchemeFileIO):
         self._renew = renew
         self._tables: OrderedDict[str, Vended] = OrderedDict()
         self._places: dict[str, str] = {}
+        self._asked_ms: dict[str, int] = {}
         self._opened: dict[str, tuple[_Opened, ...]] = {}
         self._lock = threading.RLock()
 
@@ -103,6 +105,7 @@ class VendedFileIO(SchemeFileIO):
         return self._storage(table, self._fresh(table).settings_for(location))
 
     def _forget(self, table: str) -> None:
+        self._asked_ms.pop(table, None)
         if gone := self._tables.pop(table, None):
             for place in gone.places:
                 if self._places.get(place) == table:
@@ -128,15 +131,18 @@ class VendedFileIO(SchemeFileIO):
             expires = vended.expires_ms
             if expires is None or self._clock_ms is None or self._renew is None:
                 return vended
-            if self._clock_ms() < expires - _EARLY_MS:
-                return vended
+            now = self._clock_ms()
+            if now < expires - _EARLY_MS or abs(now - self._asked_ms.get(table, -_PAUSE_MS)) < _PAUSE_MS:
+                return vended  # by a clock that is fast everything expires at once: no file may ask again each time
+            self._asked_ms[table] = now
             try:
                 renewed = self._renew(table)
             except BerglineError:  # what there is may still do
                 return vended
             if renewed is None:
                 return vended
-            self._tables[table] = renewed = msgspec.structs.replace(renewed, places=vended.places)
+            config = renewed.config or {k: v for k, v in vended.config.items() if not is_secret_property(k)}
+            self._tables[table] = renewed = msgspec.structs.replace(renewed, places=vended.places, config=config)
             return renewed
 
     def _storage(self, table: str, settings: dict[str, str]) -> FileIO:

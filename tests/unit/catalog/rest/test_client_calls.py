@@ -358,3 +358,30 @@ def test_credentials_that_expire_are_renewed(*, has_endpoint: bool) -> None:
         clock[0] = 8900
         assert settings(catalog, "s3://b/orders/x")["s3.access-key-id"] == "new"
         catalog.close()
+
+
+def test_clock_that_is_fast_does_not_make_every_file_ask_for_credentials() -> None:
+    """Credentials for a quarter of an hour, as a machine sees them whose clock is ahead by an hour."""
+    clock = [3600.0]
+
+    def answer(key: str) -> dict[str, object]:
+        config = vended(key, **{"s3.session-token": "t", "s3.session-token-expires-at-ms": "900000"})
+        return {"storage-credentials": [{"prefix": "s3://b", "config": config}]}
+
+    with RestScript() as server:
+        catalog = RestCatalog(server.uri, {}, clock_s=lambda: clock[0])
+        table = load_answer(loaded("s3://b/orders"), config={"s3.endpoint": "http://table:1", "s3.session-token": "o"})
+        server.on(LOAD, Reply(body={**table, **answer("old")}))
+        renewals = f"GET {TABLE}/credentials"
+        server.on(renewals, Reply(body=answer("new")), Reply(503))
+        catalog.load_table(ORDERS)
+        for number in range(100):
+            found = settings(catalog, f"s3://b/orders/{number}")
+            assert (found["s3.access-key-id"], found["s3.endpoint"]) == ("new", "http://table:1")
+        assert len(server.sent(renewals)) == 1
+        assert "s3.session-token" not in settings(catalog, "s3://c/other")
+        clock[0] += 31
+        for number in range(100):
+            assert settings(catalog, f"s3://b/orders/{number}")["s3.access-key-id"] == "new"
+        assert len(server.sent(renewals)) == 5  # one more, which is tried four times
+        catalog.close()

@@ -78,7 +78,8 @@ def test_commit_sends_requirements_and_updates_and_gives_the_table(
 
 
 @pytest.mark.parametrize(
-    "lost", [NO_ANSWER, Reply(500), Reply(502, b"<html>"), Reply(504), Reply(503), Reply(200, b"{nonsense")]
+    "lost",
+    [NO_ANSWER, Reply(408), Reply(500), Reply(502, b"<html>"), Reply(504), Reply(503), Reply(200, b"{nonsense")],
 )
 def test_lost_answer_of_a_commit_that_landed_is_found_out(
     server: RestScript, catalog: RestCatalog, base: LoadedTable, lost: Reply
