@@ -8,6 +8,7 @@ import typer
 from bergline.cli.opening import PropertyOption, WarehouseOption, settings_of
 from bergline.errors import UnsupportedError
 from bergline.lake import DEFAULT_CATALOG
+from bergline.server.settings import Settings
 
 try:
     from bergline.server.opening import open_served
@@ -37,6 +38,13 @@ def serve(
         str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
     ] = None,
     anonymous: Annotated[bool, typer.Option(help="Let everybody in, from other machines too.")] = False,
+    max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=4096)] = 32,
+    body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
+    request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
+    threads: Annotated[int, typer.Option(help="Requests that are worked on at once.", min=1, max=1024)] = 16,
+    files_per_plan: Annotated[
+        int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
+    ] = 5000,
     properties: PropertyOption = None,
 ) -> None:
     """Serve a lake to every engine: an Iceberg REST catalog."""
@@ -49,6 +57,13 @@ def serve(
         properties=settings_of(properties),
         places=allow_location or (),
         separator=namespace_separator,
+        limits=Settings(
+            max_body_bytes=max_body_mib * 1024 * 1024,
+            body_timeout_s=body_timeout,
+            request_timeout_s=request_timeout,
+            threads=threads,
+            files_per_plan=files_per_plan,
+        ),
     )
     serve_lake(served, host, port, anonymous=anonymous, say=_say)
 

@@ -92,8 +92,8 @@ _LIST_LAYOUT = Layout(
 )
 _REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
 _REQUIRED_OF_LIST = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
-_MAP_NAMES = frozenset(name for name, *_ in _MAPS.values())
-_LISTS = (*sorted(_MAP_NAMES), "split_offsets", "equality_ids")
+METRICS = frozenset(name for name, *_ in _MAPS.values())
+_LISTS = (*sorted(METRICS), "split_offsets", "equality_ids")
 ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
 _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
 _FEW = 64  # entries for which Python is faster than columns
@@ -181,12 +181,12 @@ def _entries(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id:
 
 def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> Iterator[DataFile]:
     """The files of entries in columns."""
-    columns: dict[str, Any] = {name: frame[name].to_list() for name, _ in _FILE.values() if name not in _MAP_NAMES}
+    columns: dict[str, Any] = {name: frame[name].to_list() for name, _ in _FILE.values() if name not in METRICS}
     columns["content"] = [FileContent(c or 0) for c in columns["content"]]
     columns["file_format"] = [f.upper() for f in columns["file_format"]]
     for name in ("split_offsets", "equality_ids"):
         columns[name] = [None if v is None else tuple(v) for v in columns[name]]
-    columns |= {name: _mappings(frame[name]) for name in _MAP_NAMES}
+    columns |= {name: _mappings(frame[name]) for name in METRICS}
     values = [partition_values(frame, field_id, type_) for field_id, type_ in partition.items()]
     columns["partition"] = list(zip(*values, strict=True)) if values else [()] * frame.height
     names = tuple(columns)

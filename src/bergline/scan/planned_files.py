@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from bergline.format.manifest import DataFile
-from bergline.format.manifest_columns import files_of
+from bergline.format.manifest_columns import METRICS, files_of
 from bergline.format.types import IcebergType
 from bergline.scan.plan import PlannedFile
 
@@ -27,6 +27,12 @@ class FileGroup(msgspec.Struct, frozen=True):
         """The files for which the mask is true."""
         deletes = list(compress(self.deletes, mask)) if self.deletes else ()
         return FileGroup(self.frame.filter(mask), self.spec_id, self.partition, deletes)
+
+    @property
+    def without_metrics(self) -> "FileGroup":
+        """The files without counts and bounds."""
+        frame = self.frame.with_columns(pl.lit(None, self.frame.schema[name]).alias(name) for name in METRICS)
+        return FileGroup(frame, self.spec_id, self.partition, self.deletes)
 
     def planned(self, start: int, length: int) -> Iterator[PlannedFile]:
         """Some of the files."""
@@ -51,6 +57,20 @@ class PlannedFiles(Sequence[PlannedFile]):
     def paths(self) -> list[str]:
         """Where the files are."""
         return [path for group in self._groups for path in group.frame["file_path"].to_list()]
+
+    @property
+    def without_metrics(self) -> "PlannedFiles":
+        """The same files without what is known of their columns, which is most of what they weigh."""
+        return PlannedFiles([g.without_metrics for g in self._groups])
+
+    def part(self, start: int, length: int) -> Iterator[PlannedFile]:
+        """Some of the files; the others are not made."""
+        for group in self._groups:
+            if length > 0 and start < group.frame.height:
+                taken = min(length, group.frame.height - start)
+                yield from group.planned(start, taken)
+                length -= taken
+            start = max(0, start - group.frame.height)
 
     def split(self, choose: Callable[[FileGroup], pl.Series]) -> tuple["PlannedFiles", "PlannedFiles"]:
         """The files for which a mask is true, and the others."""

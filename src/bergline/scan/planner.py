@@ -33,7 +33,7 @@ def plan_scan(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
-    bound = row_filter.on(table_schema) if isinstance(row_filter, BoundFilter) else bind(row_filter, table_schema)
+    bound = _bound(row_filter, table_schema)
     files: Sequence[PlannedFile] = ()
     keys: tuple[KeyColumn, ...] = ()
     if snapshot_id is not None:
@@ -63,25 +63,26 @@ def plan_appends(
     metadata: TableMetadata,
     snapshots: Sequence[int],
     *,
+    table_schema: Schema,
     columns: Schema,
-    row_filter: Predicate = ALWAYS_TRUE,
+    row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The files that some snapshots added, as they were added: no deletes apply. The last snapshot comes first."""
-    bound = bind(row_filter, metadata.schema)
+    bound = _bound(row_filter, table_schema)
     manifests = {
         m.manifest_path: m
         for snapshot_id in snapshots
         for m in load_manifest_list(io, metadata.snapshot(snapshot_id))
         if m.content is ManifestContent.DATA and m.added_snapshot_id == snapshot_id
     }
-    pruning = Pruning(bound, metadata.schema)
+    pruning = Pruning(bound, table_schema)
     groups = _groups(io, list(manifests.values()), metadata, pruning, DeleteIndex((), metadata))
     added = (pl.col("status") == int(EntryStatus.ADDED)) & pl.col("snapshot_id").is_in(list(snapshots))
     files = PlannedFiles([FileGroup(g.frame.filter(added), g.spec_id, g.partition) for g in groups])
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshots[0] if snapshots else None,
-        table_schema=metadata.schema,
+        table_schema=table_schema,
         schema=columns,
         filter=bound,
         files=files,
@@ -89,6 +90,10 @@ def plan_appends(
         specs=metadata.specs_by_id,
         name_mapping=None if mapping is None else parse_name_mapping(mapping),
     )
+
+
+def _bound(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
+    return row_filter.on(schema) if isinstance(row_filter, BoundFilter) else bind(row_filter, schema)
 
 
 def _groups(

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from bergline.catalog.opening import CatalogWish, open_catalog
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.names import UNIT_SEPARATOR, decode_separator
@@ -19,8 +21,9 @@ def open_served(
     properties: Mapping[str, str] | None = None,
     places: Sequence[str] = (),
     separator: str | None = None,
+    limits: Settings = Settings(),  # noqa: B008  (never changes)
 ) -> Served:
-    """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`."""
+    """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
     given = dict(properties or {})
     wish = CatalogWish(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places))
     catalog = open_catalog(wish)
@@ -32,7 +35,8 @@ def open_served(
             "expected a warehouse, found none: the server would touch no file",
             hints=["--warehouse s3://bucket/path says where new tables go, --allow-location where others are already"],
         )
-    settings = Settings(
+    settings = msgspec.structs.replace(
+        limits,
         name=name,
         warehouse=catalog.warehouse,
         separator=UNIT_SEPARATOR if separator is None else decode_separator(separator),

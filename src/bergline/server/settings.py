@@ -22,6 +22,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_s: float = 30.0
     request_timeout_s: float = 120.0
     threads: int = 16
+    files_per_plan: int = 5_000
+    """How many files a plan names at once; the others are fetched by plan tasks."""
     idempotency_lifetime_s: int = 30 * 60
 
 

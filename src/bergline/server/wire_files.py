@@ -1,14 +1,21 @@
 """Planned files in the protocol's words."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import Raw
+
 from bergline.format.defaults import encode_default
-from bergline.format.manifest import DataFile, FileContent
+from bergline.format.manifest import DataFile, FileContent, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.format.types import IcebergType
+from bergline.format.wire import encode_json
 from bergline.scan.plan import PlannedFile
+from bergline.server.wire_residuals import Residuals
 
+_COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
+_BOUNDS = ("lower_bounds", "upper_bounds")
 _OPTIONAL = (
     "split_offsets",
     "equality_ids",
@@ -20,46 +27,96 @@ _OPTIONAL = (
 )
 
 
-def scan_tasks(metadata: TableMetadata, files: Iterable[PlannedFile]) -> dict[str, Any]:
-    """Each file with the places of its delete files in one list of them."""
-    types = {spec_id: _partition_types(metadata, spec_id) for spec_id in metadata.specs_by_id}
-    deletes: dict[tuple[str, int | None], int] = {}
-    listed: list[dict[str, Any]] = []
-    tasks = []
-    for planned in files:
-        places = []
-        for file in planned.deletes:
-            key = file.file_path, file.content_offset
-            if key not in deletes:
-                deletes[key] = len(listed)
-                listed.append(_content_file(file, types))
-            places.append(deletes[key])
-        task: dict[str, Any] = {"data-file": _content_file(planned.file, types)}
-        tasks.append(task | ({"delete-file-references": places} if places else {}))
-    return {"file-scan-tasks": tasks} | ({"delete-files": listed} if listed else {})
+class FileWording:
+    """How the files of one plan are worded: with which statistics, and what is left of the filter for each."""
+
+    def __init__(
+        self, metadata: TableMetadata, residuals: Residuals, *, columns: frozenset[int], statistics: frozenset[int]
+    ) -> None:
+        known = columns | metadata.schema.ids.keys()
+        self._types = {spec_id: _partition_types(metadata, spec_id, known) for spec_id in metadata.specs_by_id}
+        self._residuals = residuals
+        self._statistics = statistics
+        self._partitions: dict[Any, Raw] = {}
+
+    def scan_tasks(self, files: Iterable[PlannedFile]) -> tuple[Raw, Raw]:
+        """Each file with the places of its delete files in a list of them; and that list."""
+        places: dict[tuple[str, int | None], int] = {}
+        deletes: list[dict[str, Any]] = []
+        tasks = []
+        for planned in files:
+            references = []
+            for file in planned.deletes:
+                key = file.file_path, file.content_offset
+                if key not in places:
+                    places[key] = len(deletes)
+                    deletes.append(self._content_file(file))
+                references.append(places[key])
+            data = self._content_file(planned.file)
+            if self._statistics:
+                data |= _statistics(planned.file, self._statistics)
+            task = {"data-file": data, "residual-filter": self._residuals.of(planned.file)}
+            tasks.append(task | ({"delete-file-references": references} if references else {}))
+        return Raw(encode_json(tasks)), Raw(encode_json(deletes))
+
+    def _content_file(self, file: DataFile) -> dict[str, Any]:
+        wire: dict[str, Any] = {
+            "spec-id": file.spec_id,
+            "content": FileContent(file.content).name.lower().replace("_", "-"),
+            "file-path": file.file_path,
+            "file-format": file.file_format.lower(),
+            "partition": self._partition(file),
+            "file-size-in-bytes": file.file_size_in_bytes,
+            "record-count": file.record_count,
+        }
+        if file.key_metadata is not None:
+            wire["key-metadata"] = file.key_metadata.hex().upper()
+        for name in _OPTIONAL:
+            if (value := getattr(file, name)) is not None:
+                wire[name.replace("_", "-")] = value
+        return wire
+
+    def _partition(self, file: DataFile) -> Raw:
+        key = partition_key(file)
+        found = self._partitions.get(key)
+        if found is None:
+            values = zip(self._types[file.spec_id], file.partition, strict=True)
+            found = self._partitions[key] = Raw(encode_json([_value(type_, value) for type_, value in values]))
+        return found
 
 
-def _partition_types(metadata: TableMetadata, spec_id: int) -> tuple[IcebergType, ...]:
+def _partition_types(metadata: TableMetadata, spec_id: int, known: frozenset[int]) -> tuple[IcebergType | None, ...]:
+    """The types of a spec's fields; None where they come from columns that are gone and not read.
+
+    Java cannot read the values of such a field, and needs none.
+    """
     spec = metadata.specs_by_id[spec_id]
-    return tuple(f.type for f in spec.partition_type(metadata.schema_for(spec)).fields)
+    types = (f.type for f in spec.partition_type(metadata.schema_for(spec)).fields)
+    return tuple(
+        t if known.issuperset(f.source_ids or (f.source_id,)) else None for f, t in zip(spec.fields, types, strict=True)
+    )
 
 
-def _content_file(file: DataFile, types: Mapping[int, tuple[IcebergType, ...]]) -> dict[str, Any]:
-    wire: dict[str, Any] = {
-        "spec-id": file.spec_id,
-        "content": FileContent(file.content).name.lower().replace("_", "-"),
-        "file-path": file.file_path,
-        "file-format": file.file_format.lower(),
-        "partition": [
-            None if value is None else encode_default(type_, value)
-            for type_, value in zip(types[file.spec_id], file.partition, strict=True)
-        ],
-        "file-size-in-bytes": file.file_size_in_bytes,
-        "record-count": file.record_count,
-    }
-    if file.key_metadata is not None:
-        wire["key-metadata"] = file.key_metadata.hex().upper()
-    for name in _OPTIONAL:
-        if (value := getattr(file, name)) is not None:
-            wire[name.replace("_", "-")] = value
+def _value(type_: IcebergType | None, value: Any) -> Any:
+    """A partition value; what JSON has no number for is text, as Java writes it."""
+    if type_ is None or value is None:
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return encode_default(type_, value)
+
+
+def _statistics(file: DataFile, fields: frozenset[int]) -> dict[str, Any]:
+    """Counts and bounds of some columns; bounds are hexadecimal, as Java reads and writes them."""
+    counts = {name: getattr(file, name) for name in _COUNTS}
+    bounds = {name: _hexadecimal(getattr(file, name)) for name in _BOUNDS}
+    wire = {}
+    for name, known in (counts | bounds).items():
+        kept = {k: v for k, v in (known or {}).items() if k in fields}
+        if kept:
+            wire[name.replace("_", "-")] = {"keys": list(kept), "values": list(kept.values())}
     return wire
+
+
+def _hexadecimal(bounds: Mapping[int, bytes] | None) -> dict[int, str]:
+    return {k: v.hex().upper() for k, v in (bounds or {}).items()}

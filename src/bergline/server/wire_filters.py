@@ -1,19 +1,20 @@
-"""Filters as the protocol has them, for choosing files: what cannot be said in our words keeps every file.
+"""Filters as the protocol has them: what they choose by, and what is left of them for a file.
 
 Iceberg's filters have two values: `not-eq` holds where a column is null. So negation goes down to the columns first,
-and each negated test holds for null too.
+and each negated test holds for null too. Tests that cannot be said in our words choose every file.
 """
 
-import datetime as dt
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable
+from typing import Any, assert_never
 
-from bergline.errors import InvalidInputError, UnsupportedError
+import msgspec
+
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
     MAX_DEPTH,
-    And,
     Comparison,
     IsIn,
     IsNan,
@@ -22,10 +23,13 @@ from bergline.expressions.predicate import (
     Or,
     Predicate,
     StartsWith,
+    all_of,
+    any_of,
+    bind,
 )
-from bergline.expressions.times import Instant
-from bergline.format.schema import Schema
-from bergline.format.types import FixedType, IcebergType, PrimitiveType
+from bergline.format.types import IcebergType
+from bergline.server.wire_fields import FieldNames
+from bergline.server.wire_literals import read_literal
 
 _NEGATED = {
     "eq": "not-eq",
@@ -38,43 +42,155 @@ _NEGATED = {
 }
 _NEGATED |= {b: a for a, b in _NEGATED.items()}
 _COMPARED: dict[str, Any] = {"eq": "=", "not-eq": "!=", "lt": "<", "lt-eq": "<=", "gt": ">", "gt-eq": ">="}
-_EPOCH = dt.date(1970, 1, 1)
-_NANOS = {"timestamp": 1000, "timestamptz": 1000, "timestamp_ns": 1, "timestamptz_ns": 1}
 
 
-def read_filter(wire: Any, schema: Schema) -> Predicate:
-    """The filter in decoded JSON; InvalidInputError for what is none."""
-    return ALWAYS_TRUE if wire is None else _read(wire, schema, negated=False, depth=0)
+class FilterTest(msgspec.Struct, frozen=True):
+    """A test of a column as the client words it, and as we do: None where we cannot."""
+
+    wire: dict[str, Any]
+    bound: Predicate | None
 
 
-def _read(wire: Any, schema: Schema, *, negated: bool, depth: int) -> Predicate:
-    if depth > MAX_DEPTH:
-        raise UnsupportedError(f"expected a filter nested at most {MAX_DEPTH} levels deep, found a deeper one")
-    if isinstance(wire, bool):
-        return ALWAYS_TRUE if wire is not negated else ALWAYS_FALSE
-    if not isinstance(wire, dict) or not isinstance(kind := wire.get("type"), str):
-        raise InvalidInputError(f"expected a filter with a type, found {wire!r:.80}")
-    kind = kind.lower().replace("_", "-")
-    match kind:
-        case "true" | "false":
-            return _read(kind == "true", schema, negated=negated, depth=depth)
-        case "literal":
-            return _read(bool(wire.get("value")), schema, negated=negated, depth=depth)
-        case "not":
-            return _read(wire.get("child"), schema, negated=not negated, depth=depth + 1)
-        case "and" | "or":
-            left, right = (_read(wire.get(k), schema, negated=negated, depth=depth + 1) for k in ("left", "right"))
-            return And(left, right) if (kind == "and") is not negated else Or(left, right)
-    if kind not in _NEGATED:
-        raise InvalidInputError(f"expected a known type of filter, found `{kind[:40]}`")
-    return _test(_NEGATED[kind] if negated else kind, wire, schema)
+class FilterGroup(msgspec.Struct, frozen=True):
+    """All parts, or any of them."""
+
+    kind: str
+    parts: tuple["WireFilter", ...]
 
 
-def _test(kind: str, wire: dict[str, Any], schema: Schema) -> Predicate:
-    column = _column(wire, schema)
-    if column is None:
-        return ALWAYS_TRUE
-    type_ = schema.find(column).type
+WireFilter = bool | FilterTest | FilterGroup
+
+
+def read_filter(wire: Any, names: FieldNames) -> WireFilter:
+    """The filter in decoded JSON; InvalidInputError with the place of what is none."""
+    return True if wire is None else _Reading(names).read(wire, "$.filter", negated=False, depth=0)
+
+
+def choosing(filter_: WireFilter, names: FieldNames) -> BoundFilter:
+    """What a file is chosen by."""
+    return BoundFilter(_predicate(filter_), names.schema)
+
+
+def reduced(filter_: WireFilter, decide: Callable[[Predicate], bool | None]) -> Any:
+    """The filter in decoded JSON without the tests that are decided already."""
+    match filter_:
+        case bool():
+            return filter_
+        case FilterTest(wire, bound):
+            decided = None if bound is None else decide(bound)
+            return wire if decided is None else decided
+        case FilterGroup(kind, parts):
+            return _joined(kind, [reduced(part, decide) for part in parts])
+        case _:
+            assert_never(filter_)
+
+
+def _predicate(filter_: WireFilter) -> Predicate:
+    match filter_:
+        case bool():
+            return ALWAYS_TRUE if filter_ else ALWAYS_FALSE
+        case FilterTest(_, bound):
+            return ALWAYS_TRUE if bound is None else bound
+        case FilterGroup(kind, parts):
+            return (all_of if kind == "and" else any_of)(map(_predicate, parts))
+        case _:
+            assert_never(filter_)
+
+
+def _joined(kind: str, parts: list[Any]) -> Any:
+    """Parts in decoded JSON as one, nested as little as possible."""
+    decisive = kind == "or"
+    if any(part is decisive for part in parts):
+        return decisive
+    left = [part for part in parts if part is not (not decisive)]
+    if not left:
+        return not decisive
+    while len(left) > 1:
+        pairs = [left[i : i + 2] for i in range(0, len(left), 2)]
+        left = [{"type": kind, "left": p[0], "right": p[1]} if len(p) > 1 else p[0] for p in pairs]
+    return left[0]
+
+
+class _Reading:
+    def __init__(self, names: FieldNames) -> None:
+        self._names = names
+
+    def read(self, wire: Any, place: str, *, negated: bool, depth: int) -> WireFilter:
+        if depth > MAX_DEPTH:
+            raise InvalidInputError(f"expected a filter nested at most {MAX_DEPTH} levels deep, found a deeper one")
+        if isinstance(wire, bool):
+            return wire is not negated
+        if not isinstance(wire, dict) or not isinstance(kind := wire.get("type"), str):
+            raise InvalidInputError(f"expected a filter with a type, found {wire!r:.80} at {place}")
+        kind = kind.lower().replace("_", "-")
+        match kind:
+            case "true" | "false":
+                return (kind == "true") is not negated
+            case "literal":
+                return self._constant(wire.get("value"), place) is not negated
+            case "not":
+                return self.read(wire.get("child"), f"{place}.child", negated=not negated, depth=depth + 1)
+            case "and" | "or":
+                parts = _parts(wire, kind, place)
+                joined = kind if not negated else "or" if kind == "and" else "and"
+                read = tuple(self.read(part, at, negated=negated, depth=depth + 1) for part, at in parts)
+                return FilterGroup(joined, read)
+        if kind not in _NEGATED:
+            raise InvalidInputError(f"expected a known type of filter, found `{kind[:40]}` at {place}")
+        kind = _NEGATED[kind] if negated else kind
+        return FilterTest({**wire, "type": kind}, self._bound(kind, wire, place))
+
+    def _constant(self, value: Any, place: str) -> bool:
+        if not isinstance(value, bool):
+            raise InvalidInputError(f"expected true or false, found {value!r:.80} at {place}.value")
+        return value
+
+    def _bound(self, kind: str, wire: dict[str, Any], place: str) -> Predicate | None:
+        """The test in our words, bound; None for one of something made of a column."""
+        column = self._column(wire, place)
+        if column is None:
+            return None
+        try:
+            return bind(_test(kind, column, wire, self._names.schema.find(column).type, place), self._names.schema)
+        except UnsupportedError:
+            return None
+        except InvalidInputError as error:
+            raise error if place in str(error) else InvalidInputError(f"{error} at {place}") from error
+
+    def _column(self, wire: dict[str, Any], place: str) -> str | None:
+        """The column that a test looks at; None where it looks at something made of one."""
+        key = next((k for k in ("term", "child", "left") if k in wire), "term")
+        term, place = wire.get(key), f"{place}.{key}"
+        if isinstance(term, dict):
+            if term.get("type") != "reference":
+                if not isinstance(term.get("type"), str):
+                    raise InvalidInputError(f"expected a term with a type, found {term!r:.80} at {place}")
+                return None
+            term = term.get("name", term.get("term", term.get("id")))
+        if isinstance(term, int) and not isinstance(term, bool) and term in self._names.schema.names_by_id:
+            return self._names.schema.names_by_id[term]
+        if not isinstance(term, str):
+            raise InvalidInputError(f"expected the name of a column, found {term!r:.80} at {place}")
+        try:
+            return self._names.find(term)
+        except NotFoundError as error:
+            raise InvalidInputError(f"{error} at {place}", hints=error.hints) from error
+
+
+def _parts(wire: dict[str, Any], kind: str, place: str) -> list[tuple[Any, str]]:
+    """The parts of a chain of one kind, in order, however deep it is nested."""
+    parts: list[tuple[Any, str]] = []
+    waiting: list[tuple[Any, str]] = [(wire, place)]
+    while waiting:
+        part, at = waiting.pop()
+        if isinstance(part, dict) and part.get("type") == kind and (part is wire or {"left", "right"} <= part.keys()):
+            waiting += [(part.get(side), f"{at}.{side}") for side in ("right", "left")]
+        else:
+            parts.append((part, at))
+    return parts
+
+
+def _test(kind: str, column: str, wire: dict[str, Any], type_: IcebergType, place: str) -> Predicate:
     match kind:
         case "is-null":
             return IsNull(column)
@@ -83,58 +199,19 @@ def _test(kind: str, wire: dict[str, Any], schema: Schema) -> Predicate:
         case "is-nan":
             return IsNan(column)
         case "not-nan":
-            return ALWAYS_TRUE
+            return Or(Not(IsNan(column)), IsNull(column))
         case "in" | "not-in":
             values = wire.get("values")
             listed = values.get("values") if isinstance(values, dict) else values
             if not isinstance(listed, list):
-                raise InvalidInputError(f"expected a list of values for `{kind}`, found {values!r:.80}")
-            among = IsIn(column, tuple(_literal(value, type_) for value in listed))
+                raise InvalidInputError(f"expected a list of values, found {values!r:.80} at {place}.values")
+            literals = (read_literal(value, type_, f"{place}.values[{n}]") for n, value in enumerate(listed))
+            among = IsIn(column, tuple(literals))
             return among if kind == "in" else Or(Not(among), IsNull(column))
-        case "starts-with" | "not-starts-with":
-            prefix = _literal(wire.get("value", wire.get("right")), type_)
-            starts = StartsWith(column, prefix)
-            return starts if kind == "starts-with" else Or(Not(starts), IsNull(column))
-    compared = Comparison(column, _COMPARED[kind], _literal(wire.get("value", wire.get("right")), type_))
+    key = "value" if "value" in wire else "right"
+    literal = read_literal(wire.get(key), type_, f"{place}.{key}")
+    if kind in {"starts-with", "not-starts-with"}:
+        starts = StartsWith(column, literal)
+        return starts if kind == "starts-with" else Or(Not(starts), IsNull(column))
+    compared = Comparison(column, _COMPARED[kind], literal)
     return Or(compared, IsNull(column)) if kind == "not-eq" else compared
-
-
-def _column(wire: dict[str, Any], schema: Schema) -> str | None:
-    """The column that a test looks at; None where it looks at something made of one."""
-    term = wire.get("term", wire.get("child", wire.get("left")))
-    if isinstance(term, dict):
-        if term.get("type") != "reference":
-            return None
-        term = term.get("name", term.get("term", term.get("id")))
-    if isinstance(term, int) and not isinstance(term, bool) and term in schema.names_by_id:
-        term = schema.names_by_id[term]
-    if not isinstance(term, str):
-        raise InvalidInputError(f"expected the name of a column in a filter, found {term!r:.80}")
-    schema.find(term)
-    return term
-
-
-def _literal(wire: Any, type_: IcebergType) -> Any:
-    """A literal that `bind` understands: days and microseconds as times, hexadecimal text as bytes."""
-    if isinstance(wire, dict):
-        wire = wire.get("value")
-    if wire is None or isinstance(wire, dict | list):
-        raise InvalidInputError(f"expected a literal in a filter, found {wire!r:.80}")
-    match type_, wire:
-        case PrimitiveType("date"), int() if not isinstance(wire, bool):
-            return _date(wire)
-        case PrimitiveType(name), int() if name in _NANOS and not isinstance(wire, bool):
-            return Instant(Fraction(wire * _NANOS[name]))
-        case PrimitiveType("binary") | FixedType(), str():
-            try:
-                return bytes.fromhex(wire)
-            except ValueError as error:
-                raise InvalidInputError(f"expected hexadecimal text, found `{wire[:40]}`") from error
-    return wire
-
-
-def _date(days: int) -> dt.date:
-    try:
-        return _EPOCH + dt.timedelta(days=days)
-    except OverflowError as error:
-        raise InvalidInputError(f"expected days in the calendar, found {days}") from error

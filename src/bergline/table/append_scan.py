@@ -19,14 +19,21 @@ class AppendScan(TableScan):
         if end is None:
             end = current.snapshot_id if current else None
         super().__init__(io, metadata, ReadVersion(end, metadata.schema), None, None)
-        self._snapshots = _appends(metadata, check_whole(start, "a snapshot id"), end)
+        self._snapshots = append_snapshots(metadata, check_whole(start, "a snapshot id"), end)
 
     def plan(self) -> ScanPlan:
         """The data files that were added."""
-        return plan_appends(self.io, self._metadata, self._snapshots, columns=self._columns, row_filter=self._filter)
+        return plan_appends(
+            self.io,
+            self._metadata,
+            self._snapshots,
+            table_schema=self.version.schema,
+            columns=self._columns,
+            row_filter=self._filter,
+        )
 
 
-def _appends(metadata: TableMetadata, start: int, end: int | None) -> list[int]:
+def append_snapshots(metadata: TableMetadata, start: int, end: int | None) -> list[int]:
     """The append snapshots between the two, newest first."""
     found: list[int] = []
     for snapshot in metadata.ancestors(None if end is None else metadata.snapshot(end).snapshot_id):

@@ -2,10 +2,12 @@
 
 import pickle
 
+import msgspec
 import pytest
 from rows import ORDERS, order_rows
 
 from bergline import Lake
+from bergline.format.manifest_columns import METRICS
 from bergline.scan.plan import PlannedFile
 from bergline.scan.planned_files import PlannedFiles
 
@@ -32,6 +34,27 @@ def test_files_are_a_sequence(files: PlannedFiles) -> None:
     assert files != listed[1:]
     with pytest.raises(IndexError):
         files[len(files)]
+
+
+def test_parts_of_the_files_are_those_of_the_sequence(lake: Lake, files: PlannedFiles) -> None:
+    table = lake.load_table("db.planned")
+    with table.update_spec() as spec:
+        spec.remove_field("region")
+    table.append(order_rows(7, 8))
+    found = table.scan().plan().files
+    assert isinstance(found, PlannedFiles)
+    listed = list(found)
+    assert len({planned.file.spec_id for planned in listed}) == 2
+    for start in range(len(listed) + 2):
+        for length in range(len(listed) + 2):
+            assert list(found.part(start, length)) == listed[start : start + length]
+
+
+def test_files_without_metrics_are_else_the_same(files: PlannedFiles) -> None:
+    for with_, without in zip(files, files.without_metrics, strict=True):
+        assert with_.file.lower_bounds
+        metrics = dict.fromkeys(METRICS)
+        assert msgspec.structs.replace(with_.file, **metrics) == without.file
 
 
 def test_pickled_files_are_plain_values(files: PlannedFiles) -> None:

@@ -204,11 +204,25 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     stats_fields: tuple[str, ...] | None = None
 
 
-class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab"):
-    """A scan that was planned: all its files."""
+class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A scan that was planned: its files, and the tasks by which further ones are fetched."""
 
     status: str
     plan_id: str
+    file_scan_tasks: Raw
+    delete_files: Raw
+    plan_tasks: tuple[str, ...] | None = None
+
+
+class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):
+    """A part of a plan to fetch."""
+
+    plan_task: str
+
+
+class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+    """The files of a part of a plan."""
+
     file_scan_tasks: Raw
     delete_files: Raw
 

@@ -14,6 +14,7 @@ from bergline.catalog.rest.bodies import (
     CreateTableRequest,
     CreateViewRequest,
     CredentialsAnswer,
+    FetchTasksRequest,
     IdentifiersAnswer,
     LoadTableAnswer,
     LoadViewAnswer,
@@ -25,6 +26,7 @@ from bergline.catalog.rest.bodies import (
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
+    TasksAnswer,
     TokenAnswer,
     UpdateNamespaceAnswer,
     UpdateNamespaceRequest,
@@ -101,6 +103,7 @@ RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", Re
 LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=CredentialsAnswer)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
 PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanAnswer)
+FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, TasksAnswer)
 COMMIT_TRANSACTION = Endpoint(
     "commit_transaction",
     "POST",
