@@ -1,6 +1,7 @@
 """Requests that were answered, who changed what, and tokens, in a catalog's database."""
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 import sqlalchemy as sa
@@ -104,6 +105,28 @@ class Records:
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(AUDIT.c.id)).all()
         return [AuditEntry(**row._mapping) for row in rows]  # noqa: SLF001
+
+    def newest_audit(
+        self, limit: int, *, resources: Sequence[str] = (), principal: str | None = None, since_ms: int | None = None
+    ) -> list[AuditEntry]:
+        """The newest changes first: all, or those of some resources, of somebody, since a time."""
+        names = AuditEntry.__struct_fields__
+        query = sa.select(*(AUDIT.c[name] for name in names)).where(AUDIT.c.catalog_name == self._catalog)
+        if resources:
+            query = query.where(AUDIT.c.resource.in_(resources))
+        if principal is not None:
+            query = query.where(AUDIT.c.principal == principal)
+        if since_ms is not None:
+            query = query.where(AUDIT.c.at_ms >= since_ms)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(AUDIT.c.id.desc()).limit(limit)).all()
+        return [AuditEntry(**row._mapping) for row in rows]  # noqa: SLF001
+
+    def prune_audit(self, before_ms: int) -> int:
+        """Remove older changes, and say how many."""
+        statement = sa.delete(AUDIT).where(AUDIT.c.catalog_name == self._catalog, AUDIT.c.at_ms < before_ms)
+        with self.database.changing() as connection:
+            return connection.execute(statement).rowcount
 
     def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
         """Let in whoever shows this text; only its hash is kept."""

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from bergline.cli import token
+from bergline.cli import audit, token
 from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
 from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
@@ -121,6 +121,7 @@ def explain_expiry(
 
 app.command()(serve)
 app.add_typer(token.app, name="token")
+app.add_typer(audit.app, name="audit")
 
 
 def main() -> None:

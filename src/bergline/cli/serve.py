@@ -38,7 +38,7 @@ def serve(
         str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
     ] = None,
     anonymous: Annotated[bool, typer.Option(help="Let everybody in, from other machines too.")] = False,
-    max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=4096)] = 32,
+    max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
     body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
     request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
     threads: Annotated[int, typer.Option(help="Requests that are worked on at once.", min=1, max=1024)] = 16,

@@ -1,7 +1,5 @@
 """`bergline token`: who may use a server."""
 
-import datetime as dt
-import re
 import secrets
 import sys
 import time
@@ -10,17 +8,15 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from bergline.cli.durations import parse_duration, render_time
 from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption
 from bergline.cli.records import open_records
 from bergline.cli.rows import AsJson, print_rows
-from bergline.errors import InvalidInputError
 from bergline.lake import DEFAULT_NAME
 
 app = typer.Typer(help="Tokens of those who may use `bergline serve`.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(help="Whose token it is; changes are recorded under this name.")]
-_DURATION = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 _BYTES = 32
 
 
@@ -36,7 +32,7 @@ def create(
 ) -> None:
     """Make a token and print it: it is shown this once, and only its hash is kept."""
     now_ms = time.time_ns() // 1_000_000
-    expires_ms = None if expires_in is None else now_ms + 1000 * _seconds(expires_in)
+    expires_ms = None if expires_in is None else now_ms + 1000 * parse_duration(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         records.create_token(name, text, now_ms, expires_ms)
@@ -55,7 +51,9 @@ def list_tokens(
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         tokens = records.tokens()
     schema = pa.schema([("name", pa.string()), ("created", pa.string()), ("expires", pa.string())])
-    rows = [{"name": t.name, "created": _time(t.created_ms), "expires": _time(t.expires_ms)} for t in tokens]
+    rows = [
+        {"name": t.name, "created": render_time(t.created_ms), "expires": render_time(t.expires_ms)} for t in tokens
+    ]
     print_rows(pa.Table.from_pylist(rows, schema=schema), as_json)
 
 
@@ -70,16 +68,3 @@ def revoke(
     """Take a token back; servers notice within seconds."""
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         records.revoke_token(name)
-
-
-def _seconds(text: str) -> int:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise InvalidInputError(f"expected a duration like 90d, 12h or 30m, found `{text}`")
-    return int(match["number"]) * _SECONDS[match["unit"]]
-
-
-def _time(milliseconds: int | None) -> str | None:
-    if milliseconds is None:
-        return None
-    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="seconds")

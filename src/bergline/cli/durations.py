@@ -1,0 +1,24 @@
+"""Lengths of time and moments, as people type and read them."""
+
+import datetime as dt
+import re
+
+from bergline.errors import InvalidInputError
+
+_DURATION = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[mhd])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+
+
+def parse_duration(text: str) -> int:
+    """The seconds of `90d`, `12h` or `30m`."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(f"expected a duration like 90d, 12h or 30m, found `{text}`")
+    return int(match["number"]) * _SECONDS[match["unit"]]
+
+
+def render_time(milliseconds: int | None) -> str | None:
+    """A moment in UTC, to the second."""
+    if milliseconds is None:
+        return None
+    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="seconds")
