@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import bergline
 from bergline.cli.main import app, main
+from bergline.errors import AuthenticationError
 
 NAME = "sales"
 
@@ -112,3 +113,11 @@ def test_address_that_leads_nowhere_is_said(
 ) -> None:
     address = f"{server.uri}{place}" if place else "http://127.0.0.1:9"
     assert told in said(monkeypatch, capsys, "tables", "--catalog", address)
+
+
+def test_token_is_taken_as_the_secret_of_a_client(server: BerglineServer, token: str) -> None:
+    for credential in (f"ann:{token}", token):
+        with bergline.connect(server.uri, properties={"credential": credential}) as lake:
+            assert lake.list_namespaces() == ["db"]
+    with pytest.raises(AuthenticationError, match="invalid_client"):
+        bergline.connect(server.uri, properties={"credential": "ann:wrong"})

@@ -77,7 +77,7 @@ class RestCommit(RestTables):
                 raise
             return Conflicted(ConflictError(str(error)))  # what was right on the base need not be on what came since
         except UnsettledError as error:
-            return Unknown(changes[0].base.name, None, str(error))
+            return Unknown(changes[0].base.name, None, f"{error}{_how_to_tell(changes)}")
 
     def _check_tables(self, names: list[TableName]) -> None:
         if not names or len(set(names)) != len(names):
@@ -143,6 +143,12 @@ class RestCommit(RestTables):
             return self.load_table(created.name)
         except BerglineError:
             return created
+
+
+def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
+    """What shows later whether changes happened: one of their snapshots is enough, they come in together."""
+    snapshots = [f"{c.base.name} has snapshot {min(added)}" for c in changes if (added := added_snapshots(c))]
+    return f"; it happened if {snapshots[0]}" if snapshots else ""
 
 
 def _is_in(change: TableChange, now: LoadedTable) -> bool:

@@ -333,6 +333,15 @@ def test_files_use_what_the_server_hands_out_for_their_table(server: RestScript)
     catalog.close()
 
 
+def test_new_table_has_the_credentials_that_come_with_its_load(server: RestScript, catalog: RestCatalog) -> None:
+    created = load_answer(loaded("s3://b/orders"))
+    credentials = [{"prefix": "s3://b/orders", "config": vended("its")}]
+    server.on(f"POST {TABLE}", Reply(body=created))
+    server.on(LOAD, Reply(body={**created, "storage-credentials": credentials}))
+    catalog.create_table(ORDERS, loaded("s3://b/orders").metadata)
+    assert settings(catalog, "s3://b/orders/data/x")["s3.access-key-id"] == "its"
+
+
 @pytest.mark.parametrize("has_endpoint", [True, False])
 def test_credentials_that_expire_are_renewed(*, has_endpoint: bool) -> None:
     endpoints = [str(e) for e in ENDPOINTS if has_endpoint or e.name != "load_credentials"]

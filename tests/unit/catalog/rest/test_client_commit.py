@@ -177,9 +177,11 @@ def test_server_that_stays_silent_leaves_the_outcome_unknown(
 ) -> None:
     server.on(COMMIT, NO_ANSWER)
     server.on(LOAD, NO_ANSWER)
-    outcome = catalog.commit((append(base),))
+    change = append(base)
+    outcome = catalog.commit((change,))
     assert isinstance(outcome, Unknown)
     assert outcome.metadata_location is None
+    assert outcome.cause.endswith(f"; it happened if db.orders has snapshot {added_id(change)}")
     assert len(server.sent(COMMIT)) == 1
     assert waits
 
@@ -191,6 +193,15 @@ def test_change_that_could_happen_twice_is_not_sent_again(
     server.on(LOAD, shown(base))
     assert isinstance(catalog.commit((TableChange(base, (), (SetProperties({"a": "1"}),)),)), Unknown)
     assert len(server.sent(COMMIT)) == 1
+
+
+def test_refusal_of_a_commit_that_was_sent_again_does_not_tell_of_the_first(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """Rights, say, that somebody took away between the two: the first may still land."""
+    server.on(COMMIT, NO_ANSWER, refused(403, "ForbiddenException"))
+    server.on(LOAD, shown(base))
+    assert isinstance(catalog.commit((append(base),)), Unknown)
 
 
 def test_ref_that_is_where_it_was_to_go_is_no_conflict(
