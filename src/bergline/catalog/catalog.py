@@ -39,6 +39,13 @@ class TableChange(msgspec.Struct, frozen=True):
     updates: tuple[Update, ...]
 
 
+class NewTable(msgspec.Struct, frozen=True):
+    """A table that is to come into being together with changes to others."""
+
+    name: TableName
+    metadata: TableMetadata
+
+
 class ViewChange(msgspec.Struct, frozen=True):
     """A change to one view, worked out from `base`."""
 

@@ -48,7 +48,10 @@ class MemoryPointers:
         with self._state.lock:
             if any(self._read(s.table) != s.expected for s in swaps):
                 return False
-            self._state.pointers.update({s.table: s.new for s in swaps})
+            if any(s.expected is None and s.table in self._state.pointers for s in swaps):
+                return False
+            for swap in swaps:
+                self._set(swap.table, swap.new)
             return True
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:

@@ -72,7 +72,8 @@ class ObjectPointers:
         return self._namespaces.list_names(namespace, self._kind)
 
     def _change(self, swap: PointerSwap) -> Change:
-        return Change(swap.table, partial(eq, Entry(self._kind, swap.expected)), Entry(self._kind, swap.new))
+        before = None if swap.expected is None else Entry(self._kind, swap.expected)
+        return Change(swap.table, partial(eq, before), Entry(self._kind, swap.new))
 
     def _is_ours(self, entry: Entry | None) -> bool:
         return entry is not None and entry.type is self._kind

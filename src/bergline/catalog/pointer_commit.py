@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, NewTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.named_pointers import check_namespace
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer_tables import PointerTables
 from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
@@ -19,21 +20,30 @@ from bergline.format.updates import AddSnapshot, AssignUuid
 class PointerCommit(PointerTables):
     """A commit is right only if the whole base is still current."""
 
-    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
-        """Apply, write, swap; a lost answer is settled by reading back."""
-        self._check_tables([c.base.name for c in changes])
+    def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
+        """Apply, write, swap; a lost answer is settled by reading back.
+
+        Tables that are new come into being in the same step, after the others in the outcome.
+        """
+        self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
             if self.store.read(base.name) != base.metadata_location:
                 return Conflicted(self._moved_on(base))
+        for table in new:
+            check_namespace(self.store, table.name.namespace)
+            self._named("table").check_free(table.name)
         try:
             applied = [self._apply(change) for change in changes]
         except ConflictError as error:
             return Conflicted(error)
+        bases = [(c.base.name, c.base.metadata_location) for c in changes]
         written: list[LoadedTable] = []
         try:
-            for change, metadata in zip(changes, applied, strict=True):
-                location = self._table_files.write(metadata, change.base.metadata_location)
-                written.append(LoadedTable(change.base.name, metadata, location))
+            for (name, before), metadata in zip(bases, applied, strict=True):
+                written.append(LoadedTable(name, metadata, self._table_files.write(metadata, before)))
+            for table in new:
+                location = self._table_files.write(table.metadata, None)
+                written.append(LoadedTable(table.name, table.metadata, location))
         except BaseException:
             self._discard(written)
             raise
@@ -58,10 +68,8 @@ class PointerCommit(PointerTables):
 
     # what is under way while the lake is closed must still find out how it ended: not self.store
     def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
-        swaps = [
-            PointerSwap(table.name, change.base.metadata_location, table.metadata_location)
-            for change, table in zip(changes, new, strict=True)
-        ]
+        before = {change.base.name: change.base.metadata_location for change in changes}
+        swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
         try:
             landed, cause = send_swaps(self._store, swaps), "the pointer cannot be read after a refusal"
             verdict = Verdict.LANDED if landed else self._check_refused(changes, swaps)
@@ -76,27 +84,31 @@ class PointerCommit(PointerTables):
                 return Committed(new)
             case Verdict.LOST:
                 self._discard(new)
-                return Conflicted(self._winner(changes))
+                return Conflicted(self._winner(changes, new))
             case Verdict.UNKNOWN:
                 return Unknown(new[0].name, new[0].metadata_location, cause)
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
-        waits = self._status_check_waits(changes[0].base.metadata.properties)
+        waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
         return settle_swaps(self._store, swaps, history=self._history(changes), waits=waits)
 
     def _check_refused(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
-        waits = self._status_check_waits(changes[0].base.metadata.properties)
+        waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
         return check_refused(self._store, swaps, history=self._history(changes), waits=waits)
 
     def _history(self, changes: tuple[TableChange, ...]) -> Callable[[PointerSwap, str], Verdict]:
         added = {c.base.name: added_snapshots(c) for c in changes}
-        return lambda swap, pointer: table_history(swap, self._table_files.load(pointer), added[swap.table])
+        return lambda swap, pointer: table_history(
+            swap, self._table_files.load(pointer), added.get(swap.table, frozenset())
+        )
 
-    def _winner(self, changes: tuple[TableChange, ...]) -> ConflictError:
-        """The table that moved on, of those in the commit."""
+    def _winner(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> ConflictError:
+        """The table that moved on, of those in the commit, or whose name was taken."""
         for base in (c.base for c in changes):
             if self._store.read(base.name) != base.metadata_location:
                 return self._moved_on(base)
+        if len(new) > len(changes):
+            return ConflictError(f"table `{new[-1].name}` cannot be created: a name was taken meanwhile")
         return self._moved_on(changes[0].base)
 
     def _moved_on(self, base: LoadedTable) -> ConflictError:

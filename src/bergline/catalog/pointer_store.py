@@ -28,10 +28,10 @@ NOTHING_CHANGED: Final = (
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
-    """One pointer that is to move, and what it must be now."""
+    """One pointer that is to move, and what it must be now: None for a name that must be free, of tables and views."""
 
     table: TableName
-    expected: str
+    expected: str | None
     new: str
 
 
@@ -63,7 +63,7 @@ class Pointers(Protocol):
         ...
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """True if and only if every pointer was as expected and all have moved, atomically and durably.
+        """True if and only if every pointer was as expected and all are the new ones, atomically and durably.
 
         False if and only if one was not, and then none has moved. Only for stores with `atomic_tables`.
         """

@@ -9,7 +9,7 @@ from bergline.catalog.metadata_files import table_files
 from bergline.catalog.named_pointers import check_namespace, create_with_file
 from bergline.catalog.pointer_namespaces import PointerNamespaces
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
-from bergline.catalog.settle import Verdict, settle_swaps
+from bergline.catalog.settle import Verdict, send_swaps, settle_swaps
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
 from bergline.format.metadata import TableMetadata
 
@@ -94,7 +94,7 @@ class PointerTables(PointerNamespaces):
 
     def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
         try:
-            return self._store.swap(swap.table, swap.expected, swap.new)
+            return send_swaps(self._store, (swap,))
         except NOTHING_CHANGED:
             raise
         except Exception as error:

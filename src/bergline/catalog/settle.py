@@ -72,9 +72,12 @@ def check_refused(
 
 def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:
     """Move one pointer or several, by what the store has for it."""
-    if len(swaps) == 1:
-        return pointers.swap(swaps[0].table, swaps[0].expected, swaps[0].new)
-    return pointers.swap_all(swaps)
+    if len(swaps) > 1:
+        return pointers.swap_all(swaps)
+    swap = swaps[0]
+    if swap.expected is None:
+        return pointers.create(swap.table, swap.new)
+    return pointers.swap(swap.table, swap.expected, swap.new)
 
 
 def table_history(swap: PointerSwap, now: TableMetadata, added_snapshots: frozenset[int]) -> Verdict:

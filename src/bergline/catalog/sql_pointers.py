@@ -42,17 +42,7 @@ class SqlPointers:
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Insert the row if there is none."""
-        _check_pointer(pointer)
-        row = self._name(table) | {"metadata_location": pointer, "previous_metadata_location": None}
-        if self._kind is not RowKind.UNTYPED:
-            row |= {"iceberg_type": self._kind.value}
-        try:
-            with self.database.changing() as connection:
-                connection.execute(sa.insert(TABLES).values(row))
-                self.database.note(connection, (table, pointer))
-        except sa.exc.IntegrityError:
-            return False
-        return True
+        return self.swap_all((PointerSwap(table, None, pointer),))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Move the pointer in one UPDATE that names the expected value."""
@@ -109,9 +99,21 @@ class SqlPointers:
             return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
 
     def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        if swap.expected is None:
+            self._insert_in(connection, swap)
+            return
         values = _bound(swap.table) | {"expected": swap.expected, "new": swap.new}
         if connection.execute(self._swap_row, values).rowcount != 1:
             raise _Stale
+
+    def _insert_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        row = self._name(swap.table) | {"metadata_location": swap.new, "previous_metadata_location": None}
+        if self._kind is not RowKind.UNTYPED:
+            row |= {"iceberg_type": self._kind.value}
+        try:
+            connection.execute(sa.insert(TABLES).values(row))
+        except sa.exc.IntegrityError as error:
+            raise _Stale from error
 
     def _row(self, table: TableName) -> sa.ColumnElement[bool]:
         """Picks the row of this name, if it is of this kind."""

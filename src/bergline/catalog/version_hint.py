@@ -86,7 +86,7 @@ class VersionHintStore:
             raise UnsupportedError(
                 f"expected a change to one table, found {len(swaps)}: version files move one at a time"
             )
-        return self.swap(swaps[0].table, swaps[0].expected, swaps[0].new)
+        return self._add(swaps[0].table, swaps[0].expected, swaps[0].new)
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         """End the versions; a new table of this name goes on with higher numbers."""

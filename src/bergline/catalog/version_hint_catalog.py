@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from bergline.catalog.catalog import Conflicted, LoadedTable, Outcome, TableChange
+from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer_catalog import PointerCatalog
@@ -59,14 +59,14 @@ class VersionHintCatalog(PointerCatalog):
         """Make the metadata in a file the first version; its files must be in the table's directory already."""
         return self.create_table(name, self._table_files.load(metadata_location))
 
-    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+    def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
         """Create the next version; what Java dropped and created again under the same number is another table."""
-        self._check_tables([c.base.name for c in changes])
+        self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
             now = self.load_table(base.name)
             if now.metadata.table_uuid != base.metadata.table_uuid:
                 return Conflicted(self._moved_on(base))
-        return super().commit(changes)
+        return super().commit(changes, new)
 
     def _apply(self, change: TableChange) -> TableMetadata:
         metadata = super()._apply(change)
@@ -78,7 +78,7 @@ class VersionHintCatalog(PointerCatalog):
         change, swap = changes[0], swaps[0]
         for wait in self._status_check_waits(change.base.metadata.properties):
             try:
-                if self._versions.landed(swap.new) is None and self._versions.swap(swap.table, swap.expected, swap.new):
+                if self._versions.landed(swap.new) is None and self._versions.swap_all((swap,)):
                     return Verdict.LANDED
                 if self._versions.landed(swap.new) is False:
                     return Verdict.LOST

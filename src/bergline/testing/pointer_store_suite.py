@@ -133,6 +133,20 @@ class _PointersSuite(ABC):
         assert store.swap_all([PointerSwap(ORDERS, "a", "b"), PointerSwap(ITEMS, "x", "y")])
         assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "y")
 
+    def test_pointers_come_into_being_with_others_that_move_or_not_at_all(self) -> None:
+        """A name that is taken, or another pointer that moved on, holds all of them."""
+        store = self.make_pointers()
+        if not store.atomic_tables:
+            return
+        store.create(ORDERS, "a")
+        new = PointerSwap(ITEMS, None, "x")
+        assert not store.swap_all([PointerSwap(ORDERS, "stale", "b"), new])
+        assert store.read(ITEMS) is None
+        assert store.swap_all([PointerSwap(ORDERS, "a", "b"), new])
+        assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "x")
+        assert not store.swap_all([PointerSwap(ORDERS, "b", "c"), PointerSwap(ITEMS, None, "y")])
+        assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "x")
+
     def test_one_of_many_swaps_of_the_same_tables_wins(self) -> None:
         """Eight threads name the tables in both orders; both pointers are the winner's."""
         if not (first := self.make_pointers()).atomic_tables:

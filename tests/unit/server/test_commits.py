@@ -2,11 +2,13 @@
 
 import threading
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from asked import Asking, set_branch, set_property, snapshot
+from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
+from bergline.errors import StorageError
 from bergline.lake import connect
 from bergline.server.served import Served
 
@@ -135,6 +137,100 @@ def test_bodies_that_mean_nothing_are_refused_with_the_place(ask: Asking, body: 
 def test_name_in_the_body_must_be_that_of_the_path(ask: Asking) -> None:
     body = {"identifier": {"namespace": ["db"], "name": "items"}, "requirements": [], "updates": []}
     assert ask("POST", ORDERS, body).status == 400
+
+
+def creation(ask: Asking, name: str) -> dict[str, Any]:
+    """A staged table as a part of a transaction."""
+    body = {"name": name, "schema": SCHEMA, "stage-create": True}
+    metadata = ask("POST", "/v1/namespaces/db/tables", body).json["metadata"]
+    updates = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 2},
+        {"action": "set-location", "location": metadata["location"]},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        snapshot(77, 1),
+        set_branch("main", 77),
+    ]
+    return part(name, *updates, requirements=[{"type": "assert-create"}])
+
+
+def part(name: str, *updates: Any, requirements: Any = ()) -> dict[str, Any]:
+    return {"identifier": {"namespace": ["db"], "name": name}, "requirements": [*requirements], "updates": [*updates]}
+
+
+def transact(ask: Asking, *changes: dict[str, Any], **more: Any) -> Told:
+    return ask("POST", "/v1/transactions/commit", {"table-changes": changes}, **more)
+
+
+def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, served: Served) -> None:
+    changes = (part("orders", set_property("a", "b")), creation(ask, "items"), creation(ask, "parts"))
+    headers = {"Idempotency-Key": str(uuid4())}
+    for _ in range(2):
+        assert transact(ask, *changes, headers=headers).status == 204
+    for name in ("items", "parts"):
+        table = ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata"]
+        assert table["current-snapshot-id"] == 77
+    assert ask("GET", ORDERS).json["metadata"]["properties"]["a"] == "b"
+    names = [row.resource for row in served.records.audit() if row.operation == "commit_transaction"]
+    assert sorted(names) == ["table/db/items", "table/db/orders", "table/db/parts"]
+
+
+def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, served: Served) -> None:
+    items = creation(ask, "items")
+    ask.table("items")
+    before = ask("GET", ORDERS).json
+    files = set(served.catalog.io.list(served.settings.warehouse or ""))
+    taken = transact(ask, part("orders", set_property("a", "b")), items, creation(ask, "parts"))
+    assert taken.error == (409, "AlreadyExistsException")
+    stale = [{"type": "assert-table-uuid", "uuid": "x"}]
+    refused = transact(ask, part("orders", set_property("a", "b"), requirements=stale), creation(ask, "parts"))
+    assert refused.error == (409, "CommitFailedException")
+    elsewhere = creation(ask, "parts")
+    elsewhere["identifier"]["namespace"] = ["nowhere"]
+    assert transact(ask, part("orders", set_property("a", "b")), elsewhere).status == 404
+    outside = creation(ask, "parts")
+    outside["updates"].append({"action": "set-location", "location": "/etc/parts"})
+    assert transact(ask, part("orders", set_property("a", "b")), outside).status == 403
+    assert ask("GET", ORDERS).json == before
+    assert ask("HEAD", "/v1/namespaces/db/tables/parts").status == 404
+    assert set(served.catalog.io.list(served.settings.warehouse or "")) == files
+
+
+def test_name_taken_at_the_last_moment_holds_the_whole_transaction(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = (part("orders", set_property("a", "b")), creation(ask, "items"))
+    swap_all = served.catalog.store.swap_all
+
+    def late(swaps: Any) -> bool:
+        monkeypatch.undo()
+        ask.table("items")
+        return swap_all(swaps)
+
+    monkeypatch.setattr(served.catalog.store, "swap_all", late)
+    assert transact(ask, *changes).status == 409
+    assert "a" not in ask("GET", ORDERS).json["metadata"]["properties"]
+
+
+def test_transaction_whose_answer_was_lost_is_found_out(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap_all = served.catalog.store.swap_all
+
+    def lose(swaps: Any) -> bool:
+        assert swap_all(swaps)
+        raise StorageError("the connection broke")
+
+    changes = (part("orders", set_property("a", "b")), creation(ask, "items"))
+    with monkeypatch.context() as patch:
+        patch.setattr(served.catalog.store, "swap_all", lose)
+        assert transact(ask, *changes).status == 204
+    assert ask("HEAD", "/v1/namespaces/db/tables/items").status == 204
 
 
 def test_snapshot_of_another_commit_with_a_known_id_is_a_conflict(ask: Asking) -> None:

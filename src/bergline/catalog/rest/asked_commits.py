@@ -16,18 +16,28 @@ from bergline.catalog.catalog import (
     Conflicted,
     LoadedTable,
     LoadedView,
+    NewTable,
     TableChange,
     Unknown,
     ViewChange,
 )
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.wording import failed_requirement
 from bergline.catalog.winner import describe_holder, describe_latest
-from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, NotFoundError
 from bergline.format.apply import create_from_updates
 from bergline.format.requirements import AssertCreate, Requirement, check_requirements
 from bergline.format.snapshot import Snapshot
-from bergline.format.updates import AddPartitionSpec, AddSchema, AddSnapshot, AddSortOrder, RemoveSnapshots, Update
+from bergline.format.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssignUuid,
+    RemoveSnapshots,
+    Update,
+)
 from bergline.format.view_updates import ViewRequirement, ViewUpdate
 
 _MOST_UPDATES = 20_000
@@ -60,26 +70,31 @@ def check_number(updates: Sequence[Update]) -> None:
             raise InvalidInputError(f"expected up to {most} {what} of a table in one commit, found {number}")
 
 
-def commit_asked(catalog: Catalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
+def commit_asked(catalog: PointerCatalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
     """The tables after the changes, all or none; ConflictError says who came first.
 
     CommitUnknownError where it could not be found out.
     """
     if not asked:
         raise InvalidInputError("expected changes to tables, found none")
-    if any(change.creates for change in asked):
-        if len(asked) > 1:
-            raise UnsupportedError("expected changes of tables that exist in a transaction, found one that creates")
+    created = [change for change in asked if change.creates]
+    if created and len(asked) == 1:
         return (_create(catalog, asked[0]),)
+    changed = [change for change in asked if not change.creates]
     for wait in _tries():
-        bases = tuple(catalog.load_table(change.name) for change in asked)
-        if all(map(_is_done, asked, bases)):
+        bases = tuple(catalog.load_table(change.name) for change in changed)
+        if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
-        for change, base in zip(asked, bases, strict=True):
+        for change, base in zip(changed, bases, strict=True):
             _check_requirements(change, base)
         if not any(change.updates for change in asked):
             return bases
-        outcome = catalog.commit(tuple(map(_with_base, asked, bases)))
+        try:
+            outcome = catalog.commit(tuple(map(_with_base, changed, bases)), tuple(map(_new_table, created)))
+        except AlreadyExistsError as error:
+            if error.kind != "table":
+                raise
+            raise _not_new(error) from error
         match outcome:
             case Committed(tables):
                 return tables
@@ -90,7 +105,7 @@ def commit_asked(catalog: Catalog, asked: Sequence[AskedChange]) -> tuple[Loaded
                     metadata_location=location,
                 )
             case Conflicted(reason):
-                if all(catalog.pointer(base.name) == base.metadata_location for base in bases):
+                if bases and all(catalog.pointer(base.name) == base.metadata_location for base in bases):
                     latest = "; ".join(describe_latest(base.metadata) for base in bases)
                     raise ConflictError(f"{reason}; {latest}", hints=reason.hints) from reason
                 wait()
@@ -112,18 +127,35 @@ def commit_asked_view(
     raise ConflictError(f"view `{name}` moved on before each of the server's attempts", hints=["try again"])
 
 
-def _create(catalog: Catalog, change: AskedChange) -> LoadedTable:
-    others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
-    if others:
-        raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
-    metadata = create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000)
+def _create(catalog: PointerCatalog, change: AskedChange) -> LoadedTable:
     try:
-        return catalog.create_table(change.name, metadata)
+        return catalog.create_table(change.name, _new_table(change).metadata)
     except AlreadyExistsError as error:
         if error.kind != "table":
             raise
-        message = f"{failed_requirement(AssertCreate())}: {error}"
-        raise AlreadyExistsError(message, kind="requirement", name=error.name) from error
+        raise _not_new(error) from error
+
+
+def _new_table(change: AskedChange) -> NewTable:
+    others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
+    if others:
+        raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
+    return NewTable(change.name, create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000))
+
+
+def _is_created(catalog: PointerCatalog, change: AskedChange) -> bool:
+    """Whether the very table that is to be created is there, by its uuid."""
+    wished = {u.uuid.lower() for u in change.updates if isinstance(u, AssignUuid)}
+    try:
+        return (catalog.load_table(change.name).metadata.table_uuid or "").lower() in wished
+    except NotFoundError:
+        return False
+
+
+def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
+    """That a table is there already which was to be created."""
+    message = f"{failed_requirement(AssertCreate())}: {error}"
+    return AlreadyExistsError(message, kind="requirement", name=error.name)
 
 
 def _with_base(change: AskedChange, base: LoadedTable) -> TableChange:
