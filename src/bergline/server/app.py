@@ -27,6 +27,7 @@ Result = TypeVar("Result")
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
+_FIRST_ERROR = 400
 _MOST_FORM_BYTES = 64 * 1024  # of who has shown no token yet
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
@@ -75,6 +76,8 @@ class Application:
         without_body = scope["method"] == "HEAD" or answer.status in {204, 304}
         if answer.status in {204, 304}:
             del headers["content-length"]
+        if answer.status >= _FIRST_ERROR and any(key == b"expect" for key, _ in scope["headers"]):
+            headers["connection"] = "close"  # nobody knows whether a body comes that was not asked for
         encoded = [(key.encode(), value.encode("latin-1", "replace")) for key, value in headers.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if without_body else answer.body})

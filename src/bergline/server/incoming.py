@@ -8,8 +8,6 @@ from starlette.types import Receive
 from bergline.server.refusal import Refusal
 from bergline.server.settings import Settings
 
-_LEAVE = {"connection": "close"}
-
 
 class Bodies:
     """Reads bodies and counts what is held of them; used from the event loop alone."""
@@ -20,7 +18,7 @@ class Bodies:
     async def read(self, headers: Headers, receive: Receive, settings: Settings, most: int) -> bytes:
         """The whole body; Refusal where it is too large, does not come, or its sender goes away.
 
-        It counts until `let_go`.
+        It counts until `let_go`. The rest of one that is refused is read over, so that its sender sees why.
         """
         announced = headers.get("content-length", "0")
         if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most:
@@ -31,7 +29,8 @@ class Bodies:
                 await self._read(receive, parts, most, max(settings.max_held_bytes, most))
         except TimeoutError:
             self._forget(parts)
-            raise Refusal(408, "RequestTimeoutException", "the request's body did not come in time", _LEAVE) from None
+            why = "the request's body did not come in time"
+            raise Refusal(408, "RequestTimeoutException", why, {"connection": "close"}) from None
         except BaseException:
             self._forget(parts)
             raise
@@ -53,7 +52,7 @@ class Bodies:
                 raise _too_large(most)
             if self._held + len(part) > most_held:
                 why = "too many large requests at once: try again"
-                raise Refusal(503, "ServiceUnavailableException", why, _LEAVE | {"retry-after": "1"})
+                raise Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
             self._held += len(part)
             parts.append(part)
             if not message.get("more_body", False):
@@ -64,5 +63,4 @@ class Bodies:
 
 
 def _too_large(most: int) -> Refusal:
-    why = f"expected a body of up to {most} bytes, found a larger one"
-    return Refusal(413, "BadRequestException", why, _LEAVE)
+    return Refusal(413, "BadRequestException", f"expected a body of up to {most} bytes, found a larger one")

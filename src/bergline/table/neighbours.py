@@ -39,7 +39,11 @@ def files_of_other(catalog: Catalog, other: LoadedTable, doing: str) -> Iterator
 def every_view(catalog: Catalog, doing: str) -> Iterator[LoadedView]:
     """All views; RefusedError if one cannot be read."""
     for namespace in catalog.list_namespaces():
-        for name in catalog.list_views(namespace):
+        try:
+            names = catalog.list_views(namespace)
+        except NotFoundError:  # dropped since it was listed
+            continue
+        for name in names:
             try:
                 yield catalog.load_view(name)
             except (NotFoundError, FormatError, UnsupportedError) as error:

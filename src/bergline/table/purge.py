@@ -15,7 +15,7 @@ from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.neighbours import files_of_other, other_tables
+from bergline.table.neighbours import every_view, files_of_other, other_tables
 
 _TRIES = 100
 _READERS = 16
@@ -105,7 +105,14 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) ->
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid
         if same or any(rules.exact(location) in own for location in files_of_other(catalog, other, doing)):
-            raise RefusedError(
-                f"cannot purge table `{table.name}`: `{other.name}` uses the same files",
-                hints=["drop it without purging, and its files stay"],
-            )
+            raise _shared(table.name, other.name)
+    for view in every_view(catalog, doing):
+        if rules.exact(view.metadata_location) in own:
+            raise _shared(table.name, view.name)
+
+
+def _shared(name: TableName, other: TableName) -> RefusedError:
+    return RefusedError(
+        f"cannot purge table `{name}`: `{other}` uses the same files",
+        hints=["drop it without purging, and its files stay"],
+    )

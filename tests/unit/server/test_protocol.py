@@ -1,6 +1,7 @@
 """Connections that send too much, or too slowly, end in time."""
 
 import contextlib
+import http.client
 import socket
 import threading
 import time
@@ -149,3 +150,21 @@ def test_slow_reader_is_waited_for(port: int, served: Served) -> None:
             told += len(part)
             time.sleep(TIMEOUT / 8)
     assert told > 8_000_000
+
+
+def test_sender_of_too_large_a_body_sees_why(port: int, served: Served) -> None:
+    size = served.settings.max_body_bytes + 1
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("POST", "/v1/namespaces", b"x" * size)
+    assert connection.getresponse().read().startswith(b'{"error"')
+    connection.request("GET", "/health")
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(port: int) -> None:
+    head = b"POST /v1/nothing HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
+    told, seconds = sent(port, head)
+    assert told.startswith(b"HTTP/1.1 404")
+    assert b"connection: close" in told
+    assert seconds < TIMEOUT * 10

@@ -2,14 +2,18 @@
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
 from bergline.testing.faults import Fault, FaultyStore
+
+NO_SNAPSHOTS = {"current-snapshot-id": -1, "snapshot-log": []}
 
 
 @pytest.fixture
@@ -78,6 +82,19 @@ def test_table_whose_data_files_another_table_has_is_not_purged(lake: Lake, busy
     assert files(busy) == before
 
 
+def test_table_whose_log_names_the_file_of_a_view_is_not_purged(lake: Lake, busy: Table, tmp_path: Path) -> None:
+    lake.create_view("db.v", "SELECT 1", ORDERS)
+    pointer = lake.catalog.load_view(parse_table_name("db.v")).metadata_location
+    metadata = json.loads(Path(busy.metadata_location.removeprefix("file://")).read_bytes())
+    metadata["metadata-log"] = [metadata["metadata-log"][0] | {"metadata-file": pointer}]
+    forged = tmp_path / "forged.metadata.json"
+    forged.write_text(json.dumps(metadata | {"table-uuid": str(uuid4()), "snapshots": [], "refs": {}} | NO_SNAPSHOTS))
+    lake.register_table("db.forged", str(forged))
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.forged`: `db\.v` uses the same files"):
+        lake.purge_table("db.forged")
+    assert Path(pointer.removeprefix("file://")).exists()
+
+
 def test_metadata_files_that_the_log_has_forgotten_go_too(lake: Lake) -> None:
     few = {"write.metadata.previous-versions-max": "1", "write.metadata.compression-codec": "gzip"}
     table = lake.create_table("db.t", ORDERS, properties=few)
@@ -134,7 +151,7 @@ def test_what_others_drop_meanwhile_does_not_stop_a_purge(
 
     def namespaces(below: tuple[str, ...] = ()) -> object:
         found = list_namespaces(below)
-        if gone == "zz":
+        if gone == "zz" and lake.namespace_exists("zz"):
             lake.drop_namespace("zz")
         return found
 
