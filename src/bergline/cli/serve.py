@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from bergline.cli.durations import parse_duration
 from bergline.cli.opening import PropertyOption, WarehouseOption, settings_of
 from bergline.errors import UnsupportedError
 from bergline.lake import DEFAULT_CATALOG
 from bergline.server.settings import Settings
 
 try:
-    from bergline.server.opening import open_served
+    from bergline.server.opening import Vend, open_served
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
     if error.name not in {"httptools", "starlette", "uvicorn"}:
@@ -38,6 +39,15 @@ def serve(
         str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
     ] = None,
     anonymous: Annotated[bool, typer.Option(help="Let everybody in, from other machines too.")] = False,
+    vend_credentials: Annotated[
+        bool,
+        typer.Option(help="Hand out the server's own keys of the object store to clients that ask for credentials."),
+    ] = False,
+    assume_role: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Hand out keys of this AWS role instead, for a time and for one table each."),
+    ] = None,
+    credentials_lifetime: Annotated[str, typer.Option(help="How long keys of the role live, 15m to 12h.")] = "1h",
     max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
     body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
     request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
@@ -57,6 +67,7 @@ def serve(
         properties=settings_of(properties),
         places=allow_location or (),
         separator=namespace_separator,
+        vend=Vend(assume_role, parse_duration(credentials_lifetime)) if vend_credentials or assume_role else None,
         limits=Settings(
             max_body_bytes=max_body_mib * 1024 * 1024,
             body_timeout_s=body_timeout,

@@ -17,10 +17,12 @@ from bergline.format.metadata_json import render_metadata
 from bergline.format.view import ViewMetadata
 from bergline.format.view_json import render_view_metadata
 from bergline.format.wire import encode_json
+from bergline.server.vending import Keys
 
 SNAPSHOT_MODES = ("all", "refs")
 _MOST_BYTES = 128 * 1024 * 1024
 _TAG_LENGTH = 32
+_MOST_PLACES = 10_000
 
 
 class CachedLoads:
@@ -30,6 +32,8 @@ class CachedLoads:
         self._config = config
         self._most_bytes = most_bytes
         self._answers: OrderedDict[str, bytes] = OrderedDict()
+        self._end = b',"config":' + encode_json(config) + b"}"
+        self._places: dict[str, tuple[str, ...]] = {}
         self._bytes = 0
         self._lock = threading.Lock()
         self.hits = 0
@@ -51,6 +55,32 @@ class CachedLoads:
         """The answer for a table, staged ones without a location included."""
         raw = msgspec.Raw(render_metadata(metadata))
         return encode_json(LoadTableAnswer(raw, location, self._config))
+
+    def known_places(self, location: str) -> tuple[str, ...] | None:
+        """The directories of the table in a metadata file, if somebody asked for them before."""
+        return self._places.get(location)
+
+    def places(self, location: str, load: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """The directories of the table in a metadata file."""
+        found = self._places.get(location)
+        if found is None:
+            found = load()
+            with self._lock:
+                if len(self._places) >= _MOST_PLACES:
+                    self._places.clear()
+                self._places[location] = found
+        return found
+
+    def with_keys(self, body: bytes, keys: Keys, endpoint: str) -> bytes:
+        """An answer with credentials for files: by prefix, and in the settings where older clients look for them.
+
+        Its bytes stay as they are but for their end.
+        """
+        config = {**self._config, **keys.credentials[0].config}
+        if keys.expires_ms is not None:
+            config["client.refresh-credentials-endpoint"] = endpoint
+        end = b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(keys.credentials) + b"}"
+        return body.removesuffix(self._end) + end
 
     def _known(self, key: str) -> bytes | None:
         with self._lock:
@@ -91,9 +121,10 @@ def check_mode(text: str | None) -> str:
     return mode
 
 
-def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0]) -> str:
-    """What names one answer for ever: the file and which of its snapshots are shown."""
-    digest = hashlib.sha256(f"{mode} {location}".encode()).hexdigest()
+def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0], keys: Keys | None = None) -> str:
+    """What names one answer for ever: the file, which of its snapshots are shown, and which credentials are with it."""
+    mark = f" {keys.mark}" if keys and keys.mark else ""
+    digest = hashlib.sha256(f"{mode} {location}{mark}".encode()).hexdigest()
     return f'"{digest[:_TAG_LENGTH]}"'
 
 

@@ -4,6 +4,7 @@ from bergline.catalog.rest.endpoints import ENDPOINTS
 from bergline.server import (
     handlers_commits,
     handlers_config,
+    handlers_credentials,
     handlers_namespaces,
     handlers_planning,
     handlers_tables,
@@ -17,6 +18,7 @@ _MODULES = (
     handlers_tokens,
     handlers_namespaces,
     handlers_tables,
+    handlers_credentials,
     handlers_commits,
     handlers_planning,
     handlers_views,

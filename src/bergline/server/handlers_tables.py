@@ -6,7 +6,6 @@ from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.bodies import (
     CreateTableRequest,
-    CredentialsAnswer,
     IdentifiersAnswer,
     MetricsRequest,
     RegisterTableRequest,
@@ -19,6 +18,7 @@ from bergline.io.locations import join
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
 from bergline.server.cached_loads import check_mode, entity_tag, matches
 from bergline.server.call import Call
+from bergline.server.handlers_credentials import add_keys, keys_for, known_keys_for, made_with_keys, wants_keys
 from bergline.server.new_tables import new_table
 from bergline.server.paging import page
 from bergline.server.served import Served
@@ -41,8 +41,10 @@ def create_table(served: Served, call: Call) -> Answer:
     metadata = new_table(served, name, asked, time.time_ns() // 1_000_000)
     if asked.stage_create:
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
-        return Answer(200, served.loads.render_table(None, metadata))
-    return table_answer(served, served.catalog.create_table(name, metadata))
+        staged = Answer(200, served.loads.render_table(None, metadata))
+        return made_with_keys(served, call, name, staged, metadata)
+    made = served.catalog.create_table(name, metadata)
+    return made_with_keys(served, call, name, table_answer(served, made), made.metadata)
 
 
 def load_table(served: Served, call: Call) -> Answer:
@@ -50,29 +52,34 @@ def load_table(served: Served, call: Call) -> Answer:
     name, mode = call.table, check_mode(call.query.get("snapshots"))
     while True:
         pointer = served.catalog.pointer(name)
-        tag = entity_tag(pointer, mode)
         if is_gone(pointer):
             _check_moved(served, name, pointer)
             continue
-        if matches(tag, call.headers.get("if-none-match")):
-            return Answer(_NOT_MODIFIED, headers={"etag": tag})
         try:
-            return Answer(200, _load(served, pointer, mode), {"etag": tag})
+            keys = keys_for(served, pointer) if wants_keys(served, call) else None
+            tag = entity_tag(pointer, mode, keys)
+            if matches(tag, call.headers.get("if-none-match")):
+                return Answer(_NOT_MODIFIED, headers={"etag": tag})
+            return Answer(200, add_keys(served, name, _load(served, pointer, mode), keys), {"etag": tag})
         except NotFoundError:
             _check_moved(served, name, pointer)
 
 
 def load_at_once(served: Served, call: Call) -> Answer | None:
     """The answer of a load where it takes no waiting: a row of SQLite, and bytes in memory; None where it would."""
-    pointer = served.catalog.store.read(call.table)
+    name = call.table
+    pointer = served.catalog.store.read(name)
     if pointer is None or is_gone(pointer):
         return None
     mode = check_mode(call.query.get("snapshots"))
-    tag = entity_tag(pointer, mode)
+    keys = None
+    if wants_keys(served, call) and (keys := known_keys_for(served, pointer)) is None:
+        return None
+    tag = entity_tag(pointer, mode, keys)
     if matches(tag, call.headers.get("if-none-match")):
         return Answer(_NOT_MODIFIED, headers={"etag": tag})
     known = served.loads.known_table(pointer, mode)
-    return None if known is None else Answer(200, known, {"etag": tag})
+    return None if known is None else Answer(200, add_keys(served, name, known, keys), {"etag": tag})
 
 
 def table_exists(served: Served, call: Call) -> Answer:
@@ -96,7 +103,8 @@ def register_table(served: Served, call: Call) -> Answer:
     name = parse_table_name(TableName(call.namespace, asked.name))
     served.check_metadata(asked.metadata_location)
     register = served.catalog.register_over if asked.overwrite else served.catalog.register_table
-    return table_answer(served, register(name, asked.metadata_location))
+    made = register(name, asked.metadata_location)
+    return made_with_keys(served, call, name, table_answer(served, made), made.metadata)
 
 
 def unregister_table(served: Served, call: Call) -> Answer:
@@ -114,12 +122,6 @@ def rename_table(served: Served, call: Call) -> Answer:
     except AlreadyExistsError as error:
         raise renamed_onto(source, error) from error
     return NO_CONTENT
-
-
-def load_credentials(served: Served, call: Call) -> Answer:
-    """None: clients reach the files with credentials of their own."""
-    served.catalog.pointer(call.table)
-    return answer_json(CredentialsAnswer(()))
 
 
 def report_metrics(served: Served, call: Call) -> Answer:

@@ -11,6 +11,15 @@ from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.server.served import Served
 from bergline.server.settings import Settings, public_settings
+from bergline.server.vending import StaticVending, Vending
+from bergline.server.vending_sts import StsVending
+
+
+class Vend(msgspec.Struct, frozen=True):
+    """That credentials are handed out: the server's own, or those of a role that it assumes."""
+
+    role: str | None = None
+    lifetime_s: int = 3600
 
 
 def open_served(
@@ -21,6 +30,7 @@ def open_served(
     properties: Mapping[str, str] | None = None,
     places: Sequence[str] = (),
     separator: str | None = None,
+    vend: Vend | None = None,
     limits: Settings = Settings(),  # noqa: B008  (never changes)
 ) -> Served:
     """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
@@ -43,7 +53,13 @@ def open_served(
         storage=public_settings(given),
     )
     try:
-        return Served(catalog, settings)
+        return Served(catalog, settings, _vending(given, vend))
     except BaseException:
         catalog.close()
         raise
+
+
+def _vending(properties: Mapping[str, str], vend: Vend | None) -> Vending | None:
+    if vend is None:
+        return None
+    return StsVending(properties, vend.role, vend.lifetime_s) if vend.role else StaticVending(properties)

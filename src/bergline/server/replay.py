@@ -1,11 +1,13 @@
 """The answer of a request that was answered before, given again; a table may have moved on since."""
 
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.records import AnsweredRequest
-from bergline.catalog.rest.bodies import CreateNamespaceRequest, NamespaceAnswer, UpdateNamespaceAnswer
+from bergline.catalog.rest.bodies import CreateNamespaceRequest, LoadTableAnswer, NamespaceAnswer, UpdateNamespaceAnswer
 from bergline.errors import NotFoundError
 from bergline.server.answer import Answer, answer_json
 from bergline.server.cached_loads import entity_tag
 from bergline.server.call import Call
+from bergline.server.handlers_credentials import made_with_keys, wants_keys
 from bergline.server.refusal import Refusal
 from bergline.server.served import Served
 
@@ -40,4 +42,8 @@ def _load(served: Served, call: Call, location: str) -> Answer:
     except NotFoundError:  # that version is gone: the newer one will do
         location = served.catalog.pointer(call.table)
         body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location))
-    return Answer(200, body, {"etag": entity_tag(location)})
+    answer = Answer(200, body, {"etag": entity_tag(location)})
+    if call.endpoint.answer is not LoadTableAnswer or not wants_keys(served, call):
+        return answer
+    name = TableName(call.namespace, call.read().name)
+    return made_with_keys(served, call, name, answer, served.catalog.metadata_at(location))

@@ -15,6 +15,7 @@ from bergline.server.locks import TableLocks
 from bergline.server.metrics import Metrics
 from bergline.server.settings import Settings
 from bergline.server.tokens import Doorkeeper
+from bergline.server.vending import Vending
 
 _PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _METADATA_FILE = ".metadata.json"
@@ -26,9 +27,10 @@ Handler = Callable[["Served", Call], Answer]
 class Served:
     """One catalog as it is served."""
 
-    def __init__(self, catalog: PointerCatalog, settings: Settings) -> None:
+    def __init__(self, catalog: PointerCatalog, settings: Settings, vending: Vending | None = None) -> None:
         self.catalog = catalog
         self.settings = settings
+        self.vending = vending
         self.loads = CachedLoads(settings.table_config)
         self.locks = TableLocks()
         self.metrics = Metrics()

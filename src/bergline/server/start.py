@@ -20,6 +20,11 @@ _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
     """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
     check_host(host, has_tokens=served.door.has_tokens, anonymous=anonymous)
+    if served.vending and not served.door.has_tokens and not _is_loopback(host):
+        raise RefusedError(
+            f"cannot hand out credentials on {host} without tokens: every machine that reaches it would get them",
+            hints=["make a token with `bergline token create NAME`"],
+        )
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
     application = Application(served)

@@ -1,15 +1,18 @@
 """Files with the credentials that a server hands out: each table's own, for the prefixes that it names."""
 
+import datetime as dt
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.bodies import StorageCredential
-from bergline.errors import BerglineError
+from bergline.errors import AuthenticationError, BerglineError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized, scheme_of
 from bergline.io.object_store import ObjectStoreFileIO
@@ -20,6 +23,7 @@ _EXPIRIES = re.compile(
     r"s3\.session-token-expires-at-ms|gcs\.oauth2\.token-expires-at|adls\.sas-token-expires-at-ms(\..+)?"
 )
 _EARLY_MS = 300_000
+_MOST_SKEW_MS = 900_000  # S3 takes no request by a clock that is further off
 _PAUSE_MS = 30_000
 _MOST_TABLES = 10_000
 _MOST_STORES = 8
@@ -56,7 +60,7 @@ class _Opened(NamedTuple):
 class VendedFileIO(SchemeFileIO):
     """FileIO that uses what was vended for the table a location belongs to, and elsewhere the user's own properties.
 
-    In another process it goes on with what it had when it was sent there.
+    In another process it goes on with what it had when it was sent there, and says so once that has expired.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class VendedFileIO(SchemeFileIO):
     ) -> None:
         super().__init__(properties=properties)
         self._properties = dict(properties)
-        self._clock_ms: Callable[[], int] | None = clock_ms
+        self._clock_ms = clock_ms
         self._renew = renew
         self._tables: OrderedDict[str, Vended] = OrderedDict()
         self._places: dict[str, str] = {}
@@ -79,7 +83,7 @@ class VendedFileIO(SchemeFileIO):
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             kept = {"_tables": OrderedDict(self._tables), "_places": dict(self._places), "_opened": dict(self._opened)}
-        return {**self.__dict__, **kept, "_lock": None, "_renew": None, "_clock_ms": None}
+        return {**self.__dict__, **kept, "_lock": None, "_renew": None, "_clock_ms": _now_ms}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -129,9 +133,12 @@ class VendedFileIO(SchemeFileIO):
         with self._lock:
             vended = self._tables[table]
             expires = vended.expires_ms
-            if expires is None or self._clock_ms is None or self._renew is None:
+            if expires is None:
                 return vended
             now = self._clock_ms()
+            if self._renew is None:
+                _check_alive(table, expires, now)
+                return vended
             if now < expires - _EARLY_MS or abs(now - self._asked_ms.get(table, -_PAUSE_MS)) < _PAUSE_MS:
                 return vended  # by a clock that is fast everything expires at once: no file may ask again each time
             self._asked_ms[table] = now
@@ -155,12 +162,33 @@ class VendedFileIO(SchemeFileIO):
             return opened[0].storage
 
 
+def _check_alive(table: str, expires_ms: int, now_ms: int) -> None:
+    """Of credentials that cannot be renewed here: say so when their time is over for sure."""
+    if now_ms < expires_ms + _MOST_SKEW_MS:
+        return
+    name = msgspec.json.decode(table, type=TableName)
+    since = dt.datetime.fromtimestamp(expires_ms / 1000, dt.UTC).isoformat(timespec="seconds")
+    raise AuthenticationError(
+        f"the credentials for the files of table `{name}` expired at {since}; a task has those alone that it was sent",
+        hints=["run it again in smaller parts, have the server lend for longer, or give the keys as properties"],
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 def places_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
     """The directories of a table's files, in one spelling."""
+    return tuple(normalized(place).rstrip("/") for place in directories_of(location, properties))
+
+
+def directories_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The directories of a table's files, as the table has them."""
     asked: Sequence[str | None] = (
         location,
         properties.get("write.data.path"),
         properties.get("write.metadata.path"),
         properties.get("write.object-storage.path"),
     )
-    return tuple(normalized(place).rstrip("/") for place in asked if place)
+    return tuple(place for place in asked if place)

@@ -1,0 +1,73 @@
+"""Credentials for the files of a table, by themselves or with the table."""
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.bodies import CredentialsAnswer
+from bergline.catalog.rest.client_files import directories_of
+from bergline.catalog.rest.endpoints import LOAD_CREDENTIALS
+from bergline.catalog.rest.names import encode_name, encode_namespace
+from bergline.errors import BerglineError, RefusedError
+from bergline.format.metadata import TableMetadata
+from bergline.server.answer import Answer, answer_json
+from bergline.server.call import Call
+from bergline.server.served import Served
+from bergline.server.vending import Keys, asks_for_keys
+
+
+def load_credentials(served: Served, call: Call) -> Answer:
+    """Fresh credentials; none where clients reach the files with their own."""
+    pointer = served.catalog.pointer(call.table)
+    if served.vending is None:
+        return answer_json(CredentialsAnswer(()))
+    return answer_json(CredentialsAnswer(served.vending.keys(_places_at(served, pointer)).credentials))
+
+
+def wants_keys(served: Served, call: Call) -> bool:
+    """Whether credentials are asked for with an answer, and handed out."""
+    return served.vending is not None and asks_for_keys(call.headers)
+
+
+def keys_for(served: Served, pointer: str) -> Keys | None:
+    """The credentials of the table in a metadata file."""
+    return served.vending.keys(_places_at(served, pointer)) if served.vending else None
+
+
+def known_keys_for(served: Served, pointer: str) -> Keys | None:
+    """The same if it takes no waiting."""
+    places = served.loads.known_places(pointer)
+    return served.vending.known_keys(places) if served.vending and places is not None else None
+
+
+def add_keys(served: Served, name: TableName, body: bytes, keys: Keys | None) -> bytes:
+    """The answer of a load with credentials."""
+    if keys is None or not keys.credentials:
+        return body
+    names = {"namespace": encode_namespace(name.namespace, served.settings.separator), "table": encode_name(name.name)}
+    return served.loads.with_keys(body, keys, LOAD_CREDENTIALS.url(**names).lstrip("/"))
+
+
+def made_with_keys(served: Served, call: Call, name: TableName, answer: Answer, metadata: TableMetadata) -> Answer:
+    """The answer for a table that was made: it is there, so it is answered even if credentials are not to be had."""
+    if served.vending is None or not wants_keys(served, call):
+        return answer
+    try:
+        keys = served.vending.keys(_places(served, metadata))
+    except BerglineError:
+        return answer
+    headers = {key: value for key, value in answer.headers.items() if key != "etag"}  # that of a load without keys
+    return Answer(answer.status, add_keys(served, name, answer.body, keys), headers)
+
+
+def _places_at(served: Served, pointer: str) -> tuple[str, ...]:
+    return served.loads.places(pointer, lambda: _places(served, served.catalog.metadata_at(pointer)))
+
+
+def _places(served: Served, metadata: TableMetadata) -> tuple[str, ...]:
+    """The directories of a table that the server itself may touch."""
+    allowed = []
+    for place in directories_of(metadata.location, metadata.properties):
+        try:
+            served.check_place(place)
+        except RefusedError:
+            continue
+        allowed.append(place)
+    return tuple(allowed)

@@ -1,0 +1,117 @@
+"""Credentials that `bergline serve` hands out for files on a real S3 server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from asked import SCHEMA, Asking, set_property
+from bergline_server import BerglineServer
+from pyiceberg.catalog import load_catalog
+from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
+
+import bergline
+from bergline.server.opening import Vend, open_served
+from bergline.server.served import Served
+
+WISH = {"X-Iceberg-Access-Delegation": "remote-signing, vended-credentials"}
+ORDERS = "/v1/namespaces/db/tables/orders"
+ROWS = pa.table({"id": [1, 2]})
+
+
+@pytest.fixture
+def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[Served]:
+    """A server that hands out its keys."""
+    opened = open_served(
+        f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"{bucket}/warehouse",
+        properties=s3_server.properties,
+        vend=Vend(),
+    )
+    yield opened
+    opened.catalog.close()
+
+
+@pytest.fixture
+def ask(served: Served) -> Iterator[Asking]:
+    with Asking(served) as asking:
+        asking.namespace("db")
+        yield asking
+
+
+def check_keys(answer: Any, prefix: str) -> None:
+    (credential,) = answer["storage-credentials"]
+    assert credential["prefix"] == prefix
+    for config in (credential["config"], answer.get("config", credential["config"])):
+        assert config["s3.access-key-id"] == ACCESS_KEY
+        assert config["s3.secret-access-key"] == SECRET_KEY
+        assert config["s3.region"] == config["client.region"] == "us-east-1"
+        assert config["s3.endpoint"]
+        assert "client.refresh-credentials-endpoint" not in config
+
+
+def test_keys_come_with_tables_to_those_who_ask_alone(ask: Asking, bucket: str) -> None:
+    prefix = f"{bucket}/warehouse/db/orders/"
+    made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
+    check_keys(made.json, prefix)
+    assert "etag" not in made.headers
+    staged = {"name": "staged", "schema": SCHEMA, "stage-create": True}
+    check_keys(ask("POST", "/v1/namespaces/db/tables", staged, headers=WISH).json, f"{bucket}/warehouse/db/staged/")
+    for _ in range(2):  # the second from memory
+        loaded = ask("GET", ORDERS, headers=WISH)
+        check_keys(loaded.json, prefix)
+        check_keys(ask("GET", f"{ORDERS}/credentials").json, prefix)
+        plain = ask("GET", ORDERS)
+        assert ACCESS_KEY not in plain.json["config"].values()
+        assert SECRET_KEY not in plain.body.decode()
+        assert "storage-credentials" not in plain.json
+        assert {**loaded.json, "config": {}} == {
+            **plain.json,
+            "storage-credentials": loaded.json["storage-credentials"],
+        }
+    tag = loaded.headers["etag"]
+    assert tag != plain.headers["etag"]
+    assert ask("GET", ORDERS, headers={**WISH, "If-None-Match": tag}).status == 304
+    assert ask("GET", ORDERS, headers={"If-None-Match": tag}).status == 200
+    assert ask("GET", ORDERS, headers={**WISH, "If-None-Match": plain.headers["etag"]}).status == 200
+    location = loaded.json["metadata-location"]
+    registered = {"name": "again", "metadata-location": location}
+    check_keys(ask("POST", "/v1/namespaces/db/register", registered, headers=WISH).json, prefix)
+    assert SECRET_KEY not in ask.commit(set_property("a", "b"), headers=WISH).body.decode()
+
+
+def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(ask: Asking, bucket: str) -> None:
+    headers = {**WISH, "Idempotency-Key": "01234567-89ab-cdef-0123-456789abcdef"}
+    for _ in range(2):
+        made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=headers)
+        check_keys(made.json, f"{bucket}/warehouse/db/orders/")
+
+
+def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: Served, tmp_path: Path) -> None:
+    ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
+    ask("GET", ORDERS, headers=WISH)
+    assert SECRET_KEY not in str(served.records.audit())
+    assert SECRET_KEY.encode() not in (tmp_path / "catalog.db").read_bytes()
+    for path in ("/v1/config", "/metrics", "/openapi.json"):
+        assert SECRET_KEY not in ask("GET", path).body.decode()
+
+
+def test_clients_without_keys_of_their_own_write_and_read(
+    tmp_path: Path, bucket: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    properties = [text for k, v in s3_server.properties.items() for text in ("--property", f"{k}={v}")]
+    options = ["--warehouse", f"{bucket}/warehouse", "--vend-credentials", *properties]
+    with BerglineServer(tmp_path, *options) as server:
+        with bergline.connect(server.uri) as lake:
+            lake.create_namespace("db")
+            lake.create_table("db.ours", ROWS.schema).append(ROWS)
+            peer = load_catalog("served", type="rest", uri=server.uri)
+            peer.load_table("db.ours").append(ROWS)
+            peer.create_table("db.theirs", ROWS.schema).append(ROWS)
+            peer.close()
+            assert len(lake.load_table("db.ours").scan().to_arrow()) == 4
+            assert len(lake.load_table("db.theirs").scan().to_arrow()) == 2
+        assert SECRET_KEY not in (tmp_path / "log.txt").read_text()
