@@ -3,7 +3,7 @@
 import datetime as dt
 import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +33,7 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
+from bergline.spark.write_batches import MOST_BYTES, MOST_ROWS, small_batches
 from bergline.spark.write_keys import key_column
 
 pytestmark = pytest.mark.spark
@@ -245,3 +246,33 @@ def test_stopped_session_is_one_clear_error(
             use()
     monkeypatch.undo()
     assert orders.refresh().current_snapshot is None
+
+
+def largest_batch(spark: SparkSession, columns: str) -> int:
+    """How many rows came at once to a task, as a write of these columns would have them."""
+    frame = spark.range(20_000, numPartitions=1).selectExpr("id", *columns.split(";"))
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"n": pa.array([max(batch.num_rows for batch in batches)], pa.int64())})
+
+    with small_batches(spark, frame.schema):
+        return int(frame.mapInArrow(count, "n bigint").collect()[0].n)
+
+
+def test_rows_that_are_surely_small_come_without_being_measured(spark: SparkSession) -> None:
+    assert largest_batch(spark, "'x' AS a; 1.5D AS b") == 2000
+    assert largest_batch(spark, "binary('x') AS a") == 10_000
+    assert largest_batch(spark, "array(1) AS a") == 10_000
+    with small_batches(spark, spark.range(1).schema):
+        assert largest_batch(spark, "1 AS a") == 2000
+        assert spark.conf.get(MOST_BYTES) == str(2**31 - 1)
+    assert [spark.conf.get(name, None) for name in (MOST_ROWS, MOST_BYTES)] == [None, None]
+
+
+def test_limits_of_batches_that_the_user_set_are_kept(spark: SparkSession) -> None:
+    spark.conf.set(MOST_ROWS, "700")
+    try:
+        assert largest_batch(spark, "'x' AS a") == 700
+        assert spark.conf.get(MOST_ROWS) == "700"
+    finally:
+        spark.conf.unset(MOST_ROWS)

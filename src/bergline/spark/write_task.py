@@ -13,6 +13,9 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import WriteSpec
 
+_GATHERED_ROWS = 50_000
+_GATHERED_BYTES = 16 * 1024 * 1024
+
 
 class TaskResult(msgspec.Struct, frozen=True):
     """What a task sends back: its files, or why the rows were refused (then it left no file)."""
@@ -47,11 +50,27 @@ class WriteTask:
         files: list[DataFile] = []
         try:
             with DataFileWriter(self._io, self._spec, prefix) as writer:
-                for batch in batches:
-                    writer.write(batch)
+                for rows in gathered(batches, self._spec.row_group_bytes):
+                    writer.write(rows)
                 files = writer.finish()
         except (InvalidInputError, UnsupportedError) as error:
             refusal = error
         for _ in batches:  # a refusal must still take in the rest, or Spark sees a broken pipe
             pass
         return TaskResult(files, refusal)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
+    """The same rows in tables that are worth the work that each costs."""
+    most_bytes = min(most_bytes, _GATHERED_BYTES)
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _GATHERED_ROWS or size >= most_bytes:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
