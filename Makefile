@@ -6,11 +6,14 @@ S3_SERVER := .venv/tools/versitygw
 S3_SERVER_MODULE := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 REST_SERVER := .venv/tools/rck
 NESSIE := .venv/tools/nessie
+TRINO := .venv/tools/trino
+FLINK := .venv/flink
+FLINK_VERSION := 2.1.3
 SPARK_NEWEST := 4.3.0
 SPARK_OLDEST := 4.0.5
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
-.PHONY: help setup java demo test check torture rck nessie spark-versions lint bench clean
+.PHONY: help setup java demo test check torture rck nessie trino flink spark-versions lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
@@ -20,6 +23,8 @@ help:
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
 	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
+	@echo "make trino   Trino on bergline serve (gets 820 MB; with Java 24 or newer beside the usual one, or in JAVA_HOME)"
+	@echo "make flink   Flink on bergline serve (gets 600 MB)"
 	@echo "make bench   bergline next to its peers"
 
 setup: $(INSTALLED)
@@ -57,6 +62,22 @@ $(NESSIE): tools/nessie/pom.xml | $(INSTALLED)
 	@echo "getting Nessie for tests ..." >&2; rm -rf $@ $@.new; \
 	mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && mv $@.new $@
 
+# its plugins are hard links to each other, so all are unpacked; only the one for Iceberg stays
+$(TRINO): tools/trino/pom.xml | $(INSTALLED)
+	@echo "getting Trino for tests ..." >&2; rm -rf $@ $@.new; \
+	mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory=$(CURDIR)/$@.new && \
+	mkdir $@.new/all $@.new/plugin && tar -xzf $@.new/*.tar.gz -C $@.new/all --strip-components=1 && \
+	mv $@.new/all/lib $@.new && mv $@.new/all/plugin/iceberg $@.new/plugin && \
+	rm -rf $@.new/all $@.new/*.tar.gz && mv $@.new $@ && touch $@
+
+# a virtual environment cannot be moved: the mark is what says that it is whole
+$(FLINK)/.installed: tools/flink/pom.xml | $(INSTALLED)
+	@echo "setting up Flink for tests ..." >&2; \
+	$(BIN)/python -m venv --clear $(FLINK) && \
+	$(FLINK)/bin/python -m pip install --quiet --disable-pip-version-check apache-flink==$(FLINK_VERSION) && \
+	jars=$$($(FLINK)/bin/python -c "import os, pyflink; print(os.path.dirname(pyflink.__file__))")/lib && \
+	mvn -q -B -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DoutputDirectory="$$jars" && touch $@
+
 java:
 	@tools/machine.sh java
 
@@ -82,6 +103,13 @@ spark-versions: java $(INSTALLED) .venv/spark-$(SPARK_NEWEST)/.installed .venv/s
 
 nessie: java $(INSTALLED) $(S3_SERVER) $(NESSIE)
 	@BERGLINE_NESSIE=1 $(BIN)/python -m pytest tests/conformance/test_rest_nessie.py -q
+
+trino: java $(INSTALLED) $(S3_SERVER) $(TRINO)
+	@home=$$(tools/machine.sh java-home 24) && \
+	BERGLINE_TRINO_JAVA=$$home $(BIN)/python -m pytest tests/engines/test_trino.py -q
+
+flink: java $(INSTALLED) $(FLINK)/.installed
+	@BERGLINE_FLINK_PYTHON=$(CURDIR)/$(FLINK)/bin/python $(BIN)/python -m pytest tests/engines/test_flink.py -q
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

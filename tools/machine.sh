@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Finds what the machine must bring. Usage: machine.sh python | machine.sh java
-# python: prints a Python 3.11+ interpreter; java: checks for Java 17+. On failure one line says what is missing.
+# Finds what the machine must bring. Usage: machine.sh python | machine.sh java | machine.sh java-home VERSION
+# python: prints a Python 3.11+ interpreter; java: checks for Java 17+; java-home: prints the home of a Java of that version or
+# newer, which may be another one than the machine's usual. On failure one line says what is missing.
 set -u
 fail() { echo "bergline: $1" >&2; exit 1; }
 
@@ -18,16 +19,33 @@ find_python() {
   fail "needs Python 3.11 or newer, found ${found:-none}; install it or set PYTHON=/path/to/python3"
 }
 
+java_version() { "$1" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1; }
+
 check_java() {
   local java version
   java="${JAVA_HOME:+$JAVA_HOME/bin/}java"
   command -v "$java" >/dev/null 2>&1 || fail "needs Java 17 or newer, found none; install it or set JAVA_HOME"
-  version=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+  version=$(java_version "$java")
   [ "${version:-0}" -ge 17 ] || fail "needs Java 17 or newer, found ${version:-an unknown version}; set JAVA_HOME"
+}
+
+find_java_home() {
+  local wanted="$1" usual home version
+  usual=$(readlink -f "$(command -v java)" 2>/dev/null)
+  for home in ${JAVA_HOME:+"$JAVA_HOME"} "${usual%/bin/java}" "${usual%/*/bin/java}"/*; do
+    [ -x "$home/bin/java" ] || continue
+    version=$(java_version "$home/bin/java")
+    if [ "${version:-0}" -ge "$wanted" ]; then
+      echo "$home"
+      return
+    fi
+  done
+  fail "needs Java $wanted or newer, found none; install it beside the other or set JAVA_HOME"
 }
 
 case "${1:-}" in
   python) find_python ;;
   java) check_java ;;
-  *) fail "usage: machine.sh python|java" ;;
+  java-home) find_java_home "${2:?}" ;;
+  *) fail "usage: machine.sh python|java|java-home VERSION" ;;
 esac

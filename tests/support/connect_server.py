@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from ports import free_port
 
 _PATIENCE = 240
 
@@ -18,7 +19,7 @@ _PATIENCE = 240
 @contextlib.contextmanager
 def running_connect_server(directory: Path) -> Iterator[str]:
     """The address of a server on a free port of this machine."""
-    port = _free_port()
+    port = free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
@@ -47,12 +48,6 @@ def running_connect_server(directory: Path) -> Iterator[str]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -1,7 +1,6 @@
 """Nessie for tests, in a process of its own on loopback, with its tables in a bucket; `make nessie` gets it."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from ports import free_port
 from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 
 _JARS = Path(sys.prefix) / "tools" / "nessie"
@@ -21,13 +21,13 @@ class NessieServer:
 
     def __init__(self, log: Path, s3_server: S3Server, bucket: str) -> None:
         self._log = log
-        port, other = _free_port(), _free_port()
+        port, other = free_port(), free_port()
         self.uri = f"http://127.0.0.1:{port}/iceberg"
         self._settings = {
             "quarkus.http.host": "127.0.0.1",
-            "quarkus.http.port": port,
+            "quarkus.http.port": str(port),
             "quarkus.management.host": "127.0.0.1",
-            "quarkus.management.port": other,
+            "quarkus.management.port": str(other),
             "quarkus.otel.sdk.disabled": "true",
             "quarkus.log.level": "WARN",
             "nessie.version.store.type": "IN_MEMORY",
@@ -75,9 +75,3 @@ def needs_nessie() -> None:
     """Skip, by name, unless `make nessie` asks: it is too large for every run, and wants a newer Java than the rest."""
     if not os.environ.get("BERGLINE_NESSIE"):
         pytest.skip("runs with make nessie")
-
-
-def _free_port() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
