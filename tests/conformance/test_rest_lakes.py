@@ -1,6 +1,7 @@
 """Lakes on REST servers: connections cut while tables are written, and files with credentials that come along."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +94,30 @@ def test_files_are_read_and_written_with_what_the_server_hands_out(
         with bergline.connect(server.uri) as reader, pytest.raises(BerglineError) as caught:
             reader.load_table("db.orders").scan().to_arrow()
         assert "wrong" not in str(caught.value)
+
+
+def test_credentials_that_are_about_to_expire_are_renewed_before_files_are_opened(
+    s3_server: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    """Those that came with the table are wrong by now; those of the credentials endpoint open the files."""
+    keys = s3_server.properties
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=bucket, properties=keys) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", COLUMNS)
+        table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
+        answer = load_answer(lake.catalog.load_table(table.name))
+    now_ms = time.time_ns() // 1_000_000
+
+    def lent(secret: str, lives_ms: int) -> list[dict[str, object]]:
+        config = keys | {"s3.secret-access-key": secret, "s3.session-token-expires-at-ms": str(now_ms + lives_ms)}
+        return [{"prefix": f"{bucket}/", "config": config}]
+
+    path = "GET /v1/namespaces/db/tables/orders"
+    with RestScript() as server:
+        server.on(path, Reply(body={**answer, "storage-credentials": lent("old", 60_000)}))
+        fresh = lent(keys["s3.secret-access-key"], 3_600_000)
+        server.on(f"{path}/credentials", Reply(body={"storage-credentials": fresh}))
+        with bergline.connect(server.uri) as reader:
+            for _ in range(2):
+                assert reader.load_table("db.orders").refresh().scan().to_arrow()["id"].to_pylist() == [1, 2]
+        assert len(server.sent(f"{path}/credentials")) >= 1

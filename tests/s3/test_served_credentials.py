@@ -1,9 +1,11 @@
 """Credentials that `bergline serve` hands out for files on a real S3 server."""
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from asked import SCHEMA, Asking, set_property
@@ -97,6 +99,16 @@ def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: Served, 
         assert SECRET_KEY not in ask("GET", path).body.decode()
 
 
+def duck(server: BerglineServer) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("httpfs", "avro", "iceberg"):
+        home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
+        connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
+    options = f"TYPE iceberg, ENDPOINT '{server.uri}', AUTHORIZATION_TYPE 'none'"
+    connection.execute(f"ATTACH 'lake' AS ice ({options})")
+    return connection
+
+
 def test_clients_without_keys_of_their_own_write_and_read(
     tmp_path: Path, bucket: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +124,7 @@ def test_clients_without_keys_of_their_own_write_and_read(
             peer.load_table("db.ours").append(ROWS)
             peer.create_table("db.theirs", ROWS.schema).append(ROWS)
             peer.close()
-            assert len(lake.load_table("db.ours").scan().to_arrow()) == 4
+            duck(server).execute("INSERT INTO ice.db.ours VALUES (3)")
+            assert len(lake.load_table("db.ours").scan().to_arrow()) == 5
             assert len(lake.load_table("db.theirs").scan().to_arrow()) == 2
         assert SECRET_KEY not in (tmp_path / "log.txt").read_text()

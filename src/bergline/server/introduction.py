@@ -3,9 +3,11 @@
 import json
 import re
 import shlex
+from collections.abc import Mapping
 
 from bergline.io.locations import scheme_of
 from bergline.server.served import Served
+from bergline.server.vending_sts import StsVending
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TRINO_FILES = {
@@ -21,14 +23,17 @@ _TRINO_S3 = {"s3.endpoint": "s3.endpoint", "s3.region": "s3.region", "client.reg
 def introduction(served: Served, url: str) -> str:
     """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino."""
     name, has_token = served.settings.name, served.door.has_tokens
+    java = {"token": "TOKEN"} if has_token else {}
+    if served.vending:
+        java |= {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
     lines = [
         f"serving `{name}` ({served.settings.warehouse or 'no warehouse'}) at {url}",
         "",
         f"  bergline   {_bergline(url, has_token=has_token)}",
         f"  PyIceberg  {_pyiceberg(name, url, has_token=has_token)}",
         f"  DuckDB     {_duckdb(name, url, has_token=has_token)}",
-        f"  Spark      {_spark(name, url, has_token=has_token)}",
-        f"  Flink      {_flink(name, url, has_token=has_token)}",
+        f"  Spark      {_spark(name, url, java)}",
+        f"  Flink      {_flink(name, url, java)}",
         f"  Trino      {_trino(served, url)}",
         "",
     ]
@@ -51,16 +56,15 @@ def _duckdb(name: str, url: str, *, has_token: bool) -> str:
     return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {door});"
 
 
-def _spark(name: str, url: str, *, has_token: bool) -> str:
+def _spark(name: str, url: str, more: Mapping[str, str]) -> str:
     catalog = f"spark.sql.catalog.{name}"
     settings = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "rest", f"{catalog}.uri": url}
-    if has_token:
-        settings[f"{catalog}.token"] = "TOKEN"
+    settings |= {f"{catalog}.{key}": value for key, value in more.items()}
     return " \\\n    ".join(f"--conf {shlex.quote(f'{key}={value}')}" for key, value in settings.items())
 
 
-def _flink(name: str, url: str, *, has_token: bool) -> str:
-    settings = {"type": "iceberg", "catalog-type": "rest", "uri": url} | ({"token": "TOKEN"} if has_token else {})
+def _flink(name: str, url: str, more: Mapping[str, str]) -> str:
+    settings = {"type": "iceberg", "catalog-type": "rest", "uri": url, **more}
     pairs = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
     return f"CREATE CATALOG {_quoted(name, '`')} WITH ({pairs});"
 
@@ -77,7 +81,10 @@ def _trino(served: Served, url: str) -> str:
         settings |= {_TRINO_S3[key]: value for key, value in storage.items() if key in _TRINO_S3}
         if "s3.endpoint" in storage:
             settings["s3.path-style-access"] = storage.get("s3.path-style-access", "true")
-        settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}
+        if isinstance(served.vending, StsVending):  # Trino takes lent keys with a session token alone
+            settings["iceberg.rest-catalog.vended-credentials-enabled"] = "true"
+        else:
+            settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}
     return "\n    ".join(f"{key}={value}" for key, value in settings.items())
 
 

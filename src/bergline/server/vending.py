@@ -20,6 +20,7 @@ _WISH = "vended-credentials"
 _FAMILIES = {"gs": ("gcs.",), "gcs": ("gcs.",)} | dict.fromkeys(S3_SCHEMES, ("s3.", "client."))
 _AZURE = ("adls.",)
 _REGIONS = ("s3.region", "client.region")
+_VIRTUAL = "s3.force-virtual-addressing"
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -82,14 +83,17 @@ def prefixes_of(places: Sequence[str]) -> tuple[str, ...]:
 
 
 def storage_config(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The properties that count for a location; the region under both names that clients look for."""
+    """The properties that count for a location; with the names and defaults that clients look for."""
     scheme = scheme_of(prefix)
     if scheme == "file":
         return {}
     families = _FAMILIES.get(scheme, _AZURE)
     config = {key: value for key, value in properties.items() if key.startswith(families)}
     region = next((config[name] for name in _REGIONS if name in config), None)
-    return config if region is None else {**dict.fromkeys(_REGIONS, region), **config}
+    regions = {} if region is None else dict.fromkeys(_REGIONS, region)
+    # what we do by default others do only if told to
+    style = {"s3.path-style-access": "true"} if "s3.endpoint" in config and _VIRTUAL not in config else {}
+    return regions | style | config
 
 
 def mark_of(*parts: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from bergline.server.introduction import introduction
 from bergline.server.served import Served
 from bergline.server.tokens import Doorkeeper
+from bergline.server.vending import StaticVending
 
 TOKEN = "bl_" + "t" * 43
 ENGINES = ("bergline", "PyIceberg", "DuckDB", "Spark", "Flink", "Trino")
@@ -63,3 +64,11 @@ def test_trino_is_told_how_to_reach_the_files(
     files = {line for line in lines if line.startswith(("fs.", "s3.")) and "aws" not in line}
     assert files == expected
     assert ("s3.aws-access-key=KEY" in lines) == ("fs.native-s3.enabled=true" in lines)
+
+
+def test_engines_that_do_not_ask_for_credentials_by_themselves_are_told_to(served: Served) -> None:
+    assert "vended-credentials" not in introduction(served, "http://h:1")
+    served.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    text = introduction(served, "http://h:1")
+    assert "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation=vended-credentials" in text
+    assert "'header.X-Iceberg-Access-Delegation'='vended-credentials'" in text
