@@ -29,6 +29,7 @@ from bergline.testing.catalog_suite import added_id, append, now_ms, table_metad
 ORDERS = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 LOAD, COMMIT = f"GET {TABLE}", f"POST {TABLE}"
+REGISTER = "POST /v1/namespaces/db/register"
 
 
 @pytest.fixture
@@ -410,6 +411,7 @@ def test_drop_whose_answer_is_lost_is_done_when_the_table_is_gone(
     server.on(LOAD, shown(base))
     with pytest.raises(CommitUnknownError, match="was dropped"):
         catalog.drop_table(ORDERS)
+    server.on(LOAD, shown(base), refused(404, "NoSuchTableException"))
     with pytest.raises(CommitUnknownError, match="was dropped"):  # it may have been renamed: files must not go
         catalog.drop_table(ORDERS, base.metadata_location)
 
@@ -425,6 +427,47 @@ def test_rename_whose_answer_is_lost_is_done_when_the_table_has_the_new_name(
     server.on(LOAD, shown(base))
     with pytest.raises(CommitUnknownError, match=r"was renamed to `db\.moved`"):
         catalog.rename_table(ORDERS, new)
+
+
+def test_registered_table_is_known_by_its_metadata_file_after_a_lost_answer(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """Also when others committed to it since; another table of that name is not taken for it."""
+    gone, since = refused(404, "NoSuchTableException"), after(base, SetProperties({"a": "1"}))
+    server.on(REGISTER, NO_ANSWER)
+    for now in (base, since):
+        server.on(LOAD, gone, shown(now))
+        assert catalog.register_table(ORDERS, base.metadata_location).metadata_location == now.metadata_location
+    server.on(LOAD, gone, shown(since))
+    with pytest.raises(AlreadyExistsError, match=r"`db\.orders` exists already"):
+        catalog.register_table(ORDERS, "file:///lake/orders/metadata/other.metadata.json")
+
+
+def test_register_that_nothing_shows_of_is_unknown_and_sent_once(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(REGISTER, NO_ANSWER)
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    with pytest.raises(CommitUnknownError, match="was registered"):
+        catalog.register_table(ORDERS, base.metadata_location)
+    assert len(server.sent(REGISTER)) == 1
+
+
+def test_name_that_is_taken_is_not_registered_again(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(LOAD, shown(base))
+    with pytest.raises(AlreadyExistsError):
+        catalog.register_table(ORDERS, base.metadata_location)
+    assert server.sent(REGISTER) == []
+
+
+def test_unregister_whose_answer_is_lost_is_unknown(server: RestScript, catalog: RestCatalog) -> None:
+    """Where the metadata was only the answer tells."""
+    server.on(f"POST {TABLE}/unregister", NO_ANSWER)
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    with pytest.raises(CommitUnknownError, match="was unregistered"):
+        catalog.unregister_table(ORDERS)
 
 
 def test_request_that_hangs_ends_in_time(server: RestScript, base: LoadedTable, waits: list[float]) -> None:
