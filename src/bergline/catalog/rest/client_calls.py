@@ -1,10 +1,12 @@
 """Calls of endpoints: what may be sent again is, what must not be is reported as lost, refusals become our errors.
 
-A GET or HEAD, or any request with an idempotency key, may be sent again; so may a request that never arrived, and one
-that the server put off (429, or 503 with `Retry-After`). Everything else happened perhaps: `LostError`.
+A GET or HEAD may be sent again, and any request with an idempotency key for as long as the server knows the key; so may
+a request that never arrived, and one that the server put off (429, or 503 with `Retry-After`). Everything else happened
+perhaps: `LostError`.
 """
 
 import email.utils
+import math
 import random
 import secrets
 import time
@@ -39,6 +41,8 @@ _REFUSED_TOKENS = frozenset({401, 419})
 _PUT_OFF = 429
 _UNAVAILABLE = 503
 _IN_DOUBT = frozenset({408, 500, 502, 503, 504})
+_ABOUT_THE_CHANGE = frozenset({400, 404, 406, 409, 422})
+_READING = frozenset({"GET", "HEAD"})
 _FIRST_ERROR = 400
 _SUCCESSES = range(200, 300)
 _LONGEST_MESSAGE = 2000
@@ -68,14 +72,14 @@ class Calls:
         authorization: Authorization,
         *,
         endpoints: frozenset[str] = frozenset(),
-        takes_keys: bool = False,
+        key_lifetime_s: float = 0.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._transport = transport
         self._authorization = authorization
         self._endpoints = endpoints
-        self._takes_keys = takes_keys
+        self._key_lifetime_s = key_lifetime_s
         self.sleep = sleep
 
     def has(self, endpoint: Endpoint) -> bool:
@@ -103,15 +107,16 @@ class Calls:
         sent = {"Accept": "application/json", **self._settings.headers, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
-        keyed = self._takes_keys and endpoint.takes_key
-        if keyed:
+        repeatable_s = math.inf if endpoint.method in _READING else 0.0
+        if self._key_lifetime_s and endpoint.takes_key:
+            repeatable_s = self._key_lifetime_s
             sent["Idempotency-Key"] = str(_uuid7())
         answer = self._answer(
             endpoint.method,
             f"{url}?{urlencode(query)}" if query else url,
             sent,
             None if body is None else encode_json(body),
-            repeatable=keyed or endpoint.method in {"GET", "HEAD"},
+            repeatable_s=repeatable_s,
         )
         if answer.status in _SUCCESSES or answer.status == NOT_MODIFIED:
             return answer
@@ -129,38 +134,59 @@ class Calls:
             raise LostError(str(error)) from error
 
     def _answer(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, repeatable: bool
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, repeatable_s: float
     ) -> Answer:
-        """Send, and send again where that is allowed."""
-        renewed = False
+        """Send, and send again where that is allowed; what may have arrived only for so many seconds.
+
+        Once the answer to one of several tries was lost, only one that is about the change itself tells what became of
+        it: whoever cannot be reached any more, or lets us in no longer, says nothing about that.
+        """
+        until = time.monotonic() + repeatable_s
+        renewed, lost = False, ""
         tries = 0
         while True:
-            identity = self._authorization.header()
             tries += 1
             try:
+                identity = self._authorization.header()
                 answer = self._transport.send(method, url, {**headers, **identity}, body)
+                if answer.status in _REFUSED_TOKENS and not renewed and self._authorization.renew(identity):
+                    renewed = True
+                    tries -= 1
+                    continue
+            except BerglineError as error:  # no token is to be had
+                if lost:
+                    raise LostError(f"{lost}; {error}") from error
+                raise
             except NotSentError as error:
                 if tries == _TRIES:
-                    raise UnavailableError(
-                        f"cannot reach {self._settings.uri}: {error}", hints=[_how_to_reach(str(error))]
-                    ) from error
+                    raise self._unreachable(error, lost) from error
                 self.sleep(_wait(tries))
                 continue
             except AnswerLostError as error:
-                if tries == _TRIES or not repeatable:
-                    raise _lost(f"no answer from {self._settings.uri}: {error}", method) from error
-                self.sleep(_wait(tries))
+                wait, message = _wait(tries), f"no answer from {self._settings.uri}: {error}"
+                if tries == _TRIES or time.monotonic() + wait >= until:
+                    raise _lost(message, method) from error
+                lost = "" if method in _READING else message
+                self.sleep(wait)
                 continue
-            if answer.status in _REFUSED_TOKENS and not renewed and self._authorization.renew(identity):
-                renewed = True
-                tries -= 1
+            wait, put_off = _wait(tries, answer), _is_put_off(answer)
+            in_doubt = answer.status in _IN_DOUBT
+            if in_doubt and method not in _READING and (not put_off or tries == _TRIES):
+                lost = f"{self._settings.uri} answered {answer.status}: {self._message(answer)[0]}"
+            again = (put_off and not lost) or ((put_off or in_doubt) and time.monotonic() + wait < until)
+            if again and tries < _TRIES:
+                self.sleep(wait)
                 continue
-            if tries < _TRIES and _may_repeat(answer, repeatable=repeatable):
-                self.sleep(_wait(tries, answer))
-                continue
-            if answer.status in _IN_DOUBT and method not in {"GET", "HEAD"}:
-                raise LostError(f"{self._settings.uri} answered {answer.status}: {self._message(answer)[0]}")
+            if lost and answer.status not in _SUCCESSES and answer.status not in _ABOUT_THE_CHANGE:
+                raise LostError(lost)
             return answer
+
+    def _unreachable(self, error: NotSentError, lost: str) -> Exception:
+        """That nothing was changed, if no earlier try may have arrived."""
+        message = f"cannot reach {self._settings.uri}: {error}"
+        if lost:
+            return LostError(f"{lost}; {message}")
+        return UnavailableError(message, hints=[_how_to_reach(str(error))])
 
     def _refusal(self, answer: Answer, about: About) -> BerglineError:
         message, kind = self._message(answer)
@@ -185,7 +211,7 @@ class Calls:
 
 def _lost(message: str, method: str) -> Exception:
     """Nothing that was only to be read can be lost."""
-    if method not in {"GET", "HEAD"}:
+    if method not in _READING:
         return LostError(message)
     return UnavailableError(message, hints=[_how_to_reach(message)] if "SSL" in message else [])
 
@@ -210,10 +236,9 @@ def _redirection(answer: Answer, about: About) -> StorageError:
     )
 
 
-def _may_repeat(answer: Answer, *, repeatable: bool) -> bool:
-    if answer.status == _PUT_OFF or (answer.status == _UNAVAILABLE and answer.headers.get("Retry-After")):
-        return True
-    return repeatable and answer.status in _IN_DOUBT
+def _is_put_off(answer: Answer) -> bool:
+    """Whether the server did not begin, and asks for another try later."""
+    return answer.status == _PUT_OFF or (answer.status == _UNAVAILABLE and bool(answer.headers.get("Retry-After")))
 
 
 def _wait(tries: int, answer: Answer | None = None) -> float:

@@ -1,5 +1,6 @@
 """A connection to a server after its configuration was read: what it offers, and how names are spelt there."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from bergline.errors import FormatError, NotFoundError, UnavailableError
 _CONFIGURATION = About("the catalog's configuration", "")
 _ADDRESS = "the address is the part before /v1, e.g. http://host:8181 or https://host/api/catalog"
 _MOST_PAGES = 100_000
+_DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?")
 _NESSIE = "nessie.is-nessie-catalog"
 
 Page = TypeVar("Page", IdentifiersAnswer, NamespacesAnswer)
@@ -63,7 +65,7 @@ class RestSession:
             self._transport,
             authorization,
             endpoints=_endpoints(config, self.settings),
-            takes_keys=config.idempotency_key_lifetime is not None,
+            key_lifetime_s=_seconds(config.idempotency_key_lifetime or ""),
             sleep=sleep,
         )
         self.keeps_refs = _texts(config.overrides).get(_NESSIE) != "true"
@@ -140,6 +142,15 @@ def _endpoints(config: _Config, settings: RestSettings) -> frozenset[str]:
         return frozenset(config.endpoints)
     with_views = settings.flag("view-endpoints-supported", otherwise=False)
     return DEFAULT_ENDPOINTS | VIEW_ENDPOINTS if with_views else DEFAULT_ENDPOINTS
+
+
+def _seconds(duration: str) -> float:
+    """A duration as ISO 8601 writes it, `PT30M`; 0 for what is none."""
+    found = _DURATION.fullmatch(duration.strip())
+    if found is None:
+        return 0.0
+    days, hours, minutes, seconds = (float(number or 0) for number in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _texts(given: Mapping[str, Any] | None) -> dict[str, str]:

@@ -10,7 +10,6 @@ from bergline.errors import (
     BerglineError,
     CommitUnknownError,
     ConflictError,
-    NotFoundError,
     StorageError,
     UnavailableError,
 )
@@ -48,7 +47,9 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
             cause = str(error)
         except _NO_ANSWER:
             pass
-        except NotFoundError as error:  # gone since, whether it was changed or not
+        except (ConflictError, AlreadyExistsError):
+            raise
+        except BerglineError as error:  # gone since, whether it was changed or not; or we may look no longer
             raise UnsettledError(f"{cause}; {error}") from error
         wait()
     raise UnsettledError(cause)
@@ -60,7 +61,7 @@ def happened(send: Callable[[], None], look: Callable[[], bool], *, what: str, n
         send()
     except LostError as error:
         for wait in waits:
-            with contextlib.suppress(*_NO_ANSWER):
+            with contextlib.suppress(BerglineError):
                 if look():
                     return
             wait()

@@ -16,7 +16,7 @@ from bergline.catalog.rest.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.client_cache import CachedLoad, LoadCache
-from bergline.catalog.rest.client_calls import NOT_MODIFIED, About
+from bergline.catalog.rest.client_calls import NOT_MODIFIED, About, LostError
 from bergline.catalog.rest.client_files import Vended, VendedFileIO, places_of
 from bergline.catalog.rest.client_namespaces import RestNamespaces
 from bergline.catalog.rest.client_session import RestSession
@@ -39,6 +39,7 @@ from bergline.errors import (
     ConflictError,
     FormatError,
     NotFoundError,
+    UnavailableError,
 )
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import parse_metadata
@@ -82,6 +83,8 @@ class RestTables(RestNamespaces):
             answer = self._session.calls.call(CREATE_TABLE, about, names=names, body=wish)
         except (AlreadyExistsError, ConflictError) as error:
             raise taken(self._session, name) from error
+        except LostError as error:  # staging changes nothing, whether it happened or not
+            raise UnavailableError(str(error)) from error
         staged = self._session.calls.parsed(answer, LoadTableAnswer, about)
         metadata = parse_metadata(bytes(staged.metadata), f"the server's answer for {about}")
         self._vend(name, staged, metadata)

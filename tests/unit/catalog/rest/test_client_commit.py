@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from rest_script import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
+import bergline
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client import RestCatalog
@@ -29,6 +33,7 @@ from bergline.testing.catalog_suite import added_id, append, now_ms, table_metad
 ORDERS = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 LOAD, COMMIT = f"GET {TABLE}", f"POST {TABLE}"
+KEYS = {"idempotency-key-lifetime": "PT30M"}
 REGISTER = "POST /v1/namespaces/db/register"
 
 
@@ -265,6 +270,71 @@ def test_key_makes_every_change_repeatable(base: LoadedTable, waits: list[float]
         catalog.close()
 
 
+@pytest.mark.parametrize("later", [Reply(429), Reply(401), Reply(403), Reply(301), Reply(413)])
+def test_later_try_that_is_not_let_in_says_nothing_of_the_one_before(
+    later: Reply, base: LoadedTable, waits: list[float]
+) -> None:
+    """The first may have landed: taken for a refusal, its files would be deleted."""
+    change = append(base)
+    with RestScript(**KEYS) as server:
+        catalog = RestCatalog(server.uri, {"token": "t"}, sleep=waits.append)
+        server.on(COMMIT, NO_ANSWER, later)
+        server.on(LOAD, later)
+        assert isinstance(catalog.commit((change,)), Unknown)
+        server.on(COMMIT, NO_ANSWER, later)
+        server.on(LOAD, shown(after(base, *change.updates)))
+        assert isinstance(catalog.commit((change,)), Committed)
+        catalog.close()
+
+
+def test_server_that_ends_after_a_lost_answer_leaves_the_outcome_unknown(base: LoadedTable) -> None:
+    with ExitStack() as running:
+        server = running.enter_context(RestScript(**KEYS))
+        catalog = RestCatalog(server.uri, {}, sleep=lambda _: running.close())
+        server.on(COMMIT, NO_ANSWER)
+        outcome = catalog.commit((append(base),))
+        assert isinstance(outcome, Unknown)
+        assert "remote end closed" in outcome.cause
+        catalog.close()
+
+
+def test_files_stay_while_nobody_knows_whether_they_were_committed(tmp_path: Path) -> None:
+    location = tmp_path.as_uri()
+    table = LoadedTable(ORDERS, table_metadata(location), f"{location}/metadata/0.metadata.json")
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    with RestScript(**KEYS) as server, bergline.connect(server.uri, properties={"token": "t"}) as lake:
+        server.on(LOAD, shown(table), shown(table), refused(401, "NotAuthorizedException"))
+        server.on(COMMIT, NO_ANSWER, refused(401, "NotAuthorizedException"))
+        orders = lake.load_table("db.orders")
+        with pytest.raises(CommitUnknownError, match=r"it happened if db\.orders has snapshot"):
+            orders.append(rows)
+        assert list(tmp_path.rglob("*.parquet"))
+        assert list(tmp_path.rglob("*.avro"))
+
+
+def test_key_is_not_used_any_longer_than_the_server_knows_it(base: LoadedTable, waits: list[float]) -> None:
+    change = append(base)
+    late = Reply(503, headers={"Retry-After": "7"})
+    for lifetime, times in (("PT5S", 2), ("PT1M", 4), ("P1DT0.5S", 4)):
+        with RestScript(**{"idempotency-key-lifetime": lifetime}) as server:
+            catalog = RestCatalog(server.uri, {}, sleep=waits.append)
+            server.on(COMMIT, NO_ANSWER, late)
+            server.on(LOAD, shown(after(base, *change.updates)))
+            assert isinstance(catalog.commit((change,)), Committed)
+            assert len(server.sent(COMMIT)) == times
+            catalog.close()
+
+
+@pytest.mark.parametrize("lifetime", ["", "soon", "PT0S", None])
+def test_keys_of_no_lifetime_are_not_sent(base: LoadedTable, lifetime: str | None) -> None:
+    with RestScript(**{"idempotency-key-lifetime": lifetime}) as server:
+        catalog = RestCatalog(server.uri, {})
+        server.on(COMMIT, refused(409, "CommitFailedException"))
+        catalog.commit((append(base),))
+        assert "Idempotency-Key" not in server.sent(COMMIT)[0].headers
+        catalog.close()
+
+
 def test_server_that_advertises_no_keys_gets_none(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
     server.on(COMMIT, refused(409, "CommitFailedException"))
     catalog.commit((append(base),))
@@ -392,6 +462,15 @@ def test_new_table_that_never_came_is_sent_again(server: RestScript, catalog: Re
     server.on(COMMIT, NO_ANSWER, creating(metadata))
     server.on(LOAD, refused(404, "NoSuchTableException"))
     assert catalog.create_table(ORDERS, metadata).metadata.table_uuid == metadata.table_uuid
+
+
+@pytest.mark.parametrize("lost", [NO_ANSWER, Reply(502)])
+def test_place_for_a_new_table_that_is_not_told_changes_nothing(
+    server: RestScript, catalog: RestCatalog, lost: Reply
+) -> None:
+    server.on("POST /v1/namespaces/db/tables", lost)
+    with pytest.raises(UnavailableError):
+        catalog.default_location(ORDERS)
 
 
 def test_new_table_nobody_tells_about_is_unknown(server: RestScript, catalog: RestCatalog) -> None:
