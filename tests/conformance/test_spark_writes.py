@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from peers import OfficialRuntime
 from pyspark.sql import SparkSession
-from rows import ORDERS
+from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.errors import ConflictError, RefusedError
 from bergline.spark.store import find_misfit
 from bergline.spark.types import spark_type
 
@@ -221,3 +222,90 @@ for i in range(targets):
         if find_misfit(types[source], spark_type(field.type, "c"), "c", by_name=False) is None
     ]
     assert fits == accepted
+
+
+REPLACE = """
+for key, value in settings.items():
+    spark.conf.set(key, value)
+try:
+    frame(9).writeTo(t).using("iceberg").options(**options).createOrReplace()
+finally:
+    for key in settings:
+        spark.conf.unset(key)
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "rows"),
+    [
+        ({"spark.wap.branch": "b"}, {}, {"b": [9]}),
+        ({"spark.wap.id": "w"}, {}, {}),
+        ({}, {"branch": "b"}, {"main": [9]}),
+    ],
+    ids=["branch", "id", "option"],
+)
+def test_replacing_a_table_on_a_branch_empties_main_there_and_is_refused_here(
+    spark: SparkSession,
+    lake: Lake,
+    official_runtime: OfficialRuntime,
+    namespaces: tuple[str, str],
+    settings: dict[str, str],
+    options: dict[str, str],
+    rows: dict[str, list[int]],
+) -> None:
+    for namespace in namespaces:
+        new_table(lake, f"{namespace}.t", 2)
+        lake.load_table(f"{namespace}.t").append(order_rows(1))
+    with pytest.raises(RefusedError, match=r"cannot replace `ours\.t`"):
+        ours(spark, REPLACE, t="ours.t", settings=settings, options=options)
+    official_runtime.python(HEAD + REPLACE, t="theirs.t", settings=settings, options=options)
+    mine, official = (lake.load_table(f"{namespace}.t") for namespace in namespaces)
+    assert (list(mine.refs), ids(mine.scan().to_arrow())) == (["main"], [1])
+    assert {ref: official.scan(ref=ref).to_arrow()["id"].to_pylist() for ref in official.refs} == rows
+    assert len(official.metadata.snapshots) == 2
+
+
+APPEND_LATE = """
+def load(name):
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+
+written, late = load("theirs.written"), load("theirs.t")
+for text in changes:
+    spark.sql(text)
+late.newAppend().appendFile(written.currentSnapshot().addedDataFiles(written.io()).iterator().next()).commit()
+try:
+    result = [list(row) for row in spark.sql("SELECT id, region FROM theirs.t").collect()]
+except Exception as error:
+    result = type(error).__name__
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "read_there"),
+    [
+        (["ALTER TABLE {t} DROP COLUMN region", "ALTER TABLE {t} ADD COLUMN region STRING"], [[1, None]]),
+        (
+            ["CREATE OR REPLACE TABLE {t} (id BIGINT NOT NULL, amount DOUBLE, region INT) USING iceberg"],
+            "Py4JJavaError",
+        ),
+    ],
+    ids=["dropped and added", "replaced"],
+)
+def test_rows_for_other_columns_of_the_same_names_are_lost_there_and_a_conflict_here(
+    spark: SparkSession,
+    lake: Lake,
+    official_runtime: OfficialRuntime,
+    namespaces: tuple[str, str],
+    changes: list[str],
+    read_there: Any,
+) -> None:
+    for name in ("ours.t", "theirs.t", "theirs.written"):
+        lake.create_table(name, ORDERS)
+    lake.load_table("theirs.written").append(order_rows(1))
+    late = lake.load_table("ours.t")
+    for text in changes:
+        spark.sql(text.format(t="ours.t"))
+    with pytest.raises(ConflictError):
+        late.append(order_rows(1))
+    texts = [text.format(t="theirs.t") for text in changes]
+    assert official_runtime.python(APPEND_LATE, changes=texts) == read_there
