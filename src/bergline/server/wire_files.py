@@ -39,7 +39,7 @@ class FileWording:
         self._statistics = statistics
         self._partitions: dict[Any, Raw] = {}
 
-    def scan_tasks(self, files: Iterable[PlannedFile]) -> tuple[Raw, Raw]:
+    def scan_tasks(self, files: Iterable[PlannedFile]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Each file with the places of its delete files in a list of them; and that list."""
         places: dict[tuple[str, int | None], int] = {}
         deletes: list[dict[str, Any]] = []
@@ -55,9 +55,9 @@ class FileWording:
             data = self._content_file(planned.file)
             if self._statistics:
                 data |= _statistics(planned.file, self._statistics)
-            task = {"data-file": data, "residual-filter": self._residuals.of(planned.file)}
+            task: dict[str, Any] = {"data-file": data, "residual-filter": self._residuals.of(planned.file)}
             tasks.append(task | ({"delete-file-references": references} if references else {}))
-        return Raw(encode_json(tasks)), Raw(encode_json(deletes))
+        return tasks, deletes
 
     def _content_file(self, file: DataFile) -> dict[str, Any]:
         wire: dict[str, Any] = {

@@ -209,8 +209,8 @@ class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True
 
     status: str
     plan_id: str
-    file_scan_tasks: Raw
-    delete_files: Raw
+    file_scan_tasks: list[dict[str, Any]]
+    delete_files: list[dict[str, Any]]
     plan_tasks: tuple[str, ...] | None = None
 
 
@@ -223,8 +223,8 @@ class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):
 class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab"):
     """The files of a part of a plan."""
 
-    file_scan_tasks: Raw
-    delete_files: Raw
+    file_scan_tasks: list[dict[str, Any]]
+    delete_files: list[dict[str, Any]]
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
