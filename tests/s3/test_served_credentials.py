@@ -127,4 +127,5 @@ def test_clients_without_keys_of_their_own_write_and_read(
             duck(server).execute("INSERT INTO ice.db.ours VALUES (3)")
             assert len(lake.load_table("db.ours").scan().to_arrow()) == 5
             assert len(lake.load_table("db.theirs").scan().to_arrow()) == 2
+            assert "0 may go" in str(lake.load_table("db.ours").plan_orphans())
         assert SECRET_KEY not in (tmp_path / "log.txt").read_text()

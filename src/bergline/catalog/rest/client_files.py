@@ -46,7 +46,7 @@ class Vended(msgspec.Struct, frozen=True):
 
     def settings_for(self, location: str) -> dict[str, str]:
         """The settings for a location: the table's, and above them those of the longest prefix that fits."""
-        spellings = (location, normalized(location))
+        spellings = (_as_directory(location), _as_directory(normalized(location)))
         fitting = [c for c in self.credentials if any(s.startswith(c.prefix) for s in spellings)]
         own = max(fitting, key=lambda c: len(c.prefix)).config if fitting else {}
         return {k: v for k, v in {**self.config, **own}.items() if is_store_property(k)}
@@ -117,7 +117,7 @@ class VendedFileIO(SchemeFileIO):
 
     def _owner(self, location: str) -> str | None:
         """The table in whose directory a location lies, the innermost; or any whose credentials name a prefix of it."""
-        asked = directory = normalized(location)
+        asked = directory = _as_directory(normalized(location))
         with self._lock:
             while "/" in directory:
                 directory = directory.rpartition("/")[0]
@@ -176,6 +176,11 @@ def _check_alive(table: str, expires_ms: int, now_ms: int) -> None:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _as_directory(location: str) -> str:
+    """A location with a slash at its end: it may be a directory itself, which prefixes name with one or without."""
+    return f"{location.rstrip('/')}/"
 
 
 def places_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -87,10 +87,8 @@ def _sent_again(send: Callable[[], Result], look: Callable[[], Result | None]) -
         return send()
     except _NO_ANSWER:
         raise
-    except BerglineError as refusal:
+    except BerglineError:
         found = look()
-        if found is None and not isinstance(refusal, ConflictError | AlreadyExistsError):
-            raise UnsettledError(str(refusal)) from refusal
         if found is None:
             raise
         return found

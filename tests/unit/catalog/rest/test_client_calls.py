@@ -314,7 +314,7 @@ def test_files_use_what_the_server_hands_out_for_their_table(server: RestScript)
     )
     credentials = [
         {"prefix": "s3", "config": vended("wide")},
-        {"prefix": "s3://b/orders/data", "config": vended("narrow")},
+        {"prefix": "s3://b/orders/data/", "config": vended("narrow")},
     ]
     answer = load_answer(
         loaded("s3://b/orders"), config={"s3.region": "table", "token": "none"}, **{"storage-credentials": credentials}
@@ -323,7 +323,9 @@ def test_files_use_what_the_server_hands_out_for_their_table(server: RestScript)
     assert settings(catalog, "s3://b/orders/x")["s3.access-key-id"] == "a"
     catalog.load_table(ORDERS)
     assert settings(catalog, "s3://b/orders/metadata/x")["s3.access-key-id"] == "wide"
+    assert settings(catalog, "s3://b/orders")["s3.access-key-id"] == "wide"  # the table's directory, to be listed
     assert settings(catalog, "s3a://b/orders/data/x")["s3.access-key-id"] == "narrow"
+    assert settings(catalog, "s3://b/orders/data")["s3.access-key-id"] == "narrow"
     assert settings(catalog, "s3://b/orders/data/x")["s3.endpoint"] == "http://own:1"
     assert settings(catalog, "gs://b/other")["s3.access-key-id"] == "a"
     assert "token" not in settings(catalog, "s3://b/orders/x")
