@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
+from glue_server import REGION, GlueServer
 from pyspark.sql import SparkSession
 from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
 from trino_server import TrinoError, TrinoServer, needs_trino
@@ -272,6 +273,10 @@ def test_trino_reads_and_adds_to_tables_of_version_three_without_deletes(
     expected = [(1, "bergline"), (2, "bergline"), (3, "trino")]
     assert of_trino(trino, f"{db}.t") == of_bergline(lake, f"{db}.t") == expected
     assert table.refresh().metadata.next_row_id == len(expected)
+    with table.update_schema() as schema:
+        schema.add_column("kind", "string", default="new")
+    assert trino.sql(f"SELECT DISTINCT kind FROM lake.{db}.t") == [(None,)]
+    assert {kind for *_, kind in of_bergline(lake, f"{db}.t")} == {"new"}
     with pytest.raises(TrinoError, match="Must use DVs"):
         trino.sql(f"DELETE FROM lake.{db}.t WHERE id = 2")
     table.delete("id = 2")
@@ -317,6 +322,25 @@ def test_tables_lie_in_a_bucket(trino: TrinoServer, tmp_path: Path, s3_server: S
             assert of_bergline(own, "db.t") == [(1, "trino"), (2, "bergline")]
         trino.sql("DELETE FROM bucket.db.t WHERE id = 1")
         assert trino.sql("SELECT * FROM bucket.db.t") == [(2, "bergline")]
+
+
+def test_trino_works_with_keys_of_a_role_that_the_server_lends(
+    trino: TrinoServer, tmp_path: Path, glue_server: GlueServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trino has no keys of its own, and without any it asks nothing of a bucket."""
+    aws = f"http://127.0.0.1:{glue_server.port}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", aws)
+    glue_server.request("PUT", "/lent", b"", {})
+    properties = {"s3.endpoint": aws, "s3.region": REGION, "s3.access-key-id": "a", "s3.secret-access-key": "b"}
+    options = [f"--property={key}={value}" for key, value in properties.items()]
+    role = ("--assume-role", "arn:aws:iam::123456789012:role/tables")
+    with BerglineServer(tmp_path, "--warehouse", "s3://lent/warehouse", *role, *options) as server:
+        trino.add_catalog("lent", server.introduction["Trino"])
+        trino.sql("CREATE SCHEMA lent.db")
+        trino.sql("CREATE TABLE lent.db.t AS SELECT BIGINT '1' AS id, 'trino' AS who")
+        with bergline.connect(server.uri) as own:
+            own.load_table("db.t").append(rows("bergline", 2))
+        assert sorted(trino.sql("SELECT * FROM lent.db.t")) == [(1, "trino"), (2, "bergline")]
 
 
 def rows(who: str, *ids: int) -> pa.Table:
