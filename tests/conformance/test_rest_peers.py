@@ -1,6 +1,7 @@
 """PyIceberg, DuckDB, the official runtime and bergline on one `bergline serve`: nothing is lost between them."""
 
 import importlib
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 from bergline_server import BerglineServer
 from peers import OfficialRuntime
 from pyiceberg.catalog import Catalog, load_catalog
+from typer.testing import CliRunner
 
 import bergline
+from bergline.cli.main import app
+from bergline.errors import AuthenticationError
 
 COLUMNS = pa.schema([("id", pa.int64()), ("who", pa.string())])
 
@@ -34,11 +38,16 @@ def peer(own_server: BerglineServer) -> Catalog:
 
 @pytest.fixture(scope="module")
 def duck(own_server: BerglineServer) -> duckdb.DuckDBPyConnection:
+    connection = new_duck()
+    connection.execute(own_server.introduction["DuckDB"].replace(" AS lake ", " AS ice "))
+    return connection
+
+
+def new_duck() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("httpfs", "avro", "iceberg"):
         home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
         connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
-    connection.execute(own_server.introduction["DuckDB"].replace(" AS lake ", " AS ice "))
     return connection
 
 
@@ -84,6 +93,29 @@ def test_duckdb_creates_writes_and_reads(duck: duckdb.DuckDBPyConnection, peer: 
     assert sorted(peer.load_table("duck.copied").scan().to_arrow()["id"].to_pylist()) == [11, 12, 13]
     duck.execute("DROP TABLE ice.duck.copied")
     assert not peer.table_exists("duck.copied")
+
+
+def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    bergline.connect(catalog).close()
+    made = CliRunner().invoke(app, ["token", "create", "ann", "--catalog", catalog], catch_exceptions=False)
+    with BerglineServer(tmp_path) as server:
+        token = made.stdout.strip()
+        told = {
+            engine: re.sub(r"(['\"])TOKEN\1", rf"\1{token}\1", lines) for engine, lines in server.introduction.items()
+        }
+        with eval(told["bergline"], {"bergline": bergline}) as lake:  # noqa: S307
+            lake.create_namespace("db")
+            lake.create_table("db.orders", COLUMNS).append(rows("bergline", 1))
+        peer = eval(told["PyIceberg"], {"load_catalog": load_catalog})  # noqa: S307
+        peer.load_table("db.orders").append(rows("pyiceberg", 2))
+        duck = new_duck()
+        duck.execute(told["DuckDB"])
+        duck.execute("INSERT INTO lake.db.orders VALUES (3, 'duckdb')")
+        assert duck.sql("SELECT id FROM lake.db.orders ORDER BY id").fetchall() == [(1,), (2,), (3,)]
+        duck.close()
+        with pytest.raises(AuthenticationError):
+            eval(server.introduction["bergline"], {"bergline": bergline})  # noqa: S307
 
 
 @pytest.mark.official
