@@ -287,6 +287,39 @@ def test_later_try_that_is_not_let_in_says_nothing_of_the_one_before(
         catalog.close()
 
 
+@pytest.mark.parametrize(
+    ("later", "error"), [(refused(409, "CommitFailedException"), None), (Reply(400), InvalidInputError)]
+)
+def test_later_try_that_is_refused_for_what_it_says_tells_of_the_key(
+    later: Reply, error: type[Exception] | None, base: LoadedTable
+) -> None:
+    with RestScript(**KEYS) as server:
+        catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
+        change = TableChange(base, (), (SetProperties({"a": "1"}),))
+        server.on(COMMIT, NO_ANSWER, later)
+        server.on(LOAD, shown(base))
+        if error:
+            with pytest.raises(error):
+                catalog.commit((change,))
+        else:
+            assert isinstance(catalog.commit((change,)), Conflicted)
+        assert len(server.sent(COMMIT)) == 2
+        catalog.close()
+
+
+def test_token_that_is_not_replaced_after_a_lost_answer_leaves_the_outcome_unknown(base: LoadedTable) -> None:
+    with RestScript(**KEYS) as server:
+        granted = Reply(body={"access_token": "t", "token_type": "bearer"})
+        server.on("POST /v1/oauth/tokens", granted, Reply(401, {"error": "invalid_client"}))
+        catalog = RestCatalog(server.uri, {"credential": "id:secret"}, sleep=lambda _: None)
+        server.on(COMMIT, NO_ANSWER, refused(401, "NotAuthorizedException"))
+        server.on(LOAD, refused(401, "NotAuthorizedException"))
+        outcome = catalog.commit((append(base),))
+        assert isinstance(outcome, Unknown)
+        assert "invalid_client" in outcome.cause
+        catalog.close()
+
+
 def test_server_that_ends_after_a_lost_answer_leaves_the_outcome_unknown(base: LoadedTable) -> None:
     with ExitStack() as running:
         server = running.enter_context(RestScript(**KEYS))
