@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections.abc import Callable
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -399,6 +400,26 @@ def test_table_is_not_replaced_while_writes_go_to_a_branch(spark: SparkSession, 
     table = orders.refresh()
     assert [table.scan(ref=ref).to_arrow().num_rows for ref in ("main", "dev")] == [1, 1]
     assert len(table.metadata.snapshots) == 1
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda rows: rows.write.mode("overwrite").saveAsTable("db.orders.branch_b"),
+        lambda rows: rows.writeTo("db.orders.branch_b").createOrReplace(),
+        lambda rows: rows.sparkSession.sql("CREATE OR REPLACE TABLE db.orders.snapshots (id BIGINT) USING iceberg"),
+        lambda rows: rows.sparkSession.sql("CREATE TABLE db.orders.branch_c USING iceberg AS SELECT 1 AS id"),
+    ],
+)
+def test_branches_and_metadata_tables_are_not_made_as_tables(
+    spark: SparkSession, lake: Lake, orders: Table, write: Callable[[DataFrame], object]
+) -> None:
+    orders.append(order_rows(1)).refs.create_branch("b")
+    before = lake.load_table("db.orders").metadata_location
+    with pytest.raises(RefusedError, match=r"cannot make or replace `db\.orders\..*`: it is no table"):
+        write(spark.range(1))
+    assert lake.load_table("db.orders").metadata_location == before
+    assert lake.list_tables("db") == ["db.orders"]
 
 
 def test_tag_in_wap_branch_refuses_writes(spark: SparkSession, orders: Table) -> None:

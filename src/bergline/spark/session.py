@@ -33,7 +33,7 @@ from bergline.sql.insert_defaults import source_with_defaults
 from bergline.sql.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.parameters import bind_parameters
 from bergline.sql.partition_functions import check_no_partition_functions
-from bergline.sql.resolve import Current, Lakes, Target, name_parts
+from bergline.sql.resolve import Current, Lakes, Target, name_parts, new_table_name
 from bergline.sql.rewrite import escaped, rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
@@ -129,7 +129,7 @@ class LakeSession:
         if placed is None:
             raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
         lake, rest = placed
-        return lake, TableName(rest[:-1], rest[-1])
+        return lake, new_table_name(lake, rest)
 
     def _around(self, statement: Around, args: Any, frames: dict[str, Any]) -> DataFrame:
         query = statement.query

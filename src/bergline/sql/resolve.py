@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.arguments import check_text
 from bergline.lake import Lake
 from bergline.sql.cursor import Cursor
@@ -27,6 +27,17 @@ class Current(msgspec.Struct):
 
     lake: str | None = None
     namespace: Name = ()
+
+
+def new_table_name(lake: Lake, name: Name) -> TableName:
+    """The name of a table that is to be made in a lake; RefusedError for a branch or metadata table of another."""
+    outer = name[:-1]
+    if len(outer) > 1 and not lake.namespace_exists(outer) and lake.table_exists(TableName(outer[:-1], outer[-1])):
+        raise RefusedError(
+            f"cannot make or replace `{'.'.join(name)}`: it is no table, but names what table `{'.'.join(outer)}` has",
+            hints=["INSERT OVERWRITE replaces the rows of a branch"],
+        )
+    return TableName(outer, name[-1])
 
 
 class Lakes:

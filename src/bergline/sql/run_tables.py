@@ -15,7 +15,7 @@ from bergline.format.schema import Schema, fresh_type
 from bergline.format.types import NestedField
 from bergline.lake import Lake
 from bergline.sql.literals import default_value
-from bergline.sql.resolve import Lakes
+from bergline.sql.resolve import Lakes, new_table_name
 from bergline.sql.statements import Name
 from bergline.sql.table_statements import ColumnDefinition, CreateTable, DropTable
 from bergline.table.evolution.column_arguments import plain_default
@@ -55,7 +55,10 @@ def place_new_table(statement: CreateTable, lakes: Lakes) -> tuple[Lake, TableNa
     placed = lakes.place(statement.table)
     if placed is None and statement.provider == "iceberg" and not _is_elsewhere(statement.table, lakes):
         placed = lakes.default, statement.table
-    return None if placed is None else (placed[0], _table_name(placed[1]))
+    if placed is None:
+        return None
+    lake, name = placed[0], _table_name(placed[1])
+    return lake, new_table_name(lake, (*name.namespace, name.name))
 
 
 def check_exists(statement: CreateTable, lake: Lake, name: TableName) -> bool:
