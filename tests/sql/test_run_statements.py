@@ -169,6 +169,18 @@ def test_partitions_are_shown_as_paths_of_any_version(run: Session, lake: Lake) 
         run("SHOW PARTITIONS db.plain")
 
 
+@pytest.mark.parametrize("column", ["a`b", "a,b", "(p)", "a.b", "day(ts)"])
+def test_columns_of_any_name_partition_and_sort(run: Session, lake: Lake, column: str) -> None:
+    name = f"`{column.replace('`', '``')}`"
+    run(f"CREATE TABLE db.t (id BIGINT, {name} INT) USING iceberg PARTITIONED BY ({name})")
+    run(f"ALTER TABLE db.t ADD PARTITION FIELD bucket(4, {name})")
+    run(f"ALTER TABLE db.t WRITE ORDERED BY truncate(2, {name}) DESC, {name}")
+    table = lake.load_table("db.t")
+    source = table.schema.find(column).id
+    assert [(str(f.transform), f.source_id) for f in table.spec.fields] == [("identity", source), ("bucket[4]", source)]
+    assert [f.source_id for f in table.metadata.sort_order.fields] == [source, source]
+
+
 def test_metadata_tables_are_described(run: Session, orders: Table) -> None:
     assert ("snapshot_id", "bigint", None) in (run("DESCRIBE EXTENDED db.orders.refs") or [])
     assert run("DESCRIBE db.orders.branch_main") == run("DESCRIBE db.orders")

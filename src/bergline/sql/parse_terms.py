@@ -1,6 +1,7 @@
 """Parser for partition and sort terms; they leave here as the text that tables take, such as `bucket(16, id)`."""
 
 from bergline.errors import UnsupportedError
+from bergline.format.terms import quoted_column
 from bergline.sql.cursor import Cursor
 from bergline.sql.statements import Name
 from bergline.sql.tokens import TokenKind
@@ -46,7 +47,7 @@ def parse_sort_terms(cursor: Cursor) -> tuple[str, ...]:
 def column_term(column: Name) -> str:
     """A column as a term has it, in back-quotes if it would be read as something else."""
     text = ".".join(column)
-    return text if text.replace(".", "_").isidentifier() else f"`{text}`"
+    return text if text.replace(".", "_").isidentifier() else quoted_column(text)
 
 
 def _sort_term(cursor: Cursor) -> str:

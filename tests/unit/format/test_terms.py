@@ -20,6 +20,9 @@ from bergline.format.transforms import IDENTITY, Bucket, TimeTransform, Transfor
         ("bucket(16, id)", Bucket(16), "id"),
         ("bucket(id,16)", Bucket(16), "id"),
         ("truncate(4, `na me`)", Truncate(4), "na me"),
+        ("`a``b`", IDENTITY, "a`b"),
+        ("`day(ts)`", IDENTITY, "day(ts)"),
+        ("bucket(16, `a``,(b)`)", Bucket(16), "a`,(b)"),
     ],
 )
 def test_term_is_a_transform_and_a_column(text: str, transform: Transform, column: str) -> None:
@@ -30,7 +33,7 @@ def test_term_is_a_transform_and_a_column(text: str, transform: Transform, colum
     "text",
     [
         *("", "()", "day()", "day(ts", "day ts)", "bucket(id)", "bucket(2, 3)", "bucket(1, 2, id)", "day(ts, 3)"),
-        *("a,b", "zorder(a)", "void(a)", "``", "a`b", "bucket(x, y)"),
+        *("a,b", "zorder(a)", "void(a)", "``", "a`b", "bucket(x, y)", "`a`b`", "day(`a`b`)", "day(`a)"),
     ],
 )
 def test_what_is_no_term_is_refused(text: str) -> None:
