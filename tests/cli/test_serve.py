@@ -49,13 +49,13 @@ def test_server_survives_what_is_no_request(server: BerglineServer) -> None:
     assert answer(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     many = b"GET /v1/config HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(20_000)) + b"\r\n"
     assert b"200 OK" not in answer(server, many)
-    long = b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nhost: h\r\n\r\n"
+    long = b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"
     assert b"200 OK" not in answer(server, long)
-    half = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 1000\r\n\r\n{"
+    half = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"
     assert b"200 OK" not in answer(server, half)
-    lying = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 99999999999\r\n\r\n{"
+    lying = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n{"
     assert answer(server, lying).startswith(b"HTTP/1.1 413")
-    tricks = b"GET /v1/namespaces/..%2f..%2fetc/../config HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"
+    tricks = b"GET /v1/namespaces/..%2f..%2fetc/../config HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
     assert answer(server, tricks).startswith(b"HTTP/1.1 404")
     connection = http.client.HTTPConnection(*address(server), timeout=20)
     connection.request("GET", "/v1/namespaces")
@@ -129,7 +129,7 @@ def test_memory_does_not_follow_what_is_sent(server: BerglineServer) -> None:
     before = memory()
     with socket.create_connection(address(server), timeout=20) as connection:
         try:
-            connection.sendall(b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n")
+            connection.sendall(b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
             for _ in range(200):
                 connection.sendall(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
         except OSError:

@@ -22,6 +22,7 @@ from bergline.server.operations import OPERATIONS, ready
 from bergline.server.refusal import Refusal, answer_for, error_answer
 from bergline.server.routes import Routes, wrong_method
 from bergline.server.served import Served
+from bergline.server.visitors import check_visitor
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger("bergline.server")
@@ -35,8 +36,9 @@ _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VI
 class Application:
     """Routes requests to handlers, and turns everything that goes wrong into the protocol's errors."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, *, by_any_name: bool = False) -> None:
         self.served = served
+        self._by_any_name = by_any_name
         self._routes = Routes()
         self._changes = Changes(served, served.records)
         self._bodies = Bodies()
@@ -95,6 +97,8 @@ class Application:
                 return name, await self._operate(method, operation)
             endpoint, names = self._routes.find(method, raw_path)
             name = endpoint.name
+            if not self.served.door.has_tokens and endpoint is not GET_TOKEN:
+                check_visitor(headers, by_any_name=self._by_any_name)
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""

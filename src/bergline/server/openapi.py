@@ -17,6 +17,7 @@ from bergline.server.cached_loads import SNAPSHOT_MODES
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _SERVER_STATUSES = (405, 408, 413, 504)
+_OAUTH2_STATUSES = {"400", "401"}
 _HOOKED: dict[Any, dict[str, Any]] = {
     IcebergType: {"oneOf": [{"type": "string"}, {"type": "object"}]},
     Transform: {"type": "string"},
@@ -91,12 +92,11 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 
 
 def _responses(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
-    error = known[repr(TokenErrorAnswer if endpoint is GET_TOKEN else ErrorAnswer)]
-    wrong = {"description": "why not"}
-    if endpoint.method != "HEAD":
-        wrong |= {"content": {_JSON: {"schema": error}}}  # type: ignore[dict-item]
     statuses = sorted({*(row.status for row in ERRORS), *_SERVER_STATUSES})
-    responses: dict[str, Any] = {str(status): wrong for status in statuses}
+    responses: dict[str, Any] = {str(status): {"description": "why not"} for status in statuses}
+    for status, wrong in responses.items() if endpoint.method != "HEAD" else ():
+        in_oauth2 = endpoint is GET_TOKEN and status in _OAUTH2_STATUSES
+        wrong["content"] = {_JSON: {"schema": known[repr(TokenErrorAnswer if in_oauth2 else ErrorAnswer)]}}
     right: dict[str, Any] = {"description": "done"}
     if endpoint.answer is not None:
         right["content"] = {_JSON: {"schema": known[repr(endpoint.answer)]}}

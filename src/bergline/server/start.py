@@ -27,7 +27,7 @@ def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callabl
         )
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
-    application = Application(served)
+    application = Application(served, by_any_name=anonymous)
     config = uvicorn.Config(
         application,
         http=guarded_protocol(served.settings),

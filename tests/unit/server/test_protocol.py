@@ -46,32 +46,32 @@ def sent(port: int, *parts: bytes) -> tuple[bytes, float]:
 
 
 def test_head_that_never_ends_is_given_up(port: int) -> None:
-    for parts in ((), (b"GET /health HTTP/1.1\r\nhost: h\r\n",)):
+    for parts in ((), (b"GET /health HTTP/1.1\r\nhost: localhost\r\n",)):
         told, seconds = sent(port, *parts)
         assert told == b""
         assert TIMEOUT / 2 < seconds < 20
 
 
 def test_body_that_never_comes_is_given_up(port: int) -> None:
-    told, _ = sent(port, b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n\r\n{")
+    told, _ = sent(port, b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
     assert told.startswith(b"HTTP/1.1 408")
 
 
 def test_head_that_is_too_large_is_refused(port: int) -> None:
     for head in (b"GET /health HTTP/1.1\r\nx: " + b"y" * 3000, b"GET /" + b"a" * 3000 + b" HTTP/1.1"):
-        told, _ = sent(port, head + b"\r\nhost: h\r\n\r\n")
+        told, _ = sent(port, head + b"\r\nhost: localhost\r\n\r\n")
         assert told.startswith(b"HTTP/1.1 431")
         assert b"200 OK" not in told
 
 
 def test_one_connection_serves_many_requests(port: int) -> None:
-    request = b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n"
-    told, _ = sent(port, request * 3, b"GET /health HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n")
+    request = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    told, _ = sent(port, request * 3, b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     assert told.count(b'{"status":"ok"}') == 4
 
 
 def get(path: bytes, *headers: bytes) -> bytes:
-    return b"\r\n".join([b"GET " + path + b" HTTP/1.1", b"host: h", *headers, b"", b""])
+    return b"\r\n".join([b"GET " + path + b" HTTP/1.1", b"host: localhost", *headers, b"", b""])
 
 
 LAST = b"connection: close"
@@ -83,7 +83,7 @@ def test_body_of_a_request_that_wishes_for_another_protocol_is_no_request(port: 
     inner = get(b"/v1/smuggled", LAST)
     body = b'{"namespace": ["db"], "x": ' + b"1" * 100 + b"}"
     for sent_body, status in ((body, b"200"), (inner, b"400")):
-        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\n%s\r\ncontent-length: %d\r\n\r\n" % (
+        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\n%s\r\ncontent-length: %d\r\n\r\n" % (
             UPGRADE,
             len(sent_body),
         )
@@ -96,7 +96,7 @@ def test_body_of_a_request_that_wishes_for_another_protocol_is_no_request(port: 
 
 
 def test_chunked_body_of_a_request_that_wishes_for_another_protocol_is_refused(port: int) -> None:
-    head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\n" + UPGRADE + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\n" + UPGRADE + b"\r\ntransfer-encoding: chunked\r\n\r\n"
     told, _ = sent(port, head, b"2\r\n{}\r\n0\r\n\r\n", get(b"/health", LAST))
     assert told.startswith(b"HTTP/1.1 400")
     assert told.count(b"HTTP/1.1") == 1
@@ -163,7 +163,7 @@ def test_sender_of_too_large_a_body_sees_why(port: int, served: Served) -> None:
 
 
 def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(port: int) -> None:
-    head = b"POST /v1/nothing HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
+    head = b"POST /v1/nothing HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
     told, seconds = sent(port, head)
     assert told.startswith(b"HTTP/1.1 404")
     assert b"connection: close" in told
