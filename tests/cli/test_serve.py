@@ -172,3 +172,16 @@ def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:
     for wrong in (["list", "--since", "yesterday"], ["prune", "--older-than", "never"]):
         with pytest.raises(InvalidInputError):
             run(*wrong)
+
+
+def test_limits_are_those_that_were_asked_for(tmp_path: Path) -> None:
+    options = ["--max-body-mib", "1", "--threads", "2", "--body-timeout", "1", "--request-timeout", "60"]
+    with BerglineServer(tmp_path, *options) as server:
+        connection = http.client.HTTPConnection(*address(server), timeout=20)
+        connection.request("POST", "/v1/namespaces", b" " * 2 * 1024 * 1024)
+        assert connection.getresponse().status == 413
+        connection.close()
+        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n{"
+        with socket.create_connection(address(server), timeout=20) as slow:
+            slow.sendall(head)
+            assert b" 408 " in slow.recv(65536)
