@@ -8,7 +8,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -54,16 +53,17 @@ class Replicas:
         raise AssertionError(told)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def door(postgres: str) -> Iterator[tuple[PostgresDoor, str]]:
     with postgres_door(postgres) as both:
         yield both
 
 
-@pytest.fixture
-def replicas(door: tuple[PostgresDoor, str], tmp_path: Path) -> Iterator[Replicas]:
-    options = ("--catalog", door[1], "--warehouse", str(tmp_path / "warehouse"), "--name", uuid4().hex)
-    with BerglineServer(tmp_path, *options) as one, BerglineServer(tmp_path, *options) as other:
+@pytest.fixture(scope="module")
+def replicas(door: tuple[PostgresDoor, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+    place = tmp_path_factory.mktemp("replicas")
+    options = ("--catalog", door[1], "--warehouse", str(place / "warehouse"), "--name", uuid4().hex)
+    with BerglineServer(place, *options) as one, BerglineServer(place, *options) as other:
         yield Replicas((one.uri, other.uri))
 
 
@@ -120,3 +120,20 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     assert errors == []
     assert {made for made, status in told.items() if status == 200} == there
     assert set(told.values()) <= {200, 409}
+
+
+def test_one_key_through_both_servers_at_once_happens_once(replicas: Replicas) -> None:
+    assert replicas.sure(0, "POST", "/v1/namespaces", {"namespace": ["twins"]}).status == 200
+    key, told = str(uuid4()), []
+    body = {"name": "orders", "schema": SCHEMA}
+
+    def create(which: int) -> None:
+        told.append(replicas.ask(which, "POST", "/v1/namespaces/twins/tables", body, key))
+
+    threads = [threading.Thread(target=create, args=(n,)) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert [t.status for t in told] == [200] * 20
+    assert len({t.json["metadata-location"] for t in told}) == 1
