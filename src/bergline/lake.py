@@ -67,21 +67,29 @@ def connect(
     wish = CatalogWish(
         uri, None if warehouse is None else os.fspath(warehouse), name, dict(properties or {}), busy_timeout
     )
-    return Lake(open_catalog(wish), name)
+    return Lake(open_catalog(wish), name, wish=wish)
 
 
 class Lake(ViewNames, LakeRefs):
     """Tables and views by name. Close it when done, or use it as a context."""
 
-    def __init__(self, catalog: Catalog, name: str, *, timing: Timing | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, name: str, *, timing: Timing | None = None, wish: CatalogWish | None = None
+    ) -> None:
         super().__init__(catalog, timing or Timing())
         self.name = name
+        self._wish = wish
         self._is_closed = False
 
     @property
     def is_closed(self) -> bool:
         """Whether `close` was called."""
         return self._is_closed
+
+    def same_as(self, other: "Lake") -> bool:
+        """Whether both were connected in the same way, so that they have the same tables."""
+        wish, its = self._wish, other._wish  # noqa: SLF001  (of the same class)
+        return self is other or (wish is not None and wish == its and not wish.uri.startswith("memory:"))
 
     def __enter__(self) -> Self:
         return self

@@ -200,6 +200,22 @@ def test_several_lakes_are_reached_by_name(spark: SparkSession, orders: Table, t
             bergline.spark.attach(spark, other, name="lake")
 
 
+def test_lake_that_is_connected_again_takes_the_place_of_the_first(
+    spark: SparkSession, lake: Lake, orders: Table, tmp_path: Path
+) -> None:
+    for _ in range(2):  # as a notebook's cell that is run twice
+        again = bergline.connect(f"sqlite:///{tmp_path}/catalog.db")
+        bergline.spark.attach(spark, again)
+        again.load_table("db.orders").append(order_rows(1))
+    lake.close()
+    assert query(spark, "SELECT count(*) FROM db.orders") == [(2,)]
+    with bergline.connect("memory:") as one, bergline.connect("memory:") as other:
+        bergline.spark.attach(spark, one, name="memory", default=False)
+        with pytest.raises(InvalidInputError, match="another lake attached as `memory`"):
+            bergline.spark.attach(spark, other, name="memory")
+    again.close()
+
+
 def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
     with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
         other.create_namespace("db")

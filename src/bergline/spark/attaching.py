@@ -78,7 +78,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     """Make a lake's tables known to a session and return the session.
 
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
-    The name of a lake that was closed is free.
+    The name of a lake that was closed is free, and a lake that was connected again takes the place of the first.
     """
     check_session(spark)
     check_running(spark)
@@ -87,7 +87,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     with _LOCK:
         attached = _SESSIONS.get(session_id(spark)) or _Attached(spark)
         before = attached.lakes.get(lake_name, lake)
-        if before is not lake and not before.is_closed:
+        if not lake.same_as(before) and not before.is_closed:
             raise InvalidInputError(
                 f"expected a free name, found another lake attached as `{lake_name}`",
                 hints=["give this one another `name=`", "`detach(spark)`, or close the other lake, if it is done with"],
