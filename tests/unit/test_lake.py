@@ -348,3 +348,13 @@ def test_namespace_with_a_location_that_depends_on_the_process_is_refused(lake: 
         with pytest.raises(InvalidInputError, match=r"expected an absolute location for namespace `.*`, found 'here'"):
             refused()
     assert not lake.namespace_exists("near")
+
+
+def test_lakes_that_were_connected_in_the_same_way_are_the_same(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    with bergline.connect(uri) as lake, bergline.connect(uri) as again, bergline.connect(uri, name="x") as other:
+        assert lake.same_as(again)
+        assert not lake.same_as(other)
+    with bergline.connect("memory:") as one, bergline.connect("memory:") as two:
+        assert one.same_as(one)
+        assert not one.same_as(two)
