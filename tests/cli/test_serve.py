@@ -181,7 +181,7 @@ def test_limits_are_those_that_were_asked_for(tmp_path: Path) -> None:
         connection.request("POST", "/v1/namespaces", b" " * 2 * 1024 * 1024)
         assert connection.getresponse().status == 413
         connection.close()
-        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n{"
+        head = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{"
         with socket.create_connection(address(server), timeout=20) as slow:
             slow.sendall(head)
             assert b" 408 " in slow.recv(65536)

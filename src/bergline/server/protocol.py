@@ -12,6 +12,8 @@ from bergline.server.settings import Settings
 
 _NOT_HTTP = "expected a request in HTTP/1.1, found another message"
 _BODY_AFTER_UPGRADE = "expected a body with a content-length in a request that asks for another protocol"
+_LINGER_S = 1.0
+"""So long a client that was refused may go on sending: hung up on at once, it would not see the answer."""
 
 
 def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
@@ -29,6 +31,7 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
         _read_timer: asyncio.TimerHandle | None = None
         _unread = 0
         _body_left = 0
+        _is_refused = False
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -40,10 +43,12 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            if self._is_over:
+                return
             self._unset_keepalive_if_required()
             if self._head_timer is None and (self.cycle is None or self.cycle.response_complete):
                 self._wait_for_head()  # blank lines alone begin no request
-            while data and not self.transport.is_closing():
+            while data and not self._is_over:
                 data = self._fed(data)
 
         def on_message_begin(self) -> None:
@@ -61,17 +66,19 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
+            if self._is_over:
+                return
             self._stop_waiting()
             self._body_left = self._upgrade_body() if self.parser.should_upgrade() else 0
-            if not self.transport.is_closing():
+            if not self._is_over:
                 super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
-            if not self.transport.is_closing():
+            if not self._is_over:
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
-            if not self.transport.is_closing() and not self._body_left:
+            if not self._is_over and not self._body_left:
                 super().on_message_complete()
 
         def pause_writing(self) -> None:
@@ -125,13 +132,21 @@ def guarded_protocol(settings: Settings) -> type[HttpToolsProtocol]:
             return False
 
         def _refuse(self, status: int, kind: str, message: str) -> None:
-            """Say why, and hang up."""
-            if self.transport.is_closing():
+            """Say why, and hang up when the client has, or soon."""
+            if self._is_over:
                 return
+            self._is_refused = True
             body = error_answer(status, kind, message).body
             head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             self.transport.write(STATUS_LINE[status] + head.encode() + body)
-            self.transport.close()
+            self.transport.write_eof()
+            self._stop_waiting()
+            self._head_timer = self.loop.call_later(_LINGER_S, self.transport.close)
+
+        @property
+        def _is_over(self) -> bool:
+            """Whether nothing more is read."""
+            return self._is_refused or self.transport.is_closing()
 
         def _check_read(self) -> None:
             """Hang up on who has read nothing since the last look."""
