@@ -54,7 +54,7 @@ class Connection:
     async def ask(self, method: str, path: str, body: Any = None, headers: str = "") -> Answer:
         """The answer to one request."""
         data = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nContent-Length: {len(data)}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n"
         kind = "Content-Type: application/json\r\n" if data else ""
         return await self.send(f"{head}{kind}{headers}\r\n".encode() + data)
 
@@ -100,7 +100,7 @@ def run_clients(uri: str, clients: int, client: Callable[[Connection, int, list[
 
 def loads(path: str, seconds: float, status: int, headers: str = "") -> Callable[..., Awaitable[None]]:
     """Clients that ask for the same thing again and again for some time."""
-    request = f"GET {path} HTTP/1.1\r\nHost: bench\r\n{headers}\r\n".encode()
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode()
 
     async def client(connection: Connection, _: int, times: list[float]) -> None:
         end = time.perf_counter() + seconds
