@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -74,16 +75,21 @@ def test_every_acknowledged_commit_is_there_once_whatever_is_cut(proxy: CuttingP
     assert len(done) > _WRITERS * _ROUNDS / 2
 
 
+def answer_for_orders(keys: dict[str, str], bucket: str, directory: Path) -> dict[str, Any]:
+    """What a server says of a table with two rows in a bucket."""
+    with bergline.connect(f"sqlite:///{directory}/catalog.db", warehouse=bucket, properties=keys) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.orders", COLUMNS)
+        table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
+        return load_answer(lake.catalog.load_table(table.name))
+
+
 def test_files_are_read_and_written_with_what_the_server_hands_out(
     s3_server: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     """The client has no keys of its own; without those of the server it gets nowhere."""
     keys = s3_server.properties
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=bucket, properties=keys) as lake:
-        lake.create_namespace("db")
-        table = lake.create_table("db.orders", COLUMNS)
-        table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
-        answer = load_answer(lake.catalog.load_table(table.name))
+    answer = answer_for_orders(keys, bucket, tmp_path)
     credentials = [{"prefix": f"{bucket}/", "config": keys}]
     with RestScript() as server:
         server.on("GET /v1/namespaces/db/tables/orders", Reply(body={**answer, "storage-credentials": credentials}))
@@ -101,11 +107,7 @@ def test_credentials_that_are_about_to_expire_are_renewed_before_files_are_opene
 ) -> None:
     """Those that came with the table are wrong by now; those of the credentials endpoint open the files."""
     keys = s3_server.properties
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=bucket, properties=keys) as lake:
-        lake.create_namespace("db")
-        table = lake.create_table("db.orders", COLUMNS)
-        table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
-        answer = load_answer(lake.catalog.load_table(table.name))
+    answer = answer_for_orders(keys, bucket, tmp_path)
     now_ms = time.time_ns() // 1_000_000
 
     def lent(secret: str, lives_ms: int) -> list[dict[str, object]]:
