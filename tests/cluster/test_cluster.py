@@ -137,17 +137,19 @@ def test_attempts_that_lose_a_race_add_nothing(driver: ClusterDriver, place: dic
 
 
 def test_worker_that_dies_in_a_write_loses_and_doubles_nothing(
-    cluster: SparkCluster, driver: ClusterDriver, place: dict[str, Any], lake: Lake
+    cluster: SparkCluster, driver: ClusterDriver, place: dict[str, Any], lake: Lake, tmp_path: Path
 ) -> None:
-    table = lake.create_table("db.slow", ORDERS, properties=SMALL_FILES)
-    driver.start("cluster_jobs:append_slowly", place, rows=40_000, seconds=0.3)
-    begun = attempts_of(written(table))
-    while len(begun) < 2:
+    table = lake.create_table("db.held", ORDERS, properties=SMALL_FILES)
+    until = tmp_path / "worker-is-dead"
+    driver.start("cluster_jobs:append_held", place, rows=40_000, until=str(until))
+    begun: set[str] = set()
+    while len(begun) < 2:  # a worker has one core: each has a task that has written and cannot end
         time.sleep(0.05)
         begun = attempts_of(written(table))
     cluster.kill_worker()
+    until.touch()
     driver.answer()
     assert ids_of(table) == list(range(40_000))
     assert len(attempts_of(files_of(table))) == 4
-    assert begun - attempts_of(files_of(table))
+    assert len(begun - attempts_of(files_of(table))) == 1
     assert set(files_of(table)) <= set(written(table))

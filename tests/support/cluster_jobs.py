@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -46,18 +47,18 @@ def insert_on_branch(spark: SparkSession, lake: Lake) -> list[list[int]]:
     return [sorted(r.id for r in spark.table(t).collect()) for t in ("db.branched", "db.branched.branch_dev")]
 
 
-def append_slowly(spark: SparkSession, lake: Lake, rows: int, seconds: float) -> None:
-    """Append what comes through a shuffle, with a pause in each task after each of its files."""
+def append_held(spark: SparkSession, lake: Lake, rows: int, until: str) -> None:
+    """Append what comes through a shuffle, where no task ends until a file is there."""
 
-    def slow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch
-            time.sleep(seconds)
+    def hold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        while not Path(until).exists():
+            time.sleep(0.05)
 
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
     try:
         shuffled = _rows(spark, rows, 2).repartition(4, "id")
-        shuffled.mapInArrow(slow, _COLUMNS).writeTo("db.slow").append()
+        shuffled.mapInArrow(hold, _COLUMNS).writeTo("db.held").append()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
