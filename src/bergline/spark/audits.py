@@ -1,4 +1,4 @@
-"""What must hold of a branch before it is published: plain values, made here and run by `audits_run`.
+"""What must hold of a branch before it is published, in the words of those who write pipelines.
 
 Nulls pass every audit but `not_null`, as in SQL's constraints.
 """
@@ -8,90 +8,24 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_list, check_text, shown
+from bergline.spark.audit_kinds import (
+    Audit,
+    ChangeAudit,
+    ColumnOf,
+    FunctionAudit,
+    MeasureAudit,
+    QueryAudit,
+    ReferenceAudit,
+    RowAudit,
+    UniqueAudit,
+)
 
-ColumnOf = Callable[[str], Column]
-"""A table's column by its name."""
 Limit = int | float | Decimal | str | dt.date | dt.datetime
-
-
-class RowAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if no row of the table is bad."""
-
-    name: str
-    table: str
-    expected: str
-    columns: tuple[str, ...] = ()
-    is_bad: Callable[[ColumnOf], Column]
-
-
-class MeasureAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if an aggregate over the table's rows is as it should be."""
-
-    name: str
-    table: str
-    expected: str
-    columns: tuple[str, ...] = ()
-    measure: Callable[[ColumnOf], Column]
-    holds: Callable[[Any], bool]
-    found: Callable[[Any], str]
-
-
-class ChangeAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if an aggregate is not too far from what it is on `main`."""
-
-    name: str
-    table: str
-    expected: str
-    measure: str
-    at_least: float | None
-    at_most: float | None
-
-
-class UniqueAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if no two rows have the same values in some columns."""
-
-    name: str
-    table: str
-    columns: tuple[str, ...]
-    expected: str
-
-
-class ReferenceAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if every value is one that another table has."""
-
-    name: str
-    table: str
-    columns: tuple[str, ...]
-    other: str
-    other_columns: tuple[str, ...]
-    expected: str
-
-
-class QueryAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if a query on the branch gives no rows."""
-
-    name: str
-    sql: str
-    table: str | None = None
-    expected: str = "no rows"
-
-
-class FunctionAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds if a function says so."""
-
-    name: str
-    function: Callable[[Any], Any]
-    table: str | None = None
-    expected: str = "to hold"
-
-
-Audit = RowAudit | MeasureAudit | ChangeAudit | UniqueAudit | ReferenceAudit | QueryAudit | FunctionAudit
 
 
 def row_count(table: str, *, at_least: int | None = 1, at_most: int | None = None, name: str | None = None) -> Audit:

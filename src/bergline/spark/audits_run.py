@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.errors import NotFoundError
 from bergline.format.refs import MAIN
-from bergline.spark.audits import (
+from bergline.spark.audit_kinds import (
     Audit,
     ChangeAudit,
     FunctionAudit,

@@ -20,7 +20,7 @@ from bergline.format.arguments import check_text, shown
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.lake import Lake
 from bergline.spark.attaching import check_attached
-from bergline.spark.audits import Audit
+from bergline.spark.audit_kinds import Audit
 from bergline.spark.audits_run import AuditResult, AuditRun, check_audit
 from bergline.spark.pipeline_catch_up import catch_up, tables_behind
 from bergline.spark.pipeline_report import PipelineReport, Status, StepResult, What
