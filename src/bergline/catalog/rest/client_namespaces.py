@@ -9,7 +9,7 @@ from bergline.catalog.rest.bodies import (
     NamespacesAnswer,
     UpdateNamespaceRequest,
 )
-from bergline.catalog.rest.client_calls import About
+from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.client_settle import happened
 from bergline.catalog.rest.endpoints import (

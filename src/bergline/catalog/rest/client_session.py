@@ -10,7 +10,8 @@ import msgspec
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.bodies import IdentifiersAnswer, NamespacesAnswer
 from bergline.catalog.rest.client_auth import Authorization
-from bergline.catalog.rest.client_calls import About, Calls
+from bergline.catalog.rest.client_calls import Calls
+from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_settings import RestSettings
 from bergline.catalog.rest.client_transport import Transport
 from bergline.catalog.rest.endpoints import DEFAULT_ENDPOINTS, GET_CONFIG, VIEW_ENDPOINTS, Endpoint

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from bergline.catalog.rest.client_calls import LostError
+from bergline.catalog.rest.client_tries import LostError
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,

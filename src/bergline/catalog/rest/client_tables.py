@@ -16,13 +16,15 @@ from bergline.catalog.rest.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.client_cache import CachedLoad, LoadCache
-from bergline.catalog.rest.client_calls import NOT_MODIFIED, About, LostError
+from bergline.catalog.rest.client_calls import NOT_MODIFIED
 from bergline.catalog.rest.client_files import Vended, VendedFileIO, places_of
 from bergline.catalog.rest.client_namespaces import RestNamespaces
+from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.client_settle import UnsettledError, happened, settle
 from bergline.catalog.rest.client_taken import taken
 from bergline.catalog.rest.client_transport import Answer
+from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import (
     CREATE_TABLE,
     DROP_TABLE,

@@ -3,7 +3,7 @@
 import contextlib
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client_calls import About
+from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.endpoints import LOAD_VIEW
 from bergline.errors import AlreadyExistsError, BerglineError

@@ -9,8 +9,8 @@ from bergline.catalog.rest.bodies import (
     LoadViewAnswer,
     RenameRequest,
 )
-from bergline.catalog.rest.client_calls import About
 from bergline.catalog.rest.client_namespaces import RestNamespaces
+from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_settle import UnsettledError, happened, settle
 from bergline.catalog.rest.client_taken import taken
 from bergline.catalog.rest.client_transport import Answer

@@ -1,10 +1,8 @@
-"""What the client sends, what it sends again, and what it makes of answers."""
+"""What the client sends, and what it makes of answers."""
 
 import gzip
 import json
 import pickle
-from collections.abc import Iterator
-from email.utils import formatdate
 
 import pytest
 from rest_script import NO_ANSWER, Reply, RestScript, load_answer, refused
@@ -33,24 +31,6 @@ ORDERS = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 LOAD = f"GET {TABLE}"
 SECRET = "s3cr3t-value"  # noqa: S105
-
-
-@pytest.fixture
-def server() -> Iterator[RestScript]:
-    with RestScript() as script:
-        yield script
-
-
-@pytest.fixture
-def waits() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def catalog(server: RestScript, waits: list[float]) -> Iterator[RestCatalog]:
-    opened = RestCatalog(server.uri, {}, sleep=waits.append)
-    yield opened
-    opened.close()
 
 
 def loaded(location: str = "file:///lake/orders", number: int = 0) -> LoadedTable:
@@ -113,25 +93,6 @@ def test_server_that_is_not_there_is_said_without_names_of_objects(server: RestS
             RestCatalog(uri, {}, sleep=lambda _: None)
         assert "HTTP" not in str(caught.value)
         assert hint in caught.value.hints[0]
-
-
-@pytest.mark.parametrize("broken", [NO_ANSWER, Reply(500), Reply(502), Reply(503), Reply(504), Reply(429)])
-def test_reading_is_tried_again(server: RestScript, catalog: RestCatalog, waits: list[float], broken: Reply) -> None:
-    server.on(LOAD, broken, broken, broken, Reply(body=load_answer(loaded())))
-    assert catalog.load_table(ORDERS).name == ORDERS
-    assert len(waits) == 3
-    server.on(LOAD, broken)
-    with pytest.raises((UnavailableError, StorageError)):
-        catalog.load_table(ORDERS)
-
-
-@pytest.mark.parametrize(("asked", "least", "most"), [("3", 3, 3), (formatdate(2e9), 30, 30), ("soon", 0, 1)])
-def test_server_says_how_long_to_wait(
-    server: RestScript, catalog: RestCatalog, waits: list[float], asked: str, least: float, most: float
-) -> None:
-    server.on(LOAD, Reply(503, headers={"Retry-After": asked}), Reply(body=load_answer(loaded())))
-    catalog.load_table(ORDERS)
-    assert least <= waits[0] <= most
 
 
 def test_table_that_did_not_change_is_not_sent_again(server: RestScript, catalog: RestCatalog) -> None:

@@ -1,7 +1,6 @@
 """Commits whose answers get lost, are refused or make no sense: what is there afterwards decides."""
 
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,24 +34,6 @@ TABLE = "/v1/namespaces/db/tables/orders"
 LOAD, COMMIT = f"GET {TABLE}", f"POST {TABLE}"
 KEYS = {"idempotency-key-lifetime": "PT30M"}
 REGISTER = "POST /v1/namespaces/db/register"
-
-
-@pytest.fixture
-def server() -> Iterator[RestScript]:
-    with RestScript() as script:
-        yield script
-
-
-@pytest.fixture
-def waits() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def catalog(server: RestScript, waits: list[float]) -> Iterator[RestCatalog]:
-    opened = RestCatalog(server.uri, {}, sleep=waits.append)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Views whose answers get lost: what is there afterwards decides."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from rest_script import NO_ANSWER, Reply, RestScript, refused
@@ -22,19 +21,6 @@ NAME, NEW = TableName(("db",), "v"), TableName(("db",), "w")
 VIEWS = "/v1/namespaces/db/views"
 LOAD, CREATE, COMMIT, DROP = f"GET {VIEWS}/v", f"POST {VIEWS}", f"POST {VIEWS}/v", f"DELETE {VIEWS}/v"
 GONE = refused(404, "NoSuchViewException")
-
-
-@pytest.fixture
-def server() -> Iterator[RestScript]:
-    with RestScript() as script:
-        yield script
-
-
-@pytest.fixture
-def catalog(server: RestScript) -> Iterator[RestCatalog]:
-    opened = RestCatalog(server.uri, {}, sleep=lambda _: None)
-    yield opened
-    opened.close()
 
 
 def version(number: int) -> ViewVersion:
