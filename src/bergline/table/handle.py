@@ -13,6 +13,8 @@ from bergline.io.fileio import FileIO
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import TableWork, Timing, commit
 from bergline.table.commits.operation import Operation
+from bergline.table.references.given_summary import check_summary
+from bergline.table.references.staged import wap_summary
 
 
 class TableHandle:
@@ -97,3 +99,7 @@ class TableHandle:
         work = TableWork(self.name, self.metadata.table_uuid, self.metadata_location, operation)
         (self._loaded,) = commit(self._catalog, (work,), self._timing)
         return self.metadata
+
+    def _full_summary(self, given: Mapping[str, str] | None, wap_id: str | None = None) -> dict[str, str]:
+        """What a snapshot says beside its figures; InvalidInputError for entries that bergline writes itself."""
+        return self._summary | check_summary(given) | wap_summary(wap_id)

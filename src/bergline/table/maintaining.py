@@ -16,11 +16,10 @@ from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.rewrite_manifests import RewriteManifests
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.commits.history_window import Scope
-from bergline.table.commits.isolation import Isolation, RowLevelCommand, isolation_level
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.handle import TableHandle
-from bergline.table.references.given_summary import check_summary
-from bergline.table.references.staged import staged, wap_summary
+from bergline.table.references.staged import staged
 from bergline.table.scan import to_predicate
 
 _COMPACTIONS = 10
@@ -67,7 +66,7 @@ class TableMaintaining(TableHandle):
             raise InvalidInputError("expected files to add or to remove, found none")
         scope = Scope(bind_filter(to_predicate(row_filter), self.schema))
         about = {*check_list(referenced, "data file"), *_targets(deletes)}
-        if isolation == "none":
+        if isolation == NO_ISOLATION:
             checks = RowDeltaChecks(scope=scope, referenced=frozenset(about))
         else:
             command: RowLevelCommand = "merge" if add else "delete"
@@ -79,7 +78,7 @@ class TableMaintaining(TableHandle):
             since=self._start(branch, since),
             checks=checks,
             branch=branch,
-            summary=self._with_own(summary) | wap_summary(wap_id),
+            summary=self._full_summary(summary, wap_id),
         )
         files = [*add, *deletes]
         guarded = handed_over(operation, self.io, files, self.metadata, discard_on_failure=discard_on_failure)
@@ -117,7 +116,7 @@ class TableMaintaining(TableHandle):
             rewritten,
             since=self._start(branch, since),
             branch=branch,
-            summary=self._with_own(summary),
+            summary=self._full_summary(summary),
         )
         self.commit(handed_over(operation, self.io, add, self.metadata, discard_on_failure=discard_on_failure))
         return self
@@ -166,13 +165,13 @@ class TableMaintaining(TableHandle):
             self.io,
             paths=None if manifests is None else check_list(manifests, "manifest"),
             branch=branch,
-            summary=self._with_own(summary),
+            summary=self._full_summary(summary),
         )
         self.commit(operation)
         return self
 
     def _compact(self, wish: CompactionWish, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
-        since, own = self._start(branch, None), self._with_own(summary)
+        since, own = self._start(branch, None), self._full_summary(summary)
         check_branch_exists(self.metadata, branch)
         if since is None:
             return CompactionResult()
@@ -204,9 +203,6 @@ class TableMaintaining(TableHandle):
         if since is not None:
             return check_whole(since, "a snapshot id")
         return None if head is None else head.snapshot_id
-
-    def _with_own(self, summary: Mapping[str, str] | None) -> dict[str, str]:
-        return self._summary | check_summary(summary)
 
 
 def _check_files(files: Any, kinds: Collection[FileContent], what: str) -> None:

@@ -11,6 +11,7 @@ from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.arguments import check_whole
 from bergline.format.refs import MAIN
+from bergline.table.adding_files import TableAddingFiles
 from bergline.table.altering import TableAltering
 from bergline.table.append_scan import AppendScan
 from bergline.table.commits.chain import Chain
@@ -28,7 +29,7 @@ from bergline.table.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.writing import TableWriting
 
 
-class Table(TableWriting, TableAltering, TableMaintaining, TableExpiring, TableSweeping):
+class Table(TableWriting, TableAddingFiles, TableAltering, TableMaintaining, TableExpiring, TableSweeping):
     """`refresh` looks again; every other method that changes the table is one commit."""
 
     def __init__(

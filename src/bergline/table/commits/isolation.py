@@ -1,13 +1,15 @@
 """Isolation levels: what another commit may do between the read and the commit of an operation."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import shown
 from bergline.format.metadata import TableMetadata
 
 RowLevelCommand = Literal["delete", "update", "merge"]
+NO_ISOLATION: Final = "none"
+"""What a caller gives who wants only what would break the table looked after."""
 
 
 class Isolation(StrEnum):
@@ -28,6 +30,12 @@ def isolation_level(
     key = f"write.{command}.isolation-level"
     text = metadata.properties.get(key)
     return Isolation.SERIALIZABLE if text is None else property_isolation(text, key)
+
+
+def given_isolation(given: str | Isolation | None) -> Isolation | None:
+    """The level that the caller gave; None for `none`, and where there is nothing."""
+    none = given is None or given == NO_ISOLATION
+    return None if none else parse_isolation(given, "the isolation level")
 
 
 def parse_isolation(text: object, place: str) -> Isolation:
