@@ -22,6 +22,7 @@ from bergline.errors import (
 from bergline.spark import Pipeline
 from bergline.spark.audits import change, check, in_range, query, references, row_count, unique
 from bergline.spark.pipeline_run import Run
+from bergline.spark.pipeline_steps import RunSteps
 
 pytestmark = pytest.mark.spark
 
@@ -142,7 +143,7 @@ def test_run_that_died_around_any_commit_is_continued_and_doubles_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(lake, method, dying)
-        patch.setattr(Pipeline, "_discard", lambda *_: None)  # a dead process tidies nothing up
+        patch.setattr(RunSteps, "_discard", lambda *_: None)  # a dead process tidies nothing up
         with pytest.raises(Crash):
             quick(spark, lake).run("1", tag="v1")
     assert state(lake) == (AFTER if (method, call, after) == ("publish", 2, True) else BEFORE)

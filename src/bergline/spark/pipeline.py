@@ -1,11 +1,8 @@
 """`Pipeline`: write to a branch of several tables, audit it on Spark, publish it in one step."""
 
-import re
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from pyspark.sql import SparkSession
 
 from bergline.catalog.identifiers import TableName
@@ -23,8 +20,9 @@ from bergline.spark.attaching import check_attached
 from bergline.spark.audit_kinds import Audit
 from bergline.spark.audits_run import AuditResult, AuditRun, check_audit
 from bergline.spark.pipeline_catch_up import catch_up, tables_behind
-from bergline.spark.pipeline_report import PipelineReport, Status, StepResult, What
-from bergline.spark.pipeline_run import History, Run, Step
+from bergline.spark.pipeline_report import PipelineReport, Status, StepResult
+from bergline.spark.pipeline_run import History, Run, Step, load_tables
+from bergline.spark.pipeline_steps import RunSteps
 from bergline.spark.write_goal import opted_out
 from bergline.table.chosen_tables import named_tables
 from bergline.table.table import Table
@@ -74,15 +72,15 @@ class Pipeline:
         branch = self.branch(run_id)
         _check_tag(tag, branch)
         check_attached(self._spark, self._lake)
-        tables = self._load()
         run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables)
+        tables = load_tables(run)
         history = History(run, tables)
         if history.is_published:
             return self._published_before(run, tables, tag)
-        self._check(tables, branch, tag)
+        self._check(run, tables, tag)
         history.check_branch_is_own()
         self._lake.branch(branch, list(tables), if_not_exists=True)
-        steps = self._write(run)
+        steps = RunSteps(run, self.steps).write()
         return self._finish(run, steps, tag=tag, publish=publish, merge=merge)
 
     def _finish(
@@ -92,7 +90,7 @@ class Pipeline:
         rebased: dict[str, None] = {}
         audits = 0
         while True:
-            tables = self._load()
+            tables = load_tables(run)
             if History(run, tables).is_published:
                 return self._published_before(run, tables, tag)
             if merge:
@@ -107,64 +105,8 @@ class Pipeline:
             try:
                 return self._publish(run, tables, done, tag)
             except TablesRefusedError:
-                if not merge or audits == _MOST_AUDITS or not tables_behind(self._load(), run.branch):
+                if not merge or audits == _MOST_AUDITS or not tables_behind(load_tables(run), run.branch):
                     raise
-
-    def _write(self, run: Run) -> tuple[StepResult, ...]:
-        """All steps; those up to the last one that the branch has are not run again."""
-        done = self._steps_done(run, self._load())
-        results = []
-        for place, name in enumerate(self.steps):
-            what: What = "written" if place >= done and self._run_step(run, place, name) else "written before"
-            results.append((name, what))
-        written = History(run, self._load()).steps(run.branch)
-        return tuple(
-            StepResult(name, what, written[name]) if name in written else StepResult(name, "wrote nothing")
-            for name, what in results
-        )
-
-    def _steps_done(self, run: Run, tables: Mapping[str, Table]) -> int:
-        known = History(run, tables).steps(run.branch)
-        return max((place + 1 for place, name in enumerate(self.steps) if name in known), default=0)
-
-    def _run_step(self, run: Run, place: int, name: str) -> bool:
-        """Whether the step was run here: not if another run of the same id came first."""
-        own = msgspec.structs.replace(run, branch=f"{run.branch}.{place + 1}-{uuid.uuid4().hex[:8]}", step=name)
-        self._lake.branch(own.branch, dict.fromkeys(self.tables, run.branch))
-        try:
-            # looked up on the step's own branch: what comes into the run's branch from now on makes the publish fail
-            before = self._load()
-            if self._steps_done(own, before) > place:
-                self._discard(own.branch)
-                return False
-            self._fill(own, before)
-        except BaseException as error:
-            error.add_note(
-                f"in step `{name}` of pipeline {run.pipeline}, run {run.run_id}: nothing of the step is kept"
-            )
-            self._discard(own.branch)
-            raise
-        try:
-            self._lake.publish(own.branch, into=run.branch, tables=self.tables)
-        except BerglineError:
-            self._discard(own.branch)
-            if self._steps_done(run, self._load()) <= place:
-                raise
-            return False
-        return True
-
-    def _fill(self, run: Run, before: Mapping[str, Table]) -> None:
-        """Run a step; what it wrote must be known as the step's when the run is continued."""
-        with run.session(before):
-            step = self.steps[run.step or ""]
-            run.sql(step) if isinstance(step, str) else step(run)
-        after = self._load()
-        moved = [n for n in self.tables if after[n].metadata.head(run.branch) != before[n].metadata.head(run.branch)]
-        if moved and run.step not in History(run, after).steps(run.branch):
-            raise RefusedError(
-                f"cannot take step `{run.step}`: it wrote to `{moved[0]}` without the run's mark",
-                hints=["write through the session, or with `run.append`"],
-            )
 
     def _audit(self, run: Run, tables: Mapping[str, Table]) -> tuple[AuditResult, ...]:
         with run.session(tables):
@@ -178,15 +120,15 @@ class Pipeline:
         try:
             published = self._lake.publish(run.branch, tables=audited, tag=tag)
         except BerglineError:
-            now = self._load()
+            now = load_tables(run)
             if History(run, now).is_published:
                 return self._published_before(run, now, tag)
             raise
-        self._tidy(run, self._load())
+        RunSteps(run, self.steps).tidy(load_tables(run))
         return _report(run, "published", published=published, tag=tag, **done)
 
     def _published_before(self, run: Run, tables: Mapping[str, Table], tag: str | None) -> PipelineReport:
-        self._tidy(run, tables)
+        RunSteps(run, self.steps).tidy(tables)
         history = History(run, tables)
         if tag is not None:
             history.check_tagged(tag)
@@ -194,12 +136,12 @@ class Pipeline:
         steps = tuple(StepResult(name, "written before", written[name]) for name in self.steps if name in written)
         return _report(run, "published before", steps=steps, tag=tag)
 
-    def _check(self, tables: Mapping[str, Table], branch: str, tag: str | None) -> None:
+    def _check(self, run: Run, tables: Mapping[str, Table], tag: str | None) -> None:
         """Everything that can be known to be wrong before anything is written."""
-        check_ref_name(f"{branch}.{len(self.steps)}-{'0' * 8}")
+        RunSteps(run, self.steps).check_names()
         for name, table in tables.items():
-            if branch in table.refs:
-                table.check_branch(branch)
+            if run.branch in table.refs:
+                table.check_branch(run.branch)
             if tag is not None and tag in table.refs:
                 kind = table.refs[tag].snapshot_ref_type
                 raise AlreadyExistsError(f"{kind} `{tag}` of `{name}` exists already", kind="ref", name=tag)
@@ -210,22 +152,6 @@ class Pipeline:
                 )
         for audit in self.audits:
             check_audit(audit, tables)
-
-    def _load(self) -> dict[str, Table]:
-        return {name: self._lake.load_table(name) for name in self.tables}
-
-    def _tidy(self, run: Run, tables: Mapping[str, Table]) -> None:
-        """Drop what dead processes left of a run that is published."""
-        left = re.compile(re.escape(run.branch) + r"\.\d+-[0-9a-f]{8}")
-        for branch in {ref for table in tables.values() for ref in table.refs.branches if left.fullmatch(ref)}:
-            self._discard(branch)
-
-    def _discard(self, branch: str) -> None:
-        """Drop a step's branch if that is possible: the error that comes is more important."""
-        try:
-            self._lake.drop_ref(branch, tables=self.tables, if_exists=True)
-        except BerglineError:
-            return
 
 
 def _report(run: Run, status: Status, **parts: Any) -> PipelineReport:

@@ -1,8 +1,4 @@
-"""A pipeline's run: where its writes go, what its snapshots say, and which of its steps history has already.
-
-Each step writes to a branch of its own, which comes into the run's branch in one commit to all tables: a step is there
-whole, or not at all, whenever a process dies and however many run at once.
-"""
+"""A pipeline's run: where its writes go, what its snapshots say, and which of its steps history has already."""
 
 import contextlib
 import json
@@ -81,6 +77,11 @@ class Run(msgspec.Struct, frozen=True):
             _settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
         ):
             yield
+
+
+def load_tables(run: Run) -> dict[str, Table]:
+    """The run's tables by name, as they are now."""
+    return {name: run.lake.load_table(name) for name in run.tables}
 
 
 class History:
