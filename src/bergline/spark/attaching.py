@@ -13,16 +13,16 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors.exceptions import captured
-from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import SparkSession
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.format.arguments import check_text, shown
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
-from bergline.spark import listings
 from bergline.spark.connect import over_connect
 from bergline.spark.errors import spark_errors
+from bergline.spark.lake_methods import Replacement, lake_methods
 from bergline.spark.patched_classes import (
     PatchedClasses,
     check_running,
@@ -34,10 +34,7 @@ from bergline.spark.patched_classes import (
 )
 from bergline.spark.read_errors import forget_scans, with_missing_files
 from bergline.spark.read_files import lasting_settings
-from bergline.spark.reader import load_table, options_of
 from bergline.spark.session import LakeSession
-from bergline.spark.write_saving import insert_into, save, save_as_table, saving_of, told, written_frame
-from bergline.spark.writer import LakeWriter
 from bergline.sql.resolve import Current
 
 
@@ -51,24 +48,6 @@ class _Attached:
         self.confs = {key: spark.conf.get(key, None) for key in lasting_settings(spark)}
 
 
-_LISTINGS: dict[str, Callable[..., Any]] = {
-    "currentCatalog": listings.current_catalog,
-    "setCurrentCatalog": listings.set_current_catalog,
-    "listCatalogs": listings.list_catalogs,
-    "refreshTable": listings.refresh_table,
-    "isCached": listings.is_cached,
-    "cacheTable": listings.cache_table,
-    "uncacheTable": listings.refresh_table,
-    "currentDatabase": listings.current_database,
-    "setCurrentDatabase": listings.set_current_database,
-    "listDatabases": listings.list_databases,
-    "getDatabase": listings.get_database,
-    "databaseExists": listings.database_exists,
-    "listTables": listings.list_tables,
-    "getTable": listings.get_table,
-    "tableExists": listings.table_exists,
-    "listColumns": listings.list_columns,
-}
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
 _ORIGINALS: dict[tuple[Any, str], Callable[..., Any]] = {}
@@ -137,23 +116,15 @@ def detach(spark: SparkSession) -> None:
 def _patch_classes(classes: PatchedClasses) -> None:
     if (classes.session, "sql") in _ORIGINALS:
         return
-    _patch(classes.session, "sql", _sql)
-    _patch(classes.session, "table", _table)
-    _patch(classes.reader, "table", _reader_table)
-    _patch(classes.reader, "load", _reader_load)
-    _patch(classes.frame, "writeTo", _write_to)
-    _patch(classes.writer, "saveAsTable", _save_as_table)
-    _patch(classes.writer, "insertInto", _insert_into)
-    _patch(classes.writer, "save", _save)
-    for method, replacement in _LISTINGS.items():
-        _patch(classes.catalog, method, replacement)
+    for (owner, method), replacement in lake_methods(classes).items():
+        _patch(owner, method, replacement)
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
         captured.convert_exception = with_missing_files(captured.convert_exception)  # type: ignore[assignment]
 
 
-def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
+def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
     original = getattr(owner, method)
     _ORIGINALS[owner, method] = original
 
@@ -166,70 +137,6 @@ def _patch(owner: type, method: str, replacement: Callable[..., Any]) -> None:
             return replacement(session, original, self, *args, **kwargs)
 
     setattr(owner, method, patched)
-
-
-def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args: Any = None, **frames: Any) -> Any:  # noqa: ARG001, N803
-    return session.sql(sqlQuery, args, **frames)
-
-
-def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName)
-    return original(spark, tableName) if frame is None else frame
-
-
-def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, options_of(reader))
-    return original(reader, tableName) if frame is None else frame
-
-
-def _reader_load(
-    session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
-) -> Any:
-    frame = load_table(session, reader, path, *args, **kwargs)
-    return original(reader, path, *args, **kwargs) if frame is None else frame
-
-
-def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
-    name = session.lake_name(table)
-    return original(frame, table) if name is None else LakeWriter(session, frame, name)
-
-
-def _insert_into(
-    session: LakeSession,
-    original: Any,
-    writer: DataFrameWriter,
-    tableName: str,  # noqa: N803  (Spark's name)
-    overwrite: bool | None = None,
-) -> None:
-    name = session.lake_name(tableName)
-    if name is None:
-        original(writer, tableName, overwrite)
-        return
-    if overwrite is not None:
-        writer.mode("overwrite" if overwrite else "append")
-    insert_into(session, written_frame(writer), name, saving_of(writer))
-
-
-def _save_as_table(
-    session: LakeSession, original: Any, writer: DataFrameWriter, name: str, *args: Any, **settings: Any
-) -> None:
-    ours = session.lake_name(name)
-    if ours is None:
-        original(writer, name, *args, **settings)
-        return
-    save_as_table(session, written_frame(writer), ours, saving_of(told(writer, *args, **settings)))
-
-
-def _save(
-    session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
-) -> None:
-    saving = saving_of(told(writer, *args, **settings))
-    place = path or saving.options.get("path")
-    name = session.lake_name(place) if saving.source == "iceberg" and place else None
-    if name is None:
-        original(writer, path, *args, **settings)
-        return
-    save(session, written_frame(writer), name, saving)
 
 
 def _lake_session(spark: SparkSession) -> LakeSession | None:
