@@ -6,13 +6,13 @@ from pyspark.sql import DataFrame, DataFrameReader
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.connect import over_connect
-from bergline.spark.session import LakeSession
+from bergline.spark.session_tables import SessionTables
 
 _FORMAT = "iceberg"
 
 
 def load_table(
-    session: LakeSession,
+    session: SessionTables,
     reader: DataFrameReader,
     path: Any = None,
     format: str | None = None,  # noqa: A002  (Spark's name)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, DataFrameWriter
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.assign import assign
 from bergline.spark.connect import connect_classes, over_connect
-from bergline.spark.session import LakeSession
+from bergline.spark.session_tables import SessionTables
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_insert import overwrite_rows
 from bergline.spark.write_new import NewTable, write_new_table
@@ -84,7 +84,7 @@ def _saving_over_connect(writer: Any) -> Saving:
     )
 
 
-def insert_into(session: LakeSession, frame: DataFrame, name: Name, saving: Saving) -> None:
+def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
     """Columns go by position, as in INSERT; mode `overwrite` replaces by the session's overwrite mode."""
     if saving.partition_by or saving.buckets:
         raise InvalidInputError(
@@ -100,7 +100,7 @@ def insert_into(session: LakeSession, frame: DataFrame, name: Name, saving: Savi
         write.append(rows)
 
 
-def save_as_table(session: LakeSession, frame: DataFrame, name: Name, saving: Saving) -> None:
+def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
     """Columns go by name; mode `overwrite` begins the table again with the frame's columns."""
     _check_source(saving)
     target = _existing(session, name)
@@ -117,7 +117,7 @@ def save_as_table(session: LakeSession, frame: DataFrame, name: Name, saving: Sa
             assert_never(saving.mode)
 
 
-def save(session: LakeSession, frame: DataFrame, name: Name, saving: Saving) -> None:
+def save(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
     """As saveAsTable, but mode `overwrite` replaces rows of an existing table, whose columns stay."""
     _check_source(saving)
     target = _existing(session, name)
@@ -134,7 +134,7 @@ def save(session: LakeSession, frame: DataFrame, name: Name, saving: Saving) -> 
         write.overwrite(rows)
 
 
-def _append(session: LakeSession, frame: DataFrame, target: Target, saving: Saving) -> None:
+def _append(session: SessionTables, frame: DataFrame, target: Target, saving: Saving) -> None:
     _check_layout(target, saving)
     options = parse_write_options(_write_options(saving))
     goal = write_goal(session.spark, target, options.branch)
@@ -142,14 +142,14 @@ def _append(session: LakeSession, frame: DataFrame, target: Target, saving: Savi
     TableWrite(session.spark, target.table, goal, options).append(rows)
 
 
-def _create(session: LakeSession, frame: DataFrame, name: Name, saving: Saving, *, replace: bool) -> None:
+def _create(session: SessionTables, frame: DataFrame, name: Name, saving: Saving, *, replace: bool) -> None:
     lake, table = session.place_new(name)
     new = NewTable(table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
     write_new_table(session.spark, lake, new, frame, options, replace=replace)
 
 
-def _existing(session: LakeSession, name: Name) -> Target | None:
+def _existing(session: SessionTables, name: Name) -> Target | None:
     try:
         return session.resolve_write(name)
     except NotFoundError as error:

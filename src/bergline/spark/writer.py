@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.assign import assign
 from bergline.spark.condition import exact_condition
 from bergline.spark.errors import spark_errors
-from bergline.spark.session import LakeSession
+from bergline.spark.session_tables import SessionTables
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_new import NewTable, write_new_table
 from bergline.spark.write_options import parse_write_options
@@ -20,7 +20,7 @@ from bergline.table.table import Table
 class LakeWriter:
     """DataFrameWriterV2 on a lake table: columns go by name, and every option is honoured or refused."""
 
-    def __init__(self, session: LakeSession, frame: DataFrame, name: Name) -> None:
+    def __init__(self, session: SessionTables, frame: DataFrame, name: Name) -> None:
         self._session = session
         self._frame = frame
         self._name = name
