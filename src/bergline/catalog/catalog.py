@@ -1,12 +1,12 @@
 """What every catalog offers to tables, and the three ways an attempt to commit can end."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.errors import ConflictError
+from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement
 from bergline.format.updates import Update
@@ -78,6 +78,14 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 Outcome = Committed | Conflicted | Unknown
+
+
+def check_changed_tables(names: Sequence[TableName], who: str, *, atomic: bool) -> None:
+    """InvalidInputError unless each table is there once, UnsupportedError for several where `who` moves them singly."""
+    if not names or len(set(names)) != len(names):
+        raise InvalidInputError(f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}")
+    if len(names) > 1 and not atomic:
+        raise UnsupportedError(f"expected a change to one table, found {len(names)}: {who} moves one at a time")
 
 
 class Catalog(Protocol):

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from bergline.errors import NotFoundError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_gzip import metadata_extension, pack, unpack
 from bergline.format.metadata_json import parse_metadata, render_metadata
@@ -42,6 +43,15 @@ class MetadataFiles(Generic[Metadata]):
     def load(self, location: str) -> Metadata:
         """The metadata in a file."""
         return self._find(location) or self._parsed(location, self._io.read(location), location)
+
+    def load_for(self, owner: str, pointer: str) -> Metadata:
+        """The metadata that an owner's pointer names; NotFoundError says whose file is gone."""
+        try:
+            return self.load(pointer)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"{owner} points to {pointer}, which does not exist", kind="file", name=pointer
+            ) from error
 
     def write(self, metadata: Metadata, previous_location: str | None) -> str:
         """Write the next metadata file and return its location."""

@@ -3,14 +3,23 @@
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, NewTable, Outcome, TableChange, Unknown
+from bergline.catalog.catalog import (
+    Committed,
+    Conflicted,
+    LoadedTable,
+    NewTable,
+    Outcome,
+    TableChange,
+    Unknown,
+    check_changed_tables,
+)
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.named_pointers import check_namespace
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer_tables import PointerTables
 from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
 from bergline.catalog.winner import describe_change
-from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.errors import BerglineError, ConflictError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import check_requirements
@@ -50,14 +59,7 @@ class PointerCommit(PointerTables):
         return self._swap(changes, tuple(written))
 
     def _check_tables(self, names: list[TableName]) -> None:
-        if not names or len(set(names)) != len(names):
-            raise InvalidInputError(
-                f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}"
-            )
-        if len(names) > 1 and not self.atomic_tables:
-            raise UnsupportedError(
-                f"expected a change to one table, found {len(names)}: this catalog moves one at a time"
-            )
+        check_changed_tables(names, "this catalog", atomic=self.atomic_tables)
 
     def _apply(self, change: TableChange) -> TableMetadata:
         base, updates = change.base, change.updates

@@ -10,7 +10,7 @@ from bergline.catalog.named_pointers import check_namespace, create_with_file
 from bergline.catalog.pointer_namespaces import PointerNamespaces
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.settle import Verdict, send_swaps, settle_swaps
-from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
+from bergline.errors import CommitUnknownError, ConflictError
 from bergline.format.metadata import TableMetadata
 
 _TRIES = 100
@@ -26,13 +26,7 @@ class PointerTables(PointerNamespaces):
     def load_table(self, name: TableName) -> LoadedTable:
         """The table now."""
         pointer = self.pointer(name)
-        try:
-            metadata = self._table_files.load(pointer)
-        except NotFoundError as error:
-            raise NotFoundError(
-                f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer
-            ) from error
-        return LoadedTable(name, metadata, pointer)
+        return LoadedTable(name, self._table_files.load_for(f"table `{name}`", pointer), pointer)
 
     def pointer(self, name: TableName) -> str:
         """What the store holds."""

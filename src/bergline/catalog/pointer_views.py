@@ -9,7 +9,7 @@ from bergline.catalog.named_pointers import NamedPointers, check_namespace, crea
 from bergline.catalog.pointer_namespaces import PointerNamespaces
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps
-from bergline.errors import CommitUnknownError, ConflictError, NotFoundError
+from bergline.errors import CommitUnknownError, ConflictError
 from bergline.format.view import ViewMetadata
 from bergline.format.view_apply import apply_view_updates
 from bergline.format.view_updates import check_view_requirements
@@ -25,13 +25,7 @@ class PointerViews(PointerNamespaces):
     def load_view(self, name: TableName) -> LoadedView:
         """The view now."""
         pointer = self._named("view").find(name)
-        try:
-            metadata = self._view_files.load(pointer)
-        except NotFoundError as error:
-            raise NotFoundError(
-                f"view `{name}` points to {pointer}, which does not exist", kind="file", name=pointer
-            ) from error
-        return LoadedView(name, metadata, pointer)
+        return LoadedView(name, self._view_files.load_for(f"view `{name}`", pointer), pointer)
 
     def view_pointer(self, name: TableName) -> str:
         """What the store holds."""

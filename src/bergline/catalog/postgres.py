@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from bergline.catalog.sql_database import SqlDatabase
+from bergline.catalog.sql_database import SqlDatabase, transaction
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
 
@@ -61,19 +61,11 @@ class PostgresDatabase(SqlDatabase):
         """A transaction; what fails before its end was certainly not committed, what fails at its end may have been."""
         with self._unavailable("refused a change"):
             connection = self.engine.connect()
-        with connection:
-            with self._unavailable("refused a change"):
-                transaction = connection.begin()
-                try:
-                    yield connection
-                except BaseException:
-                    with contextlib.suppress(sa.exc.DBAPIError):
-                        transaction.rollback()
-                    raise
-            try:
-                transaction.commit()
-            except sa.exc.DBAPIError as error:
-                raise StorageError(f"catalog database {self.name} failed while committing: {error.orig}") from error
+        with connection, transaction(connection, self._unavailable("refused a change"), self._while_committing):
+            yield connection
+
+    def _while_committing(self, error: sa.exc.DBAPIError) -> StorageError:
+        return StorageError(f"catalog database {self.name} failed while committing: {error.orig}")
 
     @contextlib.contextmanager
     def _unavailable(self, what: str) -> Iterator[None]:

@@ -16,6 +16,27 @@ from bergline.errors import RefusedError
 Note = Callable[[sa.Connection, tuple[tuple[TableName, str | None], ...]], None]
 
 
+@contextlib.contextmanager
+def transaction(
+    connection: sa.Connection,
+    nothing_changed: AbstractContextManager[None],
+    while_committing: Callable[[sa.exc.DBAPIError], Exception],
+) -> Iterator[None]:
+    """A transaction, committed at the end: what fails before is said by the one, what fails then by the other."""
+    with nothing_changed:
+        begun = connection.begin()
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(sa.exc.DBAPIError):
+                begun.rollback()
+            raise
+    try:
+        begun.commit()
+    except sa.exc.DBAPIError as error:
+        raise while_committing(error) from error
+
+
 class SqlDatabase(ABC):
     """Which database it is shows in `reading` and `writing`, and in what their errors mean."""
 

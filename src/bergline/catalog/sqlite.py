@@ -14,7 +14,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import QueuePool
 
 from bergline.catalog.quick_rows import Identity, QuickRows
-from bergline.catalog.sql_database import SqlDatabase
+from bergline.catalog.sql_database import SqlDatabase, transaction
 from bergline.catalog.sql_migrations import FoundLayout
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
@@ -75,21 +75,8 @@ class SqliteDatabase(SqlDatabase):
         engine = self.engine.execution_options(bergline_write=True)
         with self._nothing_changed():
             connection = engine.connect()
-        with connection, self._in_turn():
-            with self._nothing_changed():
-                transaction = connection.begin()
-                try:
-                    yield connection
-                except BaseException:
-                    with contextlib.suppress(sa.exc.DBAPIError):
-                        transaction.rollback()
-                    raise
-            try:
-                transaction.commit()
-            except sa.exc.DBAPIError as error:
-                raise _certain(self.name, error) or StorageError(
-                    f"catalog database {self.name} failed while committing: {error.orig}"
-                ) from error
+        with connection, self._in_turn(), transaction(connection, self._nothing_changed(), self._while_committing):
+            yield connection
 
     def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
         """The row without SQLAlchemy in between, which takes ten times as long; whatever goes wrong is left to it."""
@@ -163,6 +150,11 @@ class SqliteDatabase(SqlDatabase):
         except OSError:
             return os.getpid(), None
         return os.getpid(), (status.st_dev, status.st_ino)
+
+    def _while_committing(self, error: sa.exc.DBAPIError) -> BerglineError:
+        return _certain(self.name, error) or StorageError(
+            f"catalog database {self.name} failed while committing: {error.orig}"
+        )
 
     @contextlib.contextmanager
     def _in_turn(self) -> Iterator[None]:

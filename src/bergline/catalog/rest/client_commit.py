@@ -4,7 +4,15 @@ import time
 
 import msgspec
 
-from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.catalog import (
+    Committed,
+    Conflicted,
+    LoadedTable,
+    Outcome,
+    TableChange,
+    Unknown,
+    check_changed_tables,
+)
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_commit import added_snapshots
 from bergline.catalog.rest.bodies import CommitTableAnswer, CommitTableRequest, CommitTransactionRequest
@@ -56,7 +64,7 @@ class RestCommit(RestTables):
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
         """Send the changes; Unknown only where the server does not say what became of them."""
-        self._check_tables([change.base.name for change in changes])
+        check_changed_tables([change.base.name for change in changes], "this server", atomic=self.atomic_tables)
         for change in changes:
             self._check_refs(change.updates)
         required = {change.base.name: all_requirements(change) for change in changes}
@@ -78,16 +86,6 @@ class RestCommit(RestTables):
             return Conflicted(ConflictError(str(error)))  # what was right on the base need not be on what came since
         except UnsettledError as error:
             return Unknown(changes[0].base.name, None, f"{error}{_how_to_tell(changes)}")
-
-    def _check_tables(self, names: list[TableName]) -> None:
-        if not names or len(set(names)) != len(names):
-            raise InvalidInputError(
-                f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}"
-            )
-        if len(names) > 1 and not self.atomic_tables:
-            raise UnsupportedError(
-                f"expected a change to one table, found {len(names)}: this server moves one at a time"
-            )
 
     def _check_refs(self, updates: tuple[Update, ...]) -> None:
         """Refuse refs on a server that would take what is meant for them into `main`."""
