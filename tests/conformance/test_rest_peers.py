@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,59 @@ result = [
         assert duck.sql("SELECT id FROM ice.all.orders ORDER BY id").fetchall() == [(1,), (2,), (3,), (4,)]
         assert lake.list_views("all") == ["all.few"]
         assert len(lake.load_table("all.made").scan("who = 'spark'").plan().files) == 1
+
+
+@pytest.mark.official
+def test_java_and_pyiceberg_take_large_tables_in_gzip_and_java_takes_304(
+    own_server: BerglineServer, peer: Catalog, official_runtime: OfficialRuntime
+) -> None:
+    properties = {f"key{number}": "some text" for number in range(400)}
+    with bergline.connect(own_server.uri) as lake:
+        lake.create_namespace("wide")
+        table = lake.create_table("wide.orders", COLUMNS, properties=properties)
+        table.append(rows("bergline", 1))
+    before = loads_counted(own_server)
+    java = official_runtime.python(
+        """
+catalog = jvm.org.apache.iceberg.rest.RESTCatalog()
+catalog.initialize("far", {"uri": uri, "header.X-Forwarded-For": "192.0.2.7"})
+name = jvm.org.apache.iceberg.catalog.TableIdentifier.parse("wide.orders")
+result = []
+for change in (False, False, True):
+    if change:
+        catalog.loadTable(name).updateProperties().set("key0", "other").commit()
+    found = catalog.loadTable(name)
+    result.append([found.currentSnapshot().snapshotId(), dict(found.properties())])
+catalog.close()
+""",
+        uri=own_server.uri,
+    )
+    (_, first), (_, second), (_, third) = java
+    assert properties.items() <= first.items()
+    assert second == first
+    assert third == first | {"key0": "other"}
+    after = loads_counted(own_server)
+    assert after["304"] - before["304"] == 2  # the second time, and before the change
+    assert after["gzip"] - before["gzip"] >= 2  # to commit it looks once more
+    for _ in range(3):
+        assert peer.load_table("wide.orders").properties == third
+    assert loads_counted(own_server)["gzip"] - after["gzip"] == 3
+    with bergline.connect(own_server.uri) as lake:
+        for _ in range(2):
+            assert lake.load_table("wide.orders").metadata.properties == third
+    last = loads_counted(own_server)
+    assert last["gzip"] - after["gzip"] == 4
+    assert last["304"] > after["304"]
+
+
+def loads_counted(server: BerglineServer) -> dict[str, int]:
+    """How many loads were answered with 304, and how many in gzip."""
+    with urllib.request.urlopen(f"{server.uri}/metrics") as told:  # noqa: S310
+        text = told.read().decode()
+    found = re.search(r'operation="load_table",status="304"} (\d+)', text)
+    packed = re.search(r"bergline_load_gzip_answers_total (\d+)", text)
+    assert packed
+    return {"304": int(found[1]) if found else 0, "gzip": int(packed[1])}
 
 
 def ids(table: Any) -> list[int]:

@@ -102,7 +102,7 @@ class Asking:
 
         await self.application(scope, receive, send)
         start, end = sent
-        return Told(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, end["body"])
+        return Told(start["status"], {k.decode().lower(): v.decode() for k, v in start["headers"]}, end["body"])
 
     def namespace(self, *levels: str) -> None:
         assert self("POST", "/v1/namespaces", {"namespace": levels}).status == 200

@@ -18,6 +18,16 @@ class Answer(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+class HeaderName(bytes):
+    """The name of a header that uvicorn does not put in lower case."""
+
+    __slots__ = ()
+
+    def lower(self) -> "HeaderName":
+        """The name as it is."""
+        return self
+
+
 def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """A value of `bodies` as an answer."""
     return Answer(status, encode_json(value), dict(headers or {}))

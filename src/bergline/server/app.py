@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE, PLAN_TABLE_SCAN, Endpoint
 from bergline.errors import BerglineError
-from bergline.server.answer import JSON, Answer
+from bergline.server.answer import JSON, Answer, HeaderName
 from bergline.server.call import Call
 from bergline.server.changes import Changes
 from bergline.server.handlers import HANDLERS
@@ -30,6 +30,8 @@ _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
 _FIRST_ERROR = 400
 _MOST_FORM_BYTES = 64 * 1024  # of who has shown no token yet
+_NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only so
+_LOOPBACK = {"127.0.0.1", "::1"}
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -80,7 +82,7 @@ class Application:
             del headers["content-length"]
         if answer.status >= _FIRST_ERROR and any(key == b"expect" for key, _ in scope["headers"]):
             headers["connection"] = "close"  # nobody knows whether a body comes that was not asked for
-        encoded = [(key.encode(), value.encode("latin-1", "replace")) for key, value in headers.items()]
+        encoded = [(_NAMES.get(k) or k.encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if without_body else answer.body})
 
@@ -102,7 +104,8 @@ class Application:
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
-            call = Call(endpoint, names, query, headers, body, self.served.settings.separator, principal)
+            separator, is_near = self.served.settings.separator, _is_near(scope)
+            call = Call(endpoint, names, query, headers, body, separator, principal, is_near)
             if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
                 return name, found
             end = time.monotonic() + self.served.settings.request_timeout_s
@@ -157,6 +160,12 @@ class Application:
             return handler(self.served, call)
         except BerglineError as error:
             return answer_for(call.in_path(error), call.kind)
+
+
+def _is_near(scope: Scope) -> bool:
+    """Whether a request comes from the same machine; a proxy there says whom it speaks for."""
+    client = scope.get("client") or ("",)
+    return client[0] in _LOOPBACK
 
 
 def _too_slow(method: str) -> Answer:

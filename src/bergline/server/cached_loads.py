@@ -5,7 +5,6 @@ A table of 2,000 snapshots costs what one of 2 costs, once somebody has loaded i
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 
 import msgspec
@@ -17,12 +16,14 @@ from bergline.format.metadata_json import render_metadata
 from bergline.format.view import ViewMetadata
 from bergline.format.view_json import render_view_metadata
 from bergline.format.wire import encode_json
+from bergline.server.kept_answers import KeptAnswer, KeptAnswers, Unless
 from bergline.server.vending import Keys
 
 SNAPSHOT_MODES = ("all", "refs")
 _MOST_BYTES = 128 * 1024 * 1024
 _TAG_LENGTH = 32
 _MOST_PLACES = 10_000
+_WEAK = "W/"
 
 
 class CachedLoads:
@@ -30,26 +31,26 @@ class CachedLoads:
 
     def __init__(self, config: dict[str, str], most_bytes: int = _MOST_BYTES) -> None:
         self._config = config
-        self._most_bytes = most_bytes
-        self._answers: OrderedDict[str, bytes] = OrderedDict()
         self._end = b',"config":' + encode_json(config) + b"}"
         self._places: dict[str, tuple[str, ...]] = {}
-        self._bytes = 0
         self._lock = threading.Lock()
-        self.hits = 0
-        self.misses = 0
+        self.answers = KeptAnswers(most_bytes)
 
-    def known_table(self, location: str, mode: str) -> bytes | None:
-        """The answer for a table, if somebody asked for it before."""
-        return self._known(f"{mode} {location}")
+    def known_table(self, location: str, mode: str, unless: Unless = None) -> KeptAnswer | None:
+        """The answer for a table, if somebody asked for it before; not one for which `unless` holds."""
+        return self.answers.known(f"{mode} {location}", unless)
 
-    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> bytes:
+    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> KeptAnswer:
         """The answer for the table in a metadata file, which is loaded only if it must be."""
-        return self._find(f"{mode} {location}", lambda: self.render_table(location, shown(load(), mode)))
+        key = f"{mode} {location}"
+        return self.answers.find(
+            key, lambda: KeptAnswer(key, self.render_table(location, shown(load(), mode)), self._end)
+        )
 
-    def view(self, location: str, load: Callable[[], ViewMetadata]) -> bytes:
+    def view(self, location: str, load: Callable[[], ViewMetadata]) -> KeptAnswer:
         """The answer for the view in a metadata file."""
-        return self._find(f"view {location}", lambda: _view_answer(location, load()))
+        key = f"view {location}"
+        return self.answers.find(key, lambda: KeptAnswer(key, _view_answer(location, load())))
 
     def render_table(self, location: str | None, metadata: TableMetadata) -> bytes:
         """The answer for a table, staged ones without a location included."""
@@ -71,38 +72,19 @@ class CachedLoads:
                 self._places[location] = found
         return found
 
-    def with_keys(self, body: bytes, keys: Keys, endpoint: str) -> bytes:
-        """An answer with credentials for files: by prefix, and in the settings where older clients look for them.
+    def end_with_keys(self, keys: Keys, endpoint: str) -> bytes:
+        """How a table's answer ends that has credentials for files: by prefix, and in the settings for older clients.
 
-        Its bytes stay as they are but for their end.
+        Everything before is as it is without.
         """
         config = {**self._config, **keys.credentials[0].config}
         if keys.expires_ms is not None:
             config["client.refresh-credentials-endpoint"] = endpoint
-        end = b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(keys.credentials) + b"}"
-        return body.removesuffix(self._end) + end
+        return b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(keys.credentials) + b"}"
 
-    def _known(self, key: str) -> bytes | None:
-        with self._lock:
-            found = self._answers.get(key)
-            if found is not None:
-                self._answers.move_to_end(key)
-                self.hits += 1
-            return found
-
-    def _find(self, key: str, make: Callable[[], bytes]) -> bytes:
-        found = self._known(key)
-        if found is not None:
-            return found
-        self.misses += 1
-        made = make()
-        with self._lock:
-            if key not in self._answers and len(made) <= self._most_bytes:
-                self._answers[key] = made
-                self._bytes += len(made)
-            while self._bytes > self._most_bytes:
-                self._bytes -= len(self._answers.popitem(last=False)[1])
-        return made
+    def with_end(self, body: bytes, end: bytes | None) -> bytes:
+        """A table's answer with another end."""
+        return body if end is None else body.removesuffix(self._end) + end
 
 
 def shown(metadata: TableMetadata, mode: str) -> TableMetadata:
@@ -122,18 +104,22 @@ def check_mode(text: str | None) -> str:
 
 
 def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0], keys: Keys | None = None) -> str:
-    """What names one answer for ever: the file, which of its snapshots are shown, and which credentials are with it."""
+    """What names one answer for ever: the file, which of its snapshots are shown, and which credentials are with it.
+
+    It is weak, because an answer in gzip has the same.
+    """
     mark = f" {keys.mark}" if keys and keys.mark else ""
     digest = hashlib.sha256(f"{mode} {location}{mark}".encode()).hexdigest()
-    return f'"{digest[:_TAG_LENGTH]}"'
+    return f'{_WEAK}"{digest[:_TAG_LENGTH]}"'
 
 
 def matches(tag: str, header: str | None) -> bool:
-    """Whether If-None-Match names the tag."""
+    """Whether If-None-Match names the tag, as a weak one, a strong one, or without its quotes."""
     if header is None:
         return False
-    named = {text.strip().removeprefix("W/") for text in header.split(",")}
-    return tag in named or tag.strip('"') in named or "*" in named
+    named = {text.strip().removeprefix(_WEAK) for text in header.split(",")}
+    strong = tag.removeprefix(_WEAK)
+    return strong in named or strong.strip('"') in named or "*" in named
 
 
 def _view_answer(location: str, metadata: ViewMetadata) -> bytes:

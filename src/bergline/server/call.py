@@ -25,6 +25,8 @@ class Call(msgspec.Struct, frozen=True):
     body: bytes
     separator: str
     principal: str = ANONYMOUS
+    is_near: bool = False
+    """Whether it comes from the same machine."""
 
     @property
     def namespace(self) -> Namespace:

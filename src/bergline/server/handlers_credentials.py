@@ -37,12 +37,12 @@ def known_keys_for(served: Served, pointer: str) -> Keys | None:
     return served.vending.known_keys(places) if served.vending and places is not None else None
 
 
-def add_keys(served: Served, name: TableName, body: bytes, keys: Keys | None) -> bytes:
-    """The answer of a load with credentials."""
+def end_for(served: Served, name: TableName, keys: Keys | None) -> bytes | None:
+    """How the answer of a load ends where there are credentials; None where it ends as it is kept."""
     if keys is None or not keys.credentials:
-        return body
+        return None
     names = {"namespace": encode_namespace(name.namespace, served.settings.separator), "table": encode_name(name.name)}
-    return served.loads.with_keys(body, keys, LOAD_CREDENTIALS.url(**names).lstrip("/"))
+    return served.loads.end_with_keys(keys, LOAD_CREDENTIALS.url(**names).lstrip("/"))
 
 
 def made_with_keys(served: Served, call: Call, name: TableName, answer: Answer, metadata: TableMetadata) -> Answer:
@@ -54,7 +54,7 @@ def made_with_keys(served: Served, call: Call, name: TableName, answer: Answer, 
     except BerglineError:
         return answer
     headers = {key: value for key, value in answer.headers.items() if key != "etag"}  # that of a load without keys
-    return Answer(answer.status, add_keys(served, name, answer.body, keys), headers)
+    return Answer(answer.status, served.loads.with_end(answer.body, end_for(served, name, keys)), headers)
 
 
 def _places_at(served: Served, pointer: str) -> tuple[str, ...]:

@@ -18,13 +18,13 @@ from bergline.io.locations import join
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
 from bergline.server.cached_loads import check_mode, entity_tag, matches
 from bergline.server.call import Call
-from bergline.server.handlers_credentials import add_keys, keys_for, known_keys_for, made_with_keys, wants_keys
+from bergline.server.handlers_credentials import end_for, keys_for, known_keys_for, made_with_keys, wants_keys
+from bergline.server.kept_answers import KeptAnswer
+from bergline.server.load_answers import load_answer, not_modified, waits_for_packing
 from bergline.server.new_tables import new_table
 from bergline.server.paging import page
 from bergline.server.served import Served
 from bergline.table.purge import purge_table
-
-_NOT_MODIFIED = 304
 
 
 def list_tables(served: Served, call: Call) -> Answer:
@@ -59,8 +59,9 @@ def load_table(served: Served, call: Call) -> Answer:
             keys = keys_for(served, pointer) if wants_keys(served, call) else None
             tag = entity_tag(pointer, mode, keys)
             if matches(tag, call.headers.get("if-none-match")):
-                return Answer(_NOT_MODIFIED, headers={"etag": tag})
-            return Answer(200, add_keys(served, name, _load(served, pointer, mode), keys), {"etag": tag})
+                return not_modified(tag)
+            kept = _load(served, pointer, mode)
+            return load_answer(served, call, kept, tag=tag, end=end_for(served, name, keys))
         except NotFoundError:
             _check_moved(served, name, pointer)
 
@@ -77,9 +78,9 @@ def load_at_once(served: Served, call: Call) -> Answer | None:
         return None
     tag = entity_tag(pointer, mode, keys)
     if matches(tag, call.headers.get("if-none-match")):
-        return Answer(_NOT_MODIFIED, headers={"etag": tag})
-    known = served.loads.known_table(pointer, mode)
-    return None if known is None else Answer(200, add_keys(served, name, known, keys), {"etag": tag})
+        return not_modified(tag)
+    known = served.loads.known_table(pointer, mode, unless=lambda kept: waits_for_packing(call, kept))
+    return None if known is None else load_answer(served, call, known, tag=tag, end=end_for(served, name, keys))
 
 
 def table_exists(served: Served, call: Call) -> Answer:
@@ -110,7 +111,7 @@ def register_table(served: Served, call: Call) -> Answer:
 def unregister_table(served: Served, call: Call) -> Answer:
     """Forget a table and say what it was."""
     location = served.catalog.unregister_table(call.table)
-    return Answer(200, _load(served, location, "all"))
+    return Answer(200, _load(served, location, "all").body)
 
 
 def rename_table(served: Served, call: Call) -> Answer:
@@ -134,7 +135,8 @@ def report_metrics(served: Served, call: Call) -> Answer:
 def table_answer(served: Served, table: LoadedTable) -> Answer:
     """A table as it is after a change."""
     location = table.metadata_location
-    return Answer(200, served.loads.table(location, "all", lambda: table.metadata), {"etag": entity_tag(location)})
+    kept = served.loads.table(location, "all", lambda: table.metadata)
+    return Answer(200, kept.body, {"etag": entity_tag(location)})
 
 
 def _check_moved(served: Served, name: TableName, pointer: str) -> None:
@@ -143,5 +145,5 @@ def _check_moved(served: Served, name: TableName, pointer: str) -> None:
         raise NotFoundError(f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer)
 
 
-def _load(served: Served, location: str, mode: str) -> bytes:
+def _load(served: Served, location: str, mode: str) -> KeptAnswer:
     return served.loads.table(location, mode, lambda: served.catalog.metadata_at(location))

@@ -24,6 +24,8 @@ from bergline.format.view_apply import apply_view_updates
 from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
 from bergline.server.call import Call
+from bergline.server.kept_answers import KeptAnswer
+from bergline.server.load_answers import load_answer
 from bergline.server.paging import page
 from bergline.server.served import Served
 
@@ -58,7 +60,7 @@ def create_view(served: Served, call: Call) -> Answer:
 
 def load_view(served: Served, call: Call) -> Answer:
     """A view."""
-    return view_answer(served, served.catalog.load_view(call.table))
+    return load_answer(served, call, _kept(served, served.catalog.load_view(call.table)))
 
 
 def view_exists(served: Served, call: Call) -> Answer:
@@ -109,4 +111,8 @@ def rename_view(served: Served, call: Call) -> Answer:
 
 def view_answer(served: Served, view: LoadedView) -> Answer:
     """A view as it is."""
-    return Answer(200, served.loads.view(view.metadata_location, lambda: view.metadata))
+    return Answer(200, _kept(served, view).body)
+
+
+def _kept(served: Served, view: LoadedView) -> KeptAnswer:
+    return served.loads.view(view.metadata_location, lambda: view.metadata)

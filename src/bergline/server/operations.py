@@ -22,7 +22,12 @@ def ready(served: Served) -> Answer:
 
 def metrics(served: Served) -> Answer:
     """What the server did, for Prometheus."""
-    gauges = {"load_cache_hits_total": served.loads.hits, "load_cache_misses_total": served.loads.misses}
+    answers = served.loads.answers
+    gauges = {
+        "load_cache_hits_total": answers.hits,
+        "load_cache_misses_total": answers.misses,
+        "load_gzip_answers_total": answers.gzip_answers,
+    }
     return Answer(200, served.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
 
 

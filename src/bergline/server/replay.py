@@ -36,12 +36,12 @@ def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRe
 
 def _load(served: Served, call: Call, location: str) -> Answer:
     if call.kind == "view":
-        return Answer(200, served.loads.view(location, lambda: served.catalog.view_at(location)))
+        return Answer(200, served.loads.view(location, lambda: served.catalog.view_at(location)).body)
     try:
-        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location))
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
     except NotFoundError:  # that version is gone: the newer one will do
         location = served.catalog.pointer(call.table)
-        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location))
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
     answer = Answer(200, body, {"etag": entity_tag(location)})
     if call.endpoint.answer is not LoadTableAnswer or not wants_keys(served, call):
         return answer

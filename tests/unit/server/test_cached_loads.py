@@ -22,11 +22,11 @@ def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
         asked.append(1)
         return metadata
 
-    answers = {loads.table("a", "all", load) for _ in range(3)}
+    answers = {loads.table("a", "all", load).body for _ in range(3)}
     assert len(answers) == len(asked) == 1
     loads.table("a", "refs", load)
     assert len(asked) == 2
-    assert (loads.hits, loads.misses) == (2, 2)
+    assert (loads.answers.hits, loads.answers.misses) == (2, 2)
     assert loads.known_table("b", "all") is None
 
 
@@ -56,11 +56,22 @@ def test_server_loads_a_table_again_only_when_it_changed(
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [(None, False), ("{}", True), ("W/{}", True), ('"x", {}', True), ("*", True), ('"x"', False), ("", False)],
+    [
+        (None, False),
+        ("{tag}", True),
+        ("{strong}", True),
+        ("{bare}", True),
+        ('"x", {tag}', True),
+        ("*", True),
+        ('"x"', False),
+        ("", False),
+    ],
 )
 def test_tags_match_as_http_says(header: str | None, expected: bool) -> None:
     tag = entity_tag("file:///a")
-    assert matches(tag, header and header.format(tag)) is expected
+    strong = tag.removeprefix("W/")
+    assert strong != tag
+    assert matches(tag, header and header.format(tag=tag, strong=strong, bare=strong.strip('"'))) is expected
 
 
 def test_tags_name_file_and_snapshots() -> None:

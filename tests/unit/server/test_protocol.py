@@ -3,17 +3,14 @@
 import contextlib
 import http.client
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import msgspec
 import pytest
-import uvicorn
 from asked import Asking
+from served_socket import on_socket
 
-from bergline.server.app import Application
-from bergline.server.protocol import guarded_protocol
 from bergline.server.served import Served
 
 TIMEOUT = 0.4
@@ -22,16 +19,8 @@ TIMEOUT = 0.4
 @pytest.fixture
 def port(served: Served) -> Iterator[int]:
     served.settings = msgspec.structs.replace(served.settings, body_timeout_s=TIMEOUT, max_header_bytes=2000)
-    listening = socket.create_server(("127.0.0.1", 0))
-    protocol = guarded_protocol(served.settings)
-    config = uvicorn.Config(Application(served), http=protocol, ws="none", log_level="critical", access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield listening.getsockname()[1]
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with on_socket(served) as found:
+        yield found
 
 
 def sent(port: int, *parts: bytes) -> tuple[bytes, float]:

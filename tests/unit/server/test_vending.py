@@ -127,8 +127,8 @@ def test_answers_with_keys_that_expire_say_where_to_renew_them(tmp_path: Path) -
     served = open_served(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend(ROLE))
     assert served.vending
     keys = served.vending.keys(["s3://b/w/t"])
-    body = served.loads.with_keys(b'{"metadata":{},"config":{}}', keys, "v1/namespaces/db/tables/t/credentials")
-    told = json.loads(body)
+    end = served.loads.end_with_keys(keys, "v1/namespaces/db/tables/t/credentials")
+    told = json.loads(served.loads.with_end(b'{"metadata":{},"config":{}}', end))
     assert told["config"]["client.refresh-credentials-endpoint"] == "v1/namespaces/db/tables/t/credentials"
     assert told["config"]["s3.session-token"] == told["storage-credentials"][0]["config"]["s3.session-token"]
     served.catalog.close()

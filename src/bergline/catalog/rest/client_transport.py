@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from bergline.errors import UnsupportedError
 
 _CHUNK_BYTES = 64 * 1024
-_MOST_BYTES = 512 * 1024 * 1024
+_MOST_BYTES = 512 * 1024 * 1024  # unpacked
+_ENCODINGS = {"", "identity", "gzip", "x-gzip"}
 _LONGEST_ANSWER_S = 600.0
 _CONNECTIONS = 16
 _NOISE = re.compile(
@@ -33,16 +34,21 @@ class AnswerLostError(Exception):
     """The server may have carried the request out; no answer says so."""
 
 
+class UselessAnswerError(AnswerLostError):
+    """An answer that was given up: too long, too slow or in no encoding that we asked for. The next would be so too."""
+
+
 class Transport:
     """A pool of connections; certificates are checked, redirections are not followed."""
 
-    def __init__(self, timeouts_s: tuple[float, float]) -> None:
+    def __init__(self, timeouts_s: tuple[float, float], most_bytes: int = _MOST_BYTES) -> None:
         try:
             self._urllib3: Any = importlib.import_module("urllib3")
         except ImportError:
             raise UnsupportedError(
                 "expected the package urllib3 for REST catalogs, found none", hints=["pip install 'bergline[rest]'"]
             ) from None
+        self._most_bytes = most_bytes
         connect, read = timeouts_s
         self._pool: Any = self._urllib3.PoolManager(
             num_pools=4, maxsize=_CONNECTIONS, timeout=self._urllib3.Timeout(connect=connect, read=read)
@@ -80,13 +86,20 @@ class Transport:
         self._pool.clear()
 
     def _read(self, response: Any) -> bytes:
-        """The body, in bounded time and memory."""
+        """The body, in bounded time and memory; packed once at most, so that a small part of it stays small."""
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in _ENCODINGS:
+            response.close()
+            raise UselessAnswerError(f"expected an answer in gzip or plain, found `{encoding[:80]}`")
         deadline, body = time.monotonic() + _LONGEST_ANSWER_S, bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             body += chunk
-            if len(body) > _MOST_BYTES or time.monotonic() > deadline:
+            if len(body) > self._most_bytes:
                 response.close()
-                raise AnswerLostError(f"an answer longer than {_MOST_BYTES} bytes or {_LONGEST_ANSWER_S:.0f} s")
+                raise UselessAnswerError(f"expected an answer of up to {self._most_bytes} bytes, found a longer one")
+            if time.monotonic() > deadline:
+                response.close()
+                raise UselessAnswerError(f"expected an answer within {_LONGEST_ANSWER_S:.0f} s, found a slower one")
         return bytes(body)
 
 

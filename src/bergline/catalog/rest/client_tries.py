@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from bergline.catalog.rest.client_auth import Authorization
 from bergline.catalog.rest.client_refusals import PUT_OFF, Refusals
 from bergline.catalog.rest.client_settings import RestSettings
-from bergline.catalog.rest.client_transport import Answer, AnswerLostError, NotSentError, Transport
+from bergline.catalog.rest.client_transport import Answer, AnswerLostError, NotSentError, Transport, UselessAnswerError
 from bergline.errors import BerglineError, UnavailableError
 
 READING = frozenset({"GET", "HEAD"})
@@ -78,7 +78,8 @@ class Tries:
                 continue
             except AnswerLostError as error:
                 wait, message = _wait(tries), f"no answer from {self._settings.uri}: {error}"
-                if tries == _TRIES or time.monotonic() + wait >= until:
+                is_last = tries == _TRIES or isinstance(error, UselessAnswerError)
+                if is_last or time.monotonic() + wait >= until:
                     raise _lost(message, method) from error
                 lost = "" if method in READING else message
                 self._sleep(wait)

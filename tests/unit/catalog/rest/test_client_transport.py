@@ -1,6 +1,7 @@
-"""Connections: certificates that are trusted or not."""
+"""Connections: certificates that are trusted or not, and answers that are too long."""
 
 import datetime as dt
+import gzip
 import ipaddress
 import ssl
 import threading
@@ -12,8 +13,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from rest_script import Reply, RestScript
 
 from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client_transport import AnswerLostError, Transport, UselessAnswerError
 from bergline.errors import UnavailableError
 
 
@@ -79,3 +82,65 @@ def test_authorities_of_the_environment_are_trusted(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     RestCatalog(uri, {}).close()
+
+
+LIMIT = 1024 * 1024
+
+
+@pytest.fixture
+def server() -> Iterator[RestScript]:
+    with RestScript() as script:
+        yield script
+
+
+@pytest.fixture
+def transport() -> Iterator[Transport]:
+    made = Transport((10, 10), most_bytes=LIMIT)
+    yield made
+    made.close()
+
+
+def packed(data: bytes, encoding: str = "gzip", times: int = 1) -> Reply:
+    for _ in range(times):
+        data = gzip.compress(data)
+    return Reply(body=data, headers={"Content-Encoding": encoding})
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP"])
+def test_answers_in_gzip_are_unpacked(server: RestScript, transport: Transport, encoding: str) -> None:
+    server.on("GET /v1/x", packed(b"x" * LIMIT, encoding))
+    assert transport.send("GET", f"{server.uri}/v1/x", {}, None).body == b"x" * LIMIT
+    assert server.sent("GET /v1/x")[0].headers["Accept-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    "reply", [packed(b"x" * (LIMIT + 1)), packed(b"x" * 100 * LIMIT), Reply(body=b"x" * 2 * LIMIT)]
+)
+def test_answers_that_are_too_long_once_unpacked_are_given_up(
+    server: RestScript, transport: Transport, reply: Reply
+) -> None:
+    server.on("GET /v1/x", reply)
+    with pytest.raises(UselessAnswerError, match="expected an answer of up to 1048576 bytes, found a longer one"):
+        transport.send("GET", f"{server.uri}/v1/x", {}, None)
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "deflate"])
+def test_encodings_that_nobody_asked_for_are_refused(server: RestScript, transport: Transport, encoding: str) -> None:
+    server.on("GET /v1/x", packed(b"x" * 10, encoding, times=2))
+    with pytest.raises(UselessAnswerError, match=f"expected an answer in gzip or plain, found `{encoding}`"):
+        transport.send("GET", f"{server.uri}/v1/x", {}, None)
+
+
+def test_answers_that_are_no_gzip_are_lost(server: RestScript, transport: Transport) -> None:
+    server.on("GET /v1/x", Reply(body=b"no gzip at all", headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(AnswerLostError):
+        transport.send("GET", f"{server.uri}/v1/x", {}, None)
+
+
+def test_useless_answers_are_not_asked_for_again(server: RestScript) -> None:
+    server.on("GET /v1/namespaces", Reply(body=b"{}", headers={"Content-Encoding": "br"}))
+    catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
+    with pytest.raises(UnavailableError, match=r"no answer from http://127.*expected an answer in gzip or plain"):
+        catalog.list_namespaces()
+    assert len(server.sent("GET /v1/namespaces")) == 1
+    catalog.close()
