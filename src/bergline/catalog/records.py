@@ -22,7 +22,7 @@ _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # buildi
 
 
 class AnsweredRequest(msgspec.Struct, frozen=True):
-    """A request with a key, and how it was answered: by where the metadata is since, or why nothing was changed."""
+    """A request with a key, and how it was answered: by where the metadata is since, or in its very words."""
 
     request_key: str
     principal: str
@@ -32,8 +32,8 @@ class AnsweredRequest(msgspec.Struct, frozen=True):
     status: int
     at_ms: int
     metadata_location: str | None = None
-    error: str | None = None
-    """The body of the answer where nothing was changed."""
+    body: str | None = None
+    """The body of the answer where no metadata says it: of refusals, and of changes to namespaces."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Records:
         )
         with self.database.reading() as connection:
             row = connection.execute(query).one_or_none()
-        return None if row is None else AnsweredRequest(**row._mapping)  # noqa: SLF001  (SQLAlchemy's public name)
+        return None if row is None else AnsweredRequest(*row)
 
     def add_request(self, connection: sa.Connection, request: AnsweredRequest) -> None:
         """Record an answer in the transaction of the change; AlreadyExistsError if its key has one."""

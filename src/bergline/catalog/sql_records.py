@@ -18,7 +18,7 @@ REQUESTS = sa.Table(
     sa.Column("fingerprint", sa.String(64), nullable=False),
     sa.Column("status", sa.Integer, nullable=False),
     sa.Column("metadata_location", sa.Text),
-    sa.Column("error", sa.Text),
+    sa.Column("error", sa.Text, key="body"),
     sa.Column("at_ms", sa.BigInteger, nullable=False, index=True),
 )
 AUDIT = sa.Table(

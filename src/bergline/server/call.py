@@ -10,9 +10,16 @@ from bergline.catalog.rest.endpoints import Endpoint
 from bergline.catalog.rest.names import decode_name, decode_namespace, split_levels
 from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.wire import decode_json
+from bergline.server.answer import Answer
 from bergline.server.refusal import Refusal
 
 ANONYMOUS = "anonymous"
+
+
+class Foretold:
+    """The answer of a change that is known before it is made, for those who write it down with the change."""
+
+    answer: Answer | None = None
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -27,6 +34,7 @@ class Call(msgspec.Struct, frozen=True):
     principal: str = ANONYMOUS
     is_near: bool = False
     """Whether it comes from the same machine."""
+    foretold: Foretold = msgspec.field(default_factory=Foretold)
 
     @property
     def namespace(self) -> Namespace:
@@ -68,6 +76,11 @@ class Call(msgspec.Struct, frozen=True):
             return decode_json(self.body or b"{}", self.endpoint.body, "the request's body")
         except FormatError as error:
             raise Refusal(400, "BadRequestException", str(error)) from error
+
+    def foretell(self, answer: Answer) -> Answer:
+        """The answer, which is given again as it is to whoever sends the request again."""
+        self.foretold.answer = answer
+        return answer
 
     def flag(self, name: str) -> bool:
         """A query parameter that is true or false."""

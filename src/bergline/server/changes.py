@@ -83,7 +83,7 @@ class Changes:
         if answer.status >= _FINAL.stop or len(answer.body) > _MOST_KEPT:
             return answer
         try:
-            self._records.finish_request(_with(request, status=answer.status, error=answer.body.decode()))
+            self._records.finish_request(_with(request, status=answer.status, body=answer.body.decode()))
         except AlreadyExistsError:
             return self._replayed(call, request)
         except BerglineError as error:  # a twin may have changed what stands against this one
@@ -113,7 +113,9 @@ class Changes:
         def note(connection: sa.Connection, changed: Changed) -> None:
             if request is not None:
                 location = changed[0][1] if changed else None
-                self._records.add_request(connection, _with(request, metadata_location=location))
+                told = call.foretold.answer
+                body = None if told is None else told.body.decode()
+                self._records.add_request(connection, _with(request, metadata_location=location, body=body))
             agent = call.headers.get("user-agent", "")[:_SHOWN] or None
             for resource, location in _resources(call, changed):
                 entry = AuditEntry(_now_ms(), call.principal, call.endpoint.name, resource, agent, location)

@@ -36,8 +36,9 @@ def create_namespace(served: Served, call: Call) -> Answer:
     for separator in {call.separator, UNIT_SEPARATOR}:
         join_levels(namespace, separator)  # a level that holds one could never be asked for
     served.check_place(properties.get(_LOCATION) or None)
+    answer = call.foretell(_described(served, namespace, properties))
     served.catalog.create_namespace(namespace, properties)
-    return _described(served, namespace, properties)
+    return answer
 
 
 def load_namespace(served: Served, call: Call) -> Answer:
@@ -74,14 +75,14 @@ def update_namespace(served: Served, call: Call) -> Answer:
         )
     served.check_place(changes.get(_LOCATION) or None)
     known = served.catalog.namespace_properties(namespace)
-    served.catalog.update_namespace(namespace, changes, removals)
-    return answer_json(
-        UpdateNamespaceAnswer(
-            updated=tuple(changes),
-            removed=tuple(k for k in removals if k in known),
-            missing=tuple(k for k in removals if k not in known),
-        )
+    told = UpdateNamespaceAnswer(
+        updated=tuple(changes),
+        removed=tuple(k for k in removals if k in known),
+        missing=tuple(k for k in removals if k not in known),
     )
+    answer = call.foretell(answer_json(told))
+    served.catalog.update_namespace(namespace, changes, removals)
+    return answer
 
 
 def _described(served: Served, namespace: Namespace, properties: dict[str, str]) -> Answer:

@@ -2,9 +2,9 @@
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.records import AnsweredRequest
-from bergline.catalog.rest.bodies import CreateNamespaceRequest, LoadTableAnswer, NamespaceAnswer, UpdateNamespaceAnswer
+from bergline.catalog.rest.bodies import LoadTableAnswer
 from bergline.errors import NotFoundError
-from bergline.server.answer import Answer, answer_json
+from bergline.server.answer import Answer
 from bergline.server.cached_loads import entity_tag
 from bergline.server.call import Call
 from bergline.server.handlers_credentials import made_with_keys, wants_keys
@@ -20,15 +20,8 @@ def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRe
         raise Refusal(
             422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
         )
-    if found.error is not None:
-        return Answer(found.status, found.error.encode())
-    match call.endpoint.name:
-        case "create_namespace":
-            asked_for: CreateNamespaceRequest = call.read()
-            return answer_json(NamespaceAnswer(asked_for.namespace, asked_for.properties or {}))
-        case "update_namespace":
-            body = call.read()
-            return answer_json(UpdateNamespaceAnswer(tuple(body.updates or ()), tuple(body.removals or ())))
+    if found.body is not None:
+        return Answer(found.status, found.body.encode())
     if found.metadata_location is None or call.endpoint.answer is None:
         return Answer(found.status)
     return _load(served, call, found.metadata_location)
