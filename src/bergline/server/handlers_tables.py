@@ -126,9 +126,10 @@ def rename_table(served: Served, call: Call) -> Answer:
 
 
 def report_metrics(served: Served, call: Call) -> Answer:
-    """What a client measured is read, and not kept."""
-    _: MetricsRequest = call.read()
+    """What a client measured is counted by its kind, and not kept."""
+    report: MetricsRequest = call.read()
     served.catalog.pointer(call.table)
+    served.metrics.count_report(report.report_type)
     return NO_CONTENT
 
 

@@ -1,9 +1,12 @@
-"""Counts and durations of requests, as Prometheus reads them."""
+"""Counts and durations of requests, and of what clients report, as Prometheus reads them."""
 
 import threading
 from bisect import bisect_left
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+_REPORTS = {"scan-report": "scan", "commit-report": "commit"}
+_OTHER_REPORT = "other"
 
 
 class Metrics:
@@ -14,6 +17,7 @@ class Metrics:
         self._counts: dict[tuple[str, int], int] = {}
         self._durations: dict[str, list[int]] = {}
         self._sums: dict[str, float] = {}
+        self._reports = dict.fromkeys((*_REPORTS.values(), _OTHER_REPORT), 0)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """One answer more."""
@@ -23,6 +27,11 @@ class Metrics:
             buckets = self._durations.setdefault(operation, [0] * (len(_BOUNDS) + 1))
             buckets[bisect_left(_BOUNDS, seconds)] += 1
             self._sums[operation] = self._sums.get(operation, 0.0) + seconds
+
+    def count_report(self, report_type: str) -> None:
+        """One report of a client more; types that nobody knows count together."""
+        with self._lock:
+            self._reports[_REPORTS.get(report_type.lower(), _OTHER_REPORT)] += 1
 
     def render(self, gauges: dict[str, int]) -> str:
         """All of it as text; the gauges are what others count."""
@@ -35,6 +44,8 @@ class Metrics:
             lines.append("# TYPE bergline_request_seconds histogram")
             for operation, buckets in sorted(self._durations.items()):
                 lines += self._histogram(operation, buckets)
+            lines.append("# TYPE bergline_client_reports_total counter")
+            lines += [f'bergline_client_reports_total{{kind="{kind}"}} {n}' for kind, n in self._reports.items()]
         for name, number in gauges.items():
             lines += [f"# TYPE bergline_{name} counter", f"bergline_{name} {number}"]
         return "\n".join(lines) + "\n"

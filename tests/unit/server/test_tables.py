@@ -157,6 +157,22 @@ def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
     assert ask("POST", f"{ORDERS}/metrics", {}).status == 400
 
 
+def test_reports_of_clients_are_counted_by_kind(ask: Asking) -> None:
+    ask.table()
+    name = "bergline_client_reports_total"
+
+    def counted() -> list[str]:
+        lines = ask("GET", "/metrics").body.decode().splitlines()
+        return [line.removeprefix(name) for line in lines if line.startswith(name)]
+
+    assert counted() == ['{kind="scan"} 0', '{kind="commit"} 0', '{kind="other"} 0']
+    for kind in ("scan-report", "commit-report", "scan-report", 'any"text\n', "other"):
+        assert ask("POST", f"{ORDERS}/metrics", {"report-type": kind}).status == 204
+    assert ask("POST", "/v1/namespaces/db/tables/none/metrics", {"report-type": "scan-report"}).status == 404
+    assert ask("POST", f"{ORDERS}/metrics", {"report-type": 1}).status == 400
+    assert counted() == ['{kind="scan"} 2', '{kind="commit"} 1', '{kind="other"} 2']
+
+
 @pytest.mark.parametrize(
     "body",
     [
