@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from click.testing import Result
 from typer.testing import CliRunner
 
 from bergline.catalog.records import AuditEntry, records_of
@@ -119,6 +120,35 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
         run("revoke", "ann")
     with pytest.raises(InvalidInputError, match="90d"):
         run("create", "bob", "--expires-in", "soon")
+
+
+def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog).close()
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "--catalog", catalog], catch_exceptions=False)
+
+    made = run("token", "create", "ann", "--name", "our sales")
+    assert made.stdout.startswith("bl_")
+    assert "`bergline serve --name 'our sales'`; servers of other catalogs" in made.stderr
+    for arguments in (
+        ("token", "create", "bob"),
+        ("token", "list"),
+        ("token", "revoke", "ann"),
+        ("audit", "list"),
+        ("audit", "prune", "--older-than", "1d"),
+    ):
+        with pytest.raises(
+            InvalidInputError, match="expected a catalog `lake` in the database, found `our sales`"
+        ) as no:
+            run(*arguments)
+        assert no.value.hints == ("name the one that is served: --name 'our sales'",)
+    with connect(catalog) as lake:
+        lake.create_namespace("db")
+    assert "`bergline serve --name lake`" in run("token", "create", "bob").stderr
+    assert "bob" in run("token", "list").stdout
+    assert "ann" not in run("token", "list").stdout
 
 
 @pytest.mark.skipif(not os.path.exists("/proc"), reason="looks at the memory of a process of Linux")  # noqa: PTH110

@@ -11,10 +11,9 @@ import typer
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.records import AuditEntry
 from bergline.cli.durations import parse_duration, render_time
-from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption
-from bergline.cli.records import open_records
+from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption
+from bergline.cli.records import ServedNameOption, open_records
 from bergline.cli.rows import AsJson, print_rows
-from bergline.lake import DEFAULT_NAME
 from bergline.sql.moments import moment_ms, parse_moment
 
 app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
@@ -36,7 +35,7 @@ def list_changes(
     limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 100,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
-    catalog_name: NameOption = DEFAULT_NAME,
+    catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,7 +53,7 @@ def prune(
     older_than: Annotated[str, typer.Option(help="Age from which rows are removed, e.g. 90d, 12h or 30m.")],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
-    catalog_name: NameOption = DEFAULT_NAME,
+    catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
     """Remove old rows for good, and print how many there were."""

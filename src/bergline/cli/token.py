@@ -1,6 +1,7 @@
 """`bergline token`: who may use a server."""
 
 import secrets
+import shlex
 import sys
 import time
 from typing import Annotated
@@ -9,10 +10,9 @@ import pyarrow as pa
 import typer
 
 from bergline.cli.durations import parse_duration, render_time
-from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption
-from bergline.cli.records import open_records
+from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption
+from bergline.cli.records import ServedNameOption, open_records
 from bergline.cli.rows import AsJson, print_rows
-from bergline.lake import DEFAULT_NAME
 
 app = typer.Typer(help="Tokens of those who may use `bergline serve`.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def create(
     expires_in: Annotated[str | None, typer.Option(help="How long it is good, e.g. 90d, 12h or 30m.")] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
-    catalog_name: NameOption = DEFAULT_NAME,
+    catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
     """Make a token and print it: it is shown this once, and only its hash is kept."""
@@ -36,6 +36,8 @@ def create(
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         records.create_token(name, text, now_ms, expires_ms)
+        server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
+    sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
     sys.stdout.write(f"{text}\n")
 
 
@@ -43,7 +45,7 @@ def create(
 def list_tokens(
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
-    catalog_name: NameOption = DEFAULT_NAME,
+    catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +64,7 @@ def revoke(
     name: NameArgument,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
-    catalog_name: NameOption = DEFAULT_NAME,
+    catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
     """Take a token back; servers notice within seconds."""
