@@ -17,7 +17,6 @@ from bergline.expressions.predicate import (
     Comparison,
     ComparisonOperator,
     IsIn,
-    IsNan,
     IsNull,
     Not,
     Predicate,
@@ -25,6 +24,7 @@ from bergline.expressions.predicate import (
     all_of,
     any_of,
 )
+from bergline.expressions.sql_tests import MIRRORED, function_test, null_safe_equal
 
 _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
     exp.EQ: "=",
@@ -33,14 +33,6 @@ _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
     exp.LTE: "<=",
     exp.GT: ">",
     exp.GTE: ">=",
-}
-_MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
 }
 _UNDERSTOOD = (
     "=, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', startswith, isnan, IS [NOT] NULL, IS [NOT] TRUE, "
@@ -120,15 +112,14 @@ def _predicate(tree: Any, text: str) -> Predicate:
             if isinstance(prefix, str):
                 return StartsWith(_column(tree.this, text), prefix)
         case exp.IsNan():
-            column = _column(tree.this, text)
-            return And(Not(IsNull(column)), IsNan(column))
+            return function_test("isnan", _column(tree.this, text))
         case exp.NullSafeEQ():
             return _null_safe(tree, text)
         case exp.NullSafeNEQ():
             return Not(_null_safe(tree, text))
     if op := _COMPARISONS.get(type(tree)):
         column, literal, swapped = _operands(tree, text)
-        return Comparison(column, _MIRRORED[op] if swapped else op, literal)
+        return Comparison(column, MIRRORED[op] if swapped else op, literal)
     raise _unsupported(tree, text)
 
 
@@ -146,8 +137,7 @@ def _is(tree: exp.Is, text: str) -> Predicate:
         case exp.Null():
             return IsNull(_column(tree.this, text))
         case exp.Boolean() as truth:
-            column = _column(tree.this, text)
-            return And(Not(IsNull(column)), Comparison(column, "=", bool(truth.this)))
+            return null_safe_equal(_column(tree.this, text), bool(truth.this), is_null=False)
     raise _unsupported(tree, text)
 
 
@@ -162,12 +152,9 @@ def _like(tree: exp.Like, escape: Any, text: str) -> Predicate:
 def _null_safe(tree: Any, text: str) -> Predicate:
     """Equality that is false where one side is null and true where both are."""
     column, literal, _ = _operands(tree, text)
-    if literal is None:
-        return IsNull(column)
-    equal: Predicate = Comparison(column, "=", literal)
     if isinstance(literal, float) and math.isnan(literal):
-        equal = IsNan(column)
-    return And(Not(IsNull(column)), equal)
+        return function_test("isnan", column)
+    return null_safe_equal(column, literal, is_null=literal is None)
 
 
 def _operands(tree: Any, text: str) -> tuple[str, Any, bool]:

@@ -18,7 +18,6 @@ from bergline.expressions.predicate import (
     Comparison,
     ComparisonOperator,
     IsIn,
-    IsNan,
     IsNull,
     Not,
     Or,
@@ -28,17 +27,11 @@ from bergline.expressions.predicate import (
     any_of,
     bind,
 )
+from bergline.expressions.sql_tests import MIRRORED, function_test, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema import Schema
 from bergline.format.types import UUID
 
-_MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
 _COMPARISONS: dict[str, ComparisonOperator] = {
     "EqualTo": "=",
     "LessThan": "<",
@@ -162,23 +155,13 @@ def _test(condition: Any) -> Predicate | None:
             column = _column(condition)
             return None if column is None else Comparison(column, "=", True)
         case "IsNull" | "IsNotNull" | "IsNaN":
-            return _one_column_test(kind, _column(condition.child()))
+            column = _column(condition.child())
+            return None if column is None else function_test(kind.lower(), column)
         case "In" | "InSet":
             return _membership(condition, kind)
     if kind in _COMPARISONS or kind in {"EqualNullSafe", "StartsWith"}:
         return _comparison(condition, kind)
     return None
-
-
-def _one_column_test(kind: str, column: str | None) -> Predicate | None:
-    if column is None:
-        return None
-    match kind:
-        case "IsNull":
-            return IsNull(column)
-        case "IsNotNull":
-            return Not(IsNull(column))
-    return And(Not(IsNull(column)), IsNan(column))
 
 
 def _membership(condition: Any, kind: str) -> Predicate | None:
@@ -204,9 +187,9 @@ def _comparison(condition: Any, kind: str) -> Predicate | None:
     if kind == "StartsWith":
         return StartsWith(column, literal) if isinstance(literal, str) and not swapped else None
     if kind == "EqualNullSafe":
-        return IsNull(column) if literal is None else And(Not(IsNull(column)), Comparison(column, "=", literal))
+        return null_safe_equal(column, literal, is_null=literal is None)
     operator = _COMPARISONS[kind]
-    return Comparison(column, _MIRRORED[operator] if swapped else operator, literal)
+    return Comparison(column, MIRRORED[operator] if swapped else operator, literal)
 
 
 def _column(expression: Any) -> str | None:

@@ -17,13 +17,12 @@ from bergline.expressions.predicate import (
     Comparison,
     ComparisonOperator,
     IsIn,
-    IsNan,
-    IsNull,
     Not,
     Or,
     Predicate,
     StartsWith,
 )
+from bergline.expressions.sql_tests import MIRRORED, function_test, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema import Schema
 from bergline.spark.plain_tests import Conjunction, Negation, Outline, PlainTests, Value
@@ -31,7 +30,6 @@ from bergline.sql.cursor import Cursor
 
 _NANOS_PER_MICRO = 1000
 _OPERATORS: dict[str, ComparisonOperator] = {"==": "=", "=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LITERALS: dict[str, Callable[[Any], Value]] = {
     "null": lambda _: Value("null", None),
     "boolean": lambda v: Value("boolean", bool(v)),
@@ -119,7 +117,8 @@ def _outline_of_call(name: str, arguments: list[Any]) -> Outline:
         case "not" | "!", [part]:
             return Negation(part)
         case "isnull" | "isnotnull" | "isnan", [child]:
-            return _one_column_test(name, _column(child))
+            column = _column(child)
+            return None if column is None else function_test(name, column)
         case "in", [child, *others]:
             column, literals = _column(child), [_literal(other) for other in others]
             return None if column is None or None in literals else IsIn(column, tuple(literals))
@@ -131,17 +130,6 @@ def _outline_of_call(name: str, arguments: list[Any]) -> Outline:
     return None
 
 
-def _one_column_test(name: str, column: str | None) -> Predicate | None:
-    if column is None:
-        return None
-    match name:
-        case "isnull":
-            return IsNull(column)
-        case "isnotnull":
-            return Not(IsNull(column))
-    return And(Not(IsNull(column)), IsNan(column))
-
-
 def _comparison(name: str, left: Any, right: Any) -> Predicate | None:
     column, literal, swapped = _column(left), _literal(right), False
     if column is None:
@@ -149,11 +137,11 @@ def _comparison(name: str, left: Any, right: Any) -> Predicate | None:
     if column is None or literal is None:
         return None
     if name == "<=>":
-        return IsNull(column) if literal.kind == "null" else And(Not(IsNull(column)), Comparison(column, "=", literal))
+        return null_safe_equal(column, literal, is_null=literal.kind == "null")
     if name in {"!=", "<>"}:
         return Not(Comparison(column, "=", literal))
     operator = _OPERATORS.get(name)
-    return None if operator is None else Comparison(column, _MIRRORED[operator] if swapped else operator, literal)
+    return None if operator is None else Comparison(column, MIRRORED[operator] if swapped else operator, literal)
 
 
 def _column(expression: Any) -> str | None:

@@ -2,14 +2,15 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter, bind_filter
-from bergline.expressions.predicate import And, Comparison, IsNull, Not, Predicate, all_of
+from bergline.expressions.predicate import all_of
+from bergline.expressions.sql_tests import null_safe_equal
 from bergline.format.transforms import Identity
 from bergline.spark.assign import assign, storing_cast, top_level
 from bergline.spark.condition import exact_condition
@@ -98,10 +99,8 @@ def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Colu
     """The rows that have the static values; None for all rows."""
     if statics and over_connect(spark):  # Spark works the values out, which are then compared as they are
         (row,) = spark.range(1).select(*(value.alias(name) for name, value in statics.items())).toArrow().to_pylist()
-        return bind_filter(all_of(_has_value(name, row[name]) for name in statics), table.schema)
+        return bind_filter(
+            all_of(null_safe_equal(name, row[name], is_null=row[name] is None) for name in statics), table.schema
+        )
     tests = [F.col(f"`{name.replace('`', '``')}`").eqNullSafe(value) for name, value in statics.items()]
     return exact_condition(spark, table.schema, functools.reduce(Column.__and__, tests)) if tests else None
-
-
-def _has_value(name: str, value: Any) -> Predicate:
-    return IsNull(name) if value is None else And(Not(IsNull(name)), Comparison(name, "=", value))
