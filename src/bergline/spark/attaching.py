@@ -35,6 +35,7 @@ from bergline.spark.patched_classes import (
 from bergline.spark.read_errors import forget_scans, with_missing_files
 from bergline.spark.read_files import lasting_settings
 from bergline.spark.session import LakeSession
+from bergline.spark.session_settings import put_settings
 from bergline.sql.resolve import Current
 
 
@@ -75,8 +76,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
         if default or not attached.default:
             attached.default = lake_name
         _SESSIONS[session_id(spark)] = attached
-        for key, value in lasting_settings(spark).items():
-            spark.conf.set(key, value)
+        put_settings(spark, lasting_settings(spark))
         _use_this_python(spark)
         _patch_classes(patched_classes(spark))
     return spark
@@ -101,11 +101,8 @@ def detach(spark: SparkSession) -> None:
         attached = _SESSIONS.pop(session_id(spark), None)
         if attached is None:
             return
-        for key, value in () if is_stopped(spark) else attached.confs.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
+        if not is_stopped(spark):
+            put_settings(spark, attached.confs)
         if not _SESSIONS:
             for (owner, method), original in _ORIGINALS.items():
                 setattr(owner, method, original)

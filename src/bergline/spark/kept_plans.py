@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from bergline.spark.session_settings import session_settings
 from bergline.sql.parse_around import cached_view
 
 _KEEP_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
@@ -16,16 +17,8 @@ _LOCK = threading.RLock()
 @contextlib.contextmanager
 def keeping_plans(spark: SparkSession) -> Iterator[None]:
     """Temporary views that are made in here keep their plan, as those of `createTempView` do."""
-    with _LOCK:  # or one thread would put back what another has set
-        before = spark.conf.get(_KEEP_PLAN, None)
-        spark.conf.set(_KEEP_PLAN, "true")
-        try:
-            yield
-        finally:
-            if before is None:
-                spark.conf.unset(_KEEP_PLAN)
-            else:
-                spark.conf.set(_KEEP_PLAN, before)
+    with _LOCK, session_settings(spark, {_KEEP_PLAN: "true"}):  # or one thread would put back what another has set
+        yield
 
 
 def cache_rows(rows: DataFrame, head: str, run_sql: Callable[..., DataFrame]) -> None:

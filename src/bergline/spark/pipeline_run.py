@@ -13,6 +13,7 @@ from bergline.format.refs import MAIN
 from bergline.format.snapshot import Snapshot
 from bergline.lake import Lake
 from bergline.parquet.fit import ArrowRows
+from bergline.spark.session_settings import session_settings
 from bergline.spark.session_turn import session_turn
 from bergline.spark.write_goal import PIPELINE, WAP_BRANCH, WAP_ID
 from bergline.table.table import Table
@@ -74,7 +75,7 @@ class Run(msgspec.Struct, frozen=True):
         # one at a time: settings are the session's, and a run in another thread would write where this one's end
         with (
             session_turn(self.spark, str(self)),
-            _settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
+            session_settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
         ):
             yield
 
@@ -150,21 +151,3 @@ def _written_by(snapshot: Snapshot) -> tuple[str | None, str | None]:
 
 def _added_rows(snapshot: Snapshot) -> int:
     return int(snapshot.summary.get("added-records", 0)) - int(snapshot.summary.get("deleted-records", 0))
-
-
-@contextlib.contextmanager
-def _settings(spark: SparkSession, wanted: Mapping[str, str | None]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    try:
-        _set(spark, wanted)
-        yield
-    finally:
-        _set(spark, before)
-
-
-def _set(spark: SparkSession, values: Mapping[str, str | None]) -> None:
-    for key, value in values.items():
-        if value is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, value)

@@ -7,12 +7,11 @@ Rows of numbers and texts come in batches so small that they need no measuring; 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
-from bergline.spark.connect import over_connect
+from bergline.spark.patched_classes import session_id
 
 MOST_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -27,7 +26,7 @@ _in_use: dict[str, int] = {}
 @contextmanager
 def small_batches(spark: SparkSession, columns: T.StructType) -> Iterator[None]:
     """Spark's settings while rows of these columns are sent; several writes of a session may be under way."""
-    key = _session_key(spark)
+    key = session_id(spark)
     if any(isinstance(field.dataType, _BOUNDLESS) for field in columns) or not _enter(spark, key):
         yield
         return
@@ -56,9 +55,3 @@ def _leave(spark: SparkSession, key: str) -> None:
             del _in_use[key]
             for name in _SMALL:
                 spark.conf.unset(name)
-
-
-def _session_key(spark: Any) -> str:
-    if over_connect(spark):
-        return str(spark.session_id)
-    return str(spark._jsparkSession.sessionUUID())  # noqa: SLF001
