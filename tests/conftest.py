@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bergline_server import BerglineServer
 from glue_server import GlueProxy, GlueServer
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from java_rest import JavaRestServer, needs_java_rest
 from peers import OfficialRuntime, needs_java, pyiceberg_catalog
 from postgres_server import running_postgres
@@ -20,7 +20,8 @@ import bergline
 import bergline.spark
 from bergline import Lake, Table
 
-settings.register_profile("bergline", deadline=None, print_blob=True)
+# how long it takes to make examples says something about the machine, and nothing about us
+settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bergline")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from at_once import LONG_S
 from cluster_driver import ClusterDriver
 from peers import needs_java
 from rows import ORDERS
@@ -143,7 +144,10 @@ def test_worker_that_dies_in_a_write_loses_and_doubles_nothing(
     until = tmp_path / "worker-is-dead"
     driver.start("cluster_jobs:append_held", place, rows=40_000, until=str(until))
     begun: set[str] = set()
+    end = time.monotonic() + LONG_S
     while len(begun) < 2:  # a worker has one core: each has a task that has written and cannot end
+        driver.check_alive()
+        assert time.monotonic() < end, "no two workers have begun to write"
         time.sleep(0.05)
         begun = attempts_of(written(table))
     cluster.kill_worker()

@@ -1,11 +1,12 @@
 """Java's GlueCatalog and bergline on one AWS Glue."""
 
-import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from at_once import AtOnce
 from glue_server import REGION, GlueProxy
 from peers import OfficialError, OfficialRuntime, needs_java
 from rows import ORDERS, ids, order_rows
@@ -101,9 +102,8 @@ def test_nothing_is_lost_when_both_append_at_once(ours: Lake, java: OfficialRunt
             table.append(order_rows(number))
             acknowledged.append(number)
 
-    threads = [threading.Thread(target=append_ours, args=(first,)) for first in (100, 200)]
-    for thread in threads:
-        thread.start()
+    beside = AtOnce(*(partial(append_ours, first) for first in (100, 200)))
+    beside.start()
     for number in range(300, 306):
         try:
             java.sql(f"INSERT INTO db.orders VALUES ({number}, 1.0, 'eu')")
@@ -111,8 +111,7 @@ def test_nothing_is_lost_when_both_append_at_once(ours: Lake, java: OfficialRunt
             assert "CommitFailedException" in str(error)  # noqa: PT017  (the others may win each of its five attempts)
         else:
             acknowledged.append(number)
-    for thread in threads:
-        thread.join()
+    beside.join()
     assert len(acknowledged) >= 12
     assert ids(ours.load_table("db.orders").scan().to_arrow()) == sorted(acknowledged)
     assert java_ids(java, "db.orders") == sorted(acknowledged)

@@ -1,12 +1,13 @@
 """PyIceberg and bergline on one AWS Glue: each sees what the other did, and writes next to it."""
 
-import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from at_once import run_at_once
 from glue_server import GlueProxy
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
@@ -121,11 +122,7 @@ def test_nothing_is_lost_when_both_append_at_once(ours: Lake, theirs: GlueCatalo
                 break
 
     workers = [(append_ours, 100), (append_ours, 200), (append_theirs, 300), (append_theirs, 400)]
-    threads = [threading.Thread(target=work, args=(first,)) for work, first in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(*(partial(work, first) for work, first in workers))
     assert len(acknowledged) == 16
     assert ids(ours.load_table("db.orders").scan().to_arrow()) == sorted(acknowledged)
     assert ids(theirs.load_table("db.orders").scan().to_arrow()) == sorted(acknowledged)

@@ -1,13 +1,14 @@
 """Lakes on REST servers: connections cut while tables are written, and files with credentials that come along."""
 
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 from bergline_server import BerglineServer
 from cutting_proxy import CuttingProxy
 from java_rest import JavaRestServer
@@ -45,28 +46,22 @@ def test_every_acknowledged_commit_is_there_once_whatever_is_cut(proxy: CuttingP
     perhaps: list[int] = []
 
     def write(writer: int) -> None:
-        with bergline.connect(proxy.uri) as lake:
-            table = lake.load_table(f"{space}.orders")
-            ready.wait()
-            for number in range(_ROUNDS):
-                row = writer * 100 + number
-                try:
-                    table.append(pa.table({"id": [row]}, schema=COLUMNS))
-                    done.append(row)
-                except CommitUnknownError:
-                    perhaps.append(row)
-                except (ConflictError, UnavailableError):
-                    pass
+        for number in range(_ROUNDS):
+            row = writer * 100 + number
+            try:
+                tables[writer].append(pa.table({"id": [row]}, schema=COLUMNS))
+                done.append(row)
+            except CommitUnknownError:
+                perhaps.append(row)
+            except (ConflictError, UnavailableError):
+                pass
 
-    ready = threading.Barrier(_WRITERS + 1)
-    writers = [threading.Thread(target=write, args=(n,)) for n in range(_WRITERS)]
-    for writer in writers:
-        writer.start()
-    ready.wait()
-    proxy.cuts = 0.2
-    for writer in writers:
-        writer.join()
-    proxy.cuts = 0
+    with ExitStack() as opened:
+        lakes = [opened.enter_context(bergline.connect(proxy.uri)) for _ in range(_WRITERS)]
+        tables = [lake.load_table(f"{space}.orders") for lake in lakes]
+        proxy.cuts = 0.2
+        run_for_each(write, range(_WRITERS))
+        proxy.cuts = 0
     with bergline.connect(proxy.uri) as lake:
         found = lake.load_table(f"{space}.orders").scan().to_arrow()["id"].to_pylist()
     assert len(found) == len(set(found))

@@ -1,7 +1,7 @@
 """Java's JDBC catalog, PyIceberg's SQL catalog and bergline on one catalog at once, on SQLite and on PostgreSQL."""
 
-import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -9,6 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from at_once import run_at_once
 from peers import OfficialRuntime
 from postgres_door import postgres_door
 from pyiceberg.catalog.sql import SqlCatalog
@@ -152,23 +153,12 @@ def test_nothing_is_lost_when_all_commit_in_turn_and_at_once(shared: Shared) -> 
         append(number)
     assert shared.ids("db.t") == [list(range(6))] * 3
 
-    failures: list[BaseException] = []
-
     def work(append: Callable[[int], None], first: int, count: int) -> None:
-        try:
-            for number in range(first, first + count):
-                append(number)
-        except BaseException as error:
-            failures.append(error)
-            raise
+        for number in range(first, first + count):
+            append(number)
 
     wanted = [(we, 100, 5), (we, 200, 5), (they, 300, 3), (those, 400, 3)]
-    threads = [threading.Thread(target=work, args=arguments) for arguments in wanted]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    run_at_once(*(partial(work, *arguments) for arguments in wanted))
     expected = sorted([*range(6), *(first + n for _, first, count in wanted for n in range(count))])
     assert shared.ids("db.t") == [expected] * 3
     assert len(table.refresh().metadata.snapshots) == len(expected)

@@ -153,7 +153,7 @@ def test_lengths_and_counts_beyond_the_bytes_cost_nothing(what: str, number: int
         "bytes": (encode_bytes(b"the key"), huge + b"the key"),
         "text": (encode_bytes(b"the path"), huge + b"the path"),
     }
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     if what == "records":
         damaged = around(container, records=number)
     elif what == "block":
@@ -165,7 +165,7 @@ def test_lengths_and_counts_beyond_the_bytes_cost_nothing(what: str, number: int
         damaged = around(container, data=container.data.replace(old, new))
     with pytest.raises(FormatError, match=r"in m\.avro"):
         parse_manifest(damaged, spec, schema, "m.avro")
-    assert time.monotonic() - started < _SECONDS
+    assert time.process_time() - started < _SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _MEGABYTES * 1024
 
 
@@ -195,9 +195,9 @@ def doubling(levels: int, width: int) -> dict[str, Any]:
     ids=["types in types", "wide", "no fields", "only nulls", "large fixed", "many large fixed", "arrays of nulls"],
 )
 def test_schemas_that_grow_cost_nothing(schema: dict[str, Any]) -> None:
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     container = Container({"avro.schema": msgspec.json.encode(schema)}, 2**62, (b"\x00" * 100,))
     with pytest.raises(FormatError, match=r"in m\.avro"):
         read_manifest_columns(around(container), "m.avro")
-    assert time.monotonic() - started < _SECONDS
+    assert time.process_time() - started < _SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _MEGABYTES * 1024

@@ -77,7 +77,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlData
     opened.close()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(calls)
 def test_stores_answer_alike(database: SqlDatabase, made: list[tuple[str, Call]]) -> None:
     model, store = MemoryPointerStore(), SqlPointerStore(database, uuid4().hex)

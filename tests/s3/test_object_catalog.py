@@ -1,9 +1,9 @@
 """A lake that has its pointers in S3 too: no database."""
 
-import threading
 from collections.abc import Iterator
 
 import pytest
+from at_once import run_at_once, run_for_each
 from rows import ORDERS as SCHEMA
 from rows import ids, order_rows
 from s3_proxy import Proxy
@@ -167,11 +167,7 @@ def test_writers_of_one_table_lose_nothing(objects: ConditionalObjects, store: O
                 if own.swap(ORDERS, found, str(int(found) + 1)):
                     break
 
-    threads = [threading.Thread(target=count) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(*[count] * 8)
     assert store.read(ORDERS) == "40"
 
 
@@ -194,11 +190,7 @@ def test_several_tables_are_committed_together_beside_other_writers(s3_server: S
                 else:
                     own.load_table("db.orders").append(order_rows(10 * number + step))
 
-    threads = [threading.Thread(target=append, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(append, range(4))
     with connect() as lake:
         assert ids(lake.load_table("db.orders").scan().to_arrow()) == [0, 1, 10, 11, 20, 21, 30, 31]
         assert ids(lake.load_table("db.items").scan().to_arrow()) == [10, 11, 30, 31]

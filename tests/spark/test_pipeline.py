@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from at_once import LONG_S, run_at_once
 from pyspark.sql import SparkSession
 
 import bergline.spark
@@ -219,22 +220,20 @@ def test_pipelines_in_two_threads_of_one_session_keep_to_their_branches(spark: S
         ended.set()
 
     def run_second() -> None:
-        started.wait(60)
+        assert started.wait(LONG_S)
         quick(spark, lake, tables=[ITEMS], steps={"second": second}).run("2", publish=False)
 
-    other = threading.Thread(target=run_second)
-    other.start()
-    quick(spark, lake, tables=[ORDERS], steps={"first": first}).run("1", publish=False)
-    other.join(120)
+    run_at_once(run_second, lambda: quick(spark, lake, tables=[ORDERS], steps={"first": first}).run("1", publish=False))
     assert state(lake) == BEFORE
     assert (ids(lake, ORDERS, "daily-1"), ids(lake, ITEMS, "daily-2")) == ([1, 2], [10, 20])
     assert spark.conf.get("spark.wap.branch", None) is None
 
 
 def run_in_thread(work: Callable[[], Any]) -> None:
-    other = threading.Thread(target=work)
+    other = threading.Thread(target=work, daemon=True)
     other.start()
-    other.join()
+    other.join(LONG_S)
+    assert not other.is_alive()
 
 
 def run_in_pool(work: Callable[[], Any]) -> None:

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import math
-import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 from pyiceberg.types import DecimalType, LongType
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
@@ -194,13 +194,7 @@ def test_time_travel_in_every_kind_of_time_zone(spark: SparkSession, orders: Tab
 def test_concurrent_inserts_leave_the_sessions_settings_alone(spark: SparkSession, orders: Table) -> None:
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        threads = [
-            threading.Thread(target=spark.sql, args=(f"INSERT INTO db.orders VALUES ({i}, 1, 'x')",)) for i in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_for_each(spark.sql, [f"INSERT INTO db.orders VALUES ({i}, 1, 'x')" for i in range(4)])
         assert spark.conf.get("spark.sql.ansi.enabled") == "false"
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")

@@ -4,10 +4,12 @@ import os
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from at_once import LONG_S, AtOnce
 from bergline_server import BerglineServer
 
 import bergline
@@ -49,20 +51,19 @@ def test_every_acknowledged_commit_is_there_once_and_no_refused_one(tmp_path: Pa
         with bergline.connect(server.uri) as lake:
             lake.create_namespace("db")
             lake.create_table("db.orders", COLUMNS, properties=QUICK)
-        writers = [threading.Thread(target=write, args=(server.uri, n)) for n in range(WRITERS)]
-        for writer in writers:
-            writer.start()
-        for _ in range(KILLS):
-            reached = len(told["done"]) + 3
-            deadline = time.monotonic() + 60
-            while len(told["done"]) < reached and time.monotonic() < deadline:
-                time.sleep(0.01)
-            server.kill()
-            server.start()
-        over.set()
-        for writer in writers:
-            writer.join()
-    assert len(told["done"]) >= 3 * KILLS
+        writers = AtOnce(*(partial(write, server.uri, n) for n in range(WRITERS)))
+        writers.start()
+        try:
+            for _ in range(KILLS):
+                reached, end = len(told["done"]) + 3, time.monotonic() + LONG_S
+                while len(told["done"]) < reached:
+                    assert time.monotonic() < end, told
+                    time.sleep(0.01)
+                server.kill()
+                server.start()
+        finally:
+            over.set()
+        writers.join()
     check(f"sqlite:///{tmp_path}/catalog.db", told)
 
 

@@ -5,15 +5,16 @@ import itertools
 import json
 import os
 import random
-import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from asked import SCHEMA, Told, set_branch, snapshot
+from at_once import LONG_S, AtOnce, run_for_each
 from bergline_server import BerglineServer
 from postgres_door import PostgresDoor, postgres_door
 
@@ -21,8 +22,12 @@ pytestmark = pytest.mark.server
 TABLE = "/v1/namespaces/db/tables/orders"
 COMMITS = max(6, int(os.environ.get("BERGLINE_EXAMPLES", "0")) // 10)
 SERVER_FAILS = 500
+UNSURE = {
+    (503, "ServiceUnavailableException"),
+    (500, "CommitStateUnknownException"),
+    (504, "CommitStateUnknownException"),
+}
 IDS = itertools.count(1)
-LONG = 180  # seconds, far more than it takes
 
 
 class Replicas:
@@ -32,7 +37,7 @@ class Replicas:
         self._hosts = [urlsplit(uri).netloc for uri in uris]
 
     def ask(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> Told:
-        connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG)
+        connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG_S)
         headers = {"Idempotency-Key": key} if key else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
@@ -42,12 +47,12 @@ class Replicas:
 
     def sure(self, which: int, method: str, path: str, body: Any = None) -> Told:
         """The first answer that is no failure of the server."""
-        key, end = str(uuid4()), time.monotonic() + LONG
+        key, end = str(uuid4()), time.monotonic() + LONG_S
         while time.monotonic() < end:
             told = self.ask(which, method, path, body, None if method == "GET" else key)
             if told.status < SERVER_FAILS:
                 return told
-            assert told.error in {(503, "ServiceUnavailableException"), (500, "CommitStateUnknownException")}
+            assert told.error in UNSURE
             which += 1
             time.sleep(0.02)
         raise AssertionError(told)
@@ -101,17 +106,16 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     assert replicas.sure(1, "POST", "/v1/namespaces/db/tables", body).status == 200
     told: dict[int, int] = {}
     errors: list[str] = []
-    writers = [threading.Thread(target=write, args=(replicas, n, told, errors)) for n in range(4)]
+    writers = AtOnce(*(partial(write, replicas, n, told, errors) for n in range(4)))
     dice = random.Random(8)  # noqa: S311
-    door[0].cut = lambda data: dice.choice(["before", "after"]) if b"COMMIT" in data and dice.random() < 0.2 else None
-    for writer in writers:
-        writer.start()
+    fates = ["before", "amid", "after"]
+    door[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
+    writers.start()
     time.sleep(0.5)
     door[0].shut()
     time.sleep(0.5)
     door[0].is_shut = False
-    for writer in writers:
-        writer.join(LONG)
+    writers.join()
     door[0].cut = lambda _: None
     both = [replicas.sure(which, "GET", TABLE) for which in range(2)]
     assert both[0].json == both[1].json
@@ -130,10 +134,6 @@ def test_one_key_through_both_servers_at_once_happens_once(replicas: Replicas) -
     def create(which: int) -> None:
         told.append(replicas.ask(which, "POST", "/v1/namespaces/twins/tables", body, key))
 
-    threads = [threading.Thread(target=create, args=(n,)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
+    run_for_each(create, range(20))
     assert [t.status for t in told] == [200] * 20
     assert len({t.json["metadata-location"] for t in told}) == 1

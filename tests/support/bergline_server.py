@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from itertools import takewhile
 from pathlib import Path
 from typing import IO, Self
 
 import pytest
+from ports import free_port
 
 _ENGINE = re.compile(r"^  (?P<engine>\w+) +(?P<lines>.*(\n    .*)*)", re.MULTILINE)
 _URL = re.compile(r"^serving .* at (?P<url>http://\S+)$")
@@ -20,8 +22,9 @@ class BerglineServer:
     def __init__(self, directory: Path, *options: str) -> None:
         self._directory = directory
         self._options = options
-        self._port = "0"
+        self._port = free_port()
         self.uri = ""
+        self._talk: threading.Thread | None = None
         self.introduction: dict[str, str] = {}
         """What users of each engine type, as the server printed it."""
 
@@ -37,7 +40,7 @@ class BerglineServer:
         command = [f"{sys.prefix}/bin/bergline", "serve", "--catalog", f"sqlite:///{self._directory}/catalog.db"]
         with (self._directory / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
-                [*command, "--port", self._port, *self._options],
+                [*command, "--port", str(self._port), *self._options],
                 stdout=log,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -51,15 +54,23 @@ class BerglineServer:
             self.kill()
             pytest.fail(f"bergline serve did not start: {said[-3000:]}")
         self.uri = found["url"]
-        self._port = self.uri.rpartition(":")[2]
         self.introduction = _engines(self._process.stderr)
+        self._talk = threading.Thread(target=self._write_down, args=(self._process.stderr,), daemon=True)
+        self._talk.start()
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
         assert self._process.stderr
         self._process.kill()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=60)
+        if self._talk:
+            self._talk.join(60)
         self._process.stderr.close()
+
+    def _write_down(self, said: IO[str]) -> None:
+        """What it goes on to say, into the log: a server that nobody listens to stops when the pipe is full."""
+        with (self._directory / "log.txt").open("a") as log:
+            log.writelines(said)
 
 
 def _engines(said: IO[str]) -> dict[str, str]:

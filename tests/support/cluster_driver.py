@@ -40,7 +40,11 @@ class ClusterDriver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=60)
+        try:
+            self._process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:  # it has told all that it was asked; how it ends is not what is tested
+            self._process.kill()
+            self._process.communicate()
         self._errors.close()
 
     def run(self, function: str, lake: dict[str, Any], **arguments: Any) -> Any:
@@ -54,6 +58,10 @@ class ClusterDriver:
         request = {"function": function, "lake": lake, "arguments": arguments}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+
+    def check_alive(self) -> None:
+        """AssertionError if the driver has ended."""
+        assert self._process.poll() is None, f"the driver ended: {self._log.read_text()[-3000:]}"
 
     def answer(self) -> Any:
         """What the function that was started returns."""

@@ -7,7 +7,6 @@ long lists page by page. It also loses requests and answers on demand.
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
 import pytest
+from ports import free_port
 
 REGION = "us-east-1"
 _START_SECONDS = 60
@@ -48,9 +48,7 @@ class GlueServer:
     """moto as a child process."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

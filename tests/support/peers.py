@@ -1,5 +1,6 @@
 """The peers that judge us: PyIceberg, and the official Iceberg Spark runtime in a process of its own."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,6 +13,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 _SERVER = Path(__file__).with_name("official_server.py")
+_BUSY_S = 60
+"""So long peers wait for a writer to let go of an SQLite database; left alone, 3 and 5 seconds: a process may stall."""
 
 
 class OfficialError(Exception):
@@ -41,7 +44,10 @@ class OfficialRuntime:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()
-        self._process.wait(timeout=60)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=60)
+        self._process.kill()  # it has told all that it was asked; how long it takes to end is not what is tested
+        self._process.wait()
         self._process.stdout.close()
         self._errors.close()
 
@@ -55,7 +61,9 @@ class OfficialRuntime:
                 "catalog": name,
                 "options": {
                     "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-                    "uri": database if isinstance(database, str) else f"jdbc:sqlite:{database}",
+                    "uri": database
+                    if isinstance(database, str)
+                    else f"jdbc:sqlite:{database}?busy_timeout={_BUSY_S}000",
                     "warehouse": str(warehouse),
                     "jdbc.schema-version": "V1",
                     "cache-enabled": "false",
@@ -101,4 +109,4 @@ def needs_java() -> None:
 
 def pyiceberg_catalog(database: Path, warehouse: Path, name: str) -> SqlCatalog:
     """PyIceberg on the same SQLite catalog."""
-    return SqlCatalog(name, uri=f"sqlite:///{database}", warehouse=f"file://{warehouse}")
+    return SqlCatalog(name, uri=f"sqlite:///{database}?timeout={_BUSY_S}", warehouse=f"file://{warehouse}")

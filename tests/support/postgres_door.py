@@ -14,7 +14,8 @@ Cut = Callable[[bytes], str | None]
 class PostgresDoor:
     """Passes bytes on, both ways; `cut` is asked about everything that a client sends.
 
-    It may answer "before", and the server never gets it, or "after", and the client never hears what came of it.
+    It may answer "before", and the server never gets it; "after", and the client never hears what came of it; or
+    "amid", and the client is hung up on while the server is at it.
     """
 
     def __init__(self, socket_path: str) -> None:
@@ -46,30 +47,31 @@ class PostgresDoor:
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._socket_path)
                 self._open += (client, server)
-                threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
-                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
+                is_deaf = threading.Event()
+                for pass_along in (self._pass_on, self._pass_back):
+                    threading.Thread(target=pass_along, args=(client, server, is_deaf), daemon=True).start()
 
-    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+    def _pass_on(self, client: socket.socket, server: socket.socket, is_deaf: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(_SIZE):
                 where = self.cut(data)
                 if where == "before":
                     break
-                if where == "after":
-                    client.shutdown(socket.SHUT_WR)  # what the server answers is not heard any more
+                if where in {"amid", "after"}:
+                    is_deaf.set()
+                if where == "amid":
+                    client.shutdown(socket.SHUT_RDWR)
                 server.sendall(data)
-                if where == "after":
-                    server.shutdown(socket.SHUT_WR)  # it finishes what it got, and then ends
-                    server.settimeout(5)
-                    while server.recv(_SIZE):
-                        pass
-                    break
+                if is_deaf.is_set():
+                    server.shutdown(socket.SHUT_WR)  # it finishes what it got and then ends, which hangs up on both
+                    return
         self._hang_up(client, server)
 
-    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+    def _pass_back(self, client: socket.socket, server: socket.socket, is_deaf: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(_SIZE):
-                client.sendall(data)
+                if not is_deaf.is_set():
+                    client.sendall(data)
         self._hang_up(client, server)
 
     def _hang_up(self, *sockets: socket.socket) -> None:

@@ -3,7 +3,6 @@
 import http.client
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from ports import free_port
 
 ACCESS_KEY, SECRET_KEY, REGION = "test", "testsecret", "us-east-1"
 _BUILT = Path(sys.prefix) / "tools" / "versitygw"
@@ -24,9 +24,7 @@ class S3Server:
         self._program = program
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
         self.properties = {
             "s3.endpoint": self.endpoint,

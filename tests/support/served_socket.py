@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 
@@ -11,18 +12,28 @@ from bergline.server.app import Application
 from bergline.server.protocol import guarded_protocol
 from bergline.server.served import Served
 
+_LONG_S = 60
+
 
 @contextlib.contextmanager
-def on_socket(served: Served) -> Iterator[int]:
-    """Serve on a free loopback port, which is the value."""
+def on_socket(served: Served, protocol: type[Any] | None = None) -> Iterator[int]:
+    """Serve on a free loopback port, which is the value; in another protocol where one is given."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        protocol = guarded_protocol(served.settings)
-        config = uvicorn.Config(Application(served), http=protocol, ws="none", log_level="critical", access_log=False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)  # what is not read soon stays with the server
+        config = uvicorn.Config(
+            Application(served),
+            http=protocol or guarded_protocol(served.settings),
+            ws="none",
+            log_level="critical",
+            access_log=False,
+            timeout_keep_alive=1000,
+        )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
             yield listening.getsockname()[1]
         finally:
             server.should_exit = True
-            thread.join()
+            thread.join(_LONG_S)
+        assert not thread.is_alive()

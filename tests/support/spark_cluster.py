@@ -18,6 +18,7 @@ from typing import Self
 
 import pyspark
 import pytest
+from ports import free_port
 
 _HOME = Path(pyspark.__file__).parent
 _KEPT_VARIABLES = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
@@ -30,9 +31,7 @@ class SparkCluster:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         self.master = f"spark://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:

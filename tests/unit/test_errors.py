@@ -140,6 +140,6 @@ def test_errors_survive_a_process_boundary(error: BerglineError) -> None:
 
 def test_near_name_is_found_among_very_many_in_no_time() -> None:
     known = [f"db.customer_orders_daily_{n:05d}" for n in range(20_000)]
-    began = time.perf_counter()
+    began = time.thread_time()
     assert near_names("DB.customer_orders_daily_12345x", known)[0] == "db.customer_orders_daily_12345"
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1

@@ -1,12 +1,12 @@
 """Opening lakes and creating tables."""
 
 import resource
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from at_once import run_at_once
 from rows import ORDERS, ids, order_rows
 
 import bergline
@@ -195,11 +195,7 @@ def test_create_if_not_exists_from_many_threads_makes_one_table(tmp_path: Path) 
             uuids.add(lake.create_table("db.t", ORDERS, if_not_exists=True).metadata.table_uuid)
 
     uuids: set[str] = set()
-    threads = [threading.Thread(target=create) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(*[create] * 8)
     assert len(uuids) == 1
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 from rows import ORDERS, ids, order_rows
 
@@ -231,11 +232,7 @@ def test_nothing_is_lost_when_many_append_at_once(glue: GlueProxy, glue_lake: La
         for number in range(3):
             table.append(order_rows(first * 100 + number))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(work, range(8))
     expected = sorted(first * 100 + number for first in range(8) for number in range(3))
     assert ids(glue_lake.load_table("db.orders").scan().to_arrow()) == expected
     assert glue.calls["UpdateTable"] >= 24

@@ -4,7 +4,6 @@ import contextlib
 import datetime as dt
 import itertools
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -13,6 +12,7 @@ from typing import Any
 import obstore
 import obstore.store
 import pytest
+from at_once import run_for_each
 
 from bergline.catalog import object_commits
 from bergline.catalog.identifiers import TableName
@@ -309,11 +309,7 @@ def test_unlucky_writers_of_several_tables_leave_each_change_in_all_its_tables_o
                     except UnavailableError:
                         refused.append(change)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(work, range(5))
     store = open_store(objects)
     lists = {t: (store.read(t) or "").split(",")[1:] for t in (A, B, C)}
     for changes in lists.values():

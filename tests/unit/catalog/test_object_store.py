@@ -1,10 +1,9 @@
 """Pointers in an object store, here in memory; on a real server in tests/s3."""
 
-import threading
-
 import obstore
 import obstore.store
 import pytest
+from at_once import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store import ObjectPointerStore
@@ -219,11 +218,7 @@ def test_writers_of_pairs_lose_nothing(objects: ConditionalObjects) -> None:
                 if store.swap_all(swaps[:: 1 if number % 2 else -1]):
                     break
 
-    threads = [threading.Thread(target=count_both, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(count_both, range(8))
     store = ObjectPointerStore(objects)
     assert [store.read(t) for t in tables] == ["25", "25", "30"]
     assert objects.names("commits") == []
@@ -231,18 +226,13 @@ def test_writers_of_pairs_lose_nothing(objects: ConditionalObjects) -> None:
 
 def test_one_of_many_renames_wins(objects: ConditionalObjects) -> None:
     ObjectPointerStore(objects).create(ORDERS, "a")
-    barrier, winners = threading.Barrier(8), []
+    winners: list[TableName] = []
+    stores = [ObjectPointerStore(objects) for _ in range(8)]
 
     def race(number: int) -> None:
-        store = ObjectPointerStore(objects)
-        barrier.wait()
-        if store.rename(ORDERS, TableName(("db",), f"new-{number}")):
+        if stores[number].rename(ORDERS, TableName(("db",), f"new-{number}")):
             winners.append(TableName(("db",), f"new-{number}"))
 
-    threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(race, range(8))
     assert ObjectPointerStore(objects).list_names(("db",)) == winners
     assert len(winners) == 1

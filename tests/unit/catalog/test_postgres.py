@@ -1,13 +1,13 @@
 """What is special about PostgreSQL: the shared layout, lost connections, many writers."""
 
 import multiprocessing
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from at_once import run_for_each
 from pyiceberg.catalog.sql import SqlCatalog
 from rows import ORDERS, ids, order_rows
 
@@ -107,11 +107,7 @@ def test_nothing_is_lost_when_many_append_at_once(pg_lake: Lake) -> None:
         for number in range(5):
             table.append(order_rows(first * 100 + number))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(work, range(4))
     expected = sorted(first * 100 + number for first in range(4) for number in range(5))
     assert ids(pg_lake.load_table("db.orders").scan().to_arrow()) == expected
 
@@ -133,7 +129,7 @@ def test_forked_process_opens_its_own_connection(store: PostgresPointerStore) ->
     store.create(TABLE, "a")
     child = multiprocessing.get_context("fork").Process(target=store.swap, args=(TABLE, "a", "b"))
     child.start()
-    child.join()
+    child.join(60)
     assert child.exitcode == 0
     assert store.read(TABLE) == "b"
     assert store.swap(TABLE, "b", "c")

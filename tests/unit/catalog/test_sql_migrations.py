@@ -1,13 +1,13 @@
 """The layout of catalog databases: made, brought up to date, and refused when it is of a later bergline."""
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from at_once import run_at_once
 from disks import mounted, remount_read_only
 
 from bergline.catalog import sql_database
@@ -174,22 +174,7 @@ def test_migration_that_fails_changes_nothing_and_is_made_later(
 
 def test_many_that_start_at_once_migrate_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     set_migrations(monkeypatch, lambda c: c.exec_driver_sql("CREATE TABLE bergline_new (a INTEGER)") and None)
-    barrier, failures = threading.Barrier(8), []
-
-    def start() -> None:
-        barrier.wait()
-        try:
-            database.use()
-        except Exception as error:
-            failures.append(error)
-            raise
-
-    threads = [threading.Thread(target=start) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    run_at_once(*[database.use] * 8)
     assert database.versions() == [*NOW, 3]
 
 

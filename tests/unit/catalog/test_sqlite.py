@@ -2,11 +2,11 @@
 
 import multiprocessing
 import sqlite3
-import threading
 import time
 from pathlib import Path
 
 import pytest
+from at_once import run_at_once
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sqlite import SqliteDatabase, SqlitePointerStore
@@ -133,7 +133,7 @@ def test_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
     store.create(ORDERS, "a")
     child = multiprocessing.get_context("fork").Process(target=store.swap, args=(ORDERS, "a", "b"))
     child.start()
-    child.join()
+    child.join(60)
     assert child.exitcode == 0
     assert store.read(ORDERS) == "b"
     assert store.swap(ORDERS, "b", "c")
@@ -151,30 +151,37 @@ def test_thread_that_waits_too_long_for_another_is_told(tmp_path: Path) -> None:
             told.append(error)
 
     with store.database.writing():
-        other = threading.Thread(target=swap)
-        other.start()
-        other.join()
+        run_at_once(swap)
     assert "is locked by another writer" in str(told)
     assert store.swap(ORDERS, "a", "b")
 
 
-def test_new_database_gets_its_mode_though_others_write_to_it_already(tmp_path: Path) -> None:
+def test_new_database_gets_its_mode_though_others_write_to_it_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(tmp_path / "c.db")
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("CREATE TABLE other (a INTEGER)")
-    threading.Timer(0.1, other.execute, ["COMMIT"]).start()
-    database = SqliteDatabase(path, 10)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        other.close()  # which ends its transaction
+
+    monkeypatch.setattr(time, "sleep", wait)
+    database = SqliteDatabase(path, 60)
     database._create_file()
-    other.close()
+    assert len(waits) == 1
     with database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
     database.close()
 
 
-def test_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:
+def test_file_that_cannot_be_opened_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c.db").mkdir()
-    started = time.monotonic()
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
     with pytest.raises(UnavailableError, match="cannot open catalog database"):
         SqlitePointerStore(str(tmp_path / "c.db"))
-    assert time.monotonic() - started < 5
+    assert waits == []

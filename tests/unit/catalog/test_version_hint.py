@@ -3,11 +3,11 @@
 import gzip
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from at_once import run_for_each
 from rows import ORDERS as SCHEMA
 from rows import ids, order_rows
 
@@ -114,11 +114,7 @@ def test_writers_of_one_table_lose_nothing(tmp_path: Path, lake: Lake, metadata:
             for step in range(3):
                 own.load_table("db.orders").append(order_rows(10 * number + step))
 
-    threads = [threading.Thread(target=append, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(append, range(4))
     assert loaded(lake) == sorted(10 * n + step for n in range(4) for step in range(3))
     assert len(versions(metadata)) == 13
 
@@ -207,19 +203,13 @@ class Interrupted(LocalFileIO):
 def test_one_of_many_drops_wins(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.create(ORDERS, store.stage(ORDERS, None, b"1"))
-    barrier, winners = threading.Barrier(8), []
+    winners = []
 
-    def race() -> None:
-        own = open_store(tmp_path)
-        barrier.wait()
+    def race(own: VersionHintStore) -> None:
         if own.drop(ORDERS):
             winners.append(own)
 
-    threads = [threading.Thread(target=race) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(race, [open_store(tmp_path) for _ in range(8)])
     assert len(winners) == 1
     assert store.read(ORDERS) is None
 

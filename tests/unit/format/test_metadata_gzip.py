@@ -64,9 +64,9 @@ def test_data_that_inflates_beyond_the_limit_is_refused_before_it_is_all_there()
 
 
 def test_many_small_members_take_no_more_than_linear_time() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert unpack(gzip.compress(b"") * 20_000, NEW) == b""
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @given(st.binary(max_size=200), st.integers(0, 255), st.integers(0, 10_000))

@@ -42,7 +42,7 @@ def test_what_is_no_term_is_refused(text: str) -> None:
 
 
 def test_long_text_is_refused_at_once() -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(InvalidInputError):
         parse_term("bucket(" + " " * 1_000_000)
-    assert time.monotonic() - started < 1
+    assert time.thread_time() - started < 1

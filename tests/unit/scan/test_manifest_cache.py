@@ -1,8 +1,7 @@
 """Decoded manifests in bounded memory."""
 
-import threading
-
 import polars as pl
+from at_once import run_for_each
 
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifest_cache import FileCache, FreshReads
@@ -64,10 +63,6 @@ def test_size_stays_right_under_many_threads() -> None:
             if cache.find(io, name) is None:
                 cache.keep(io, name, frame(10), 8 * 10)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(work, range(4))
     held = sum(cache.find(io, f"m{n}") is not None for n in range(20))
     assert cache.size == held * 80 <= 8 * 50

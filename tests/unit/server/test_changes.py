@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from asked import SCHEMA, Asking, set_property
+from at_once import LONG_S, run_at_once
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
@@ -174,7 +175,7 @@ def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeyp
     """Both find no answer to their key; the database lets one of them in."""
     ask.table()
     headers = keyed()
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=LONG_S)
     find = served.records.find_request
     waited: list[int] = []
 
@@ -187,14 +188,7 @@ def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeyp
 
     monkeypatch.setattr(served.records, "find_request", find_together)
     told: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda: told.append(ask.commit(set_property("a", "b"), headers=headers)))
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(*[lambda: told.append(ask.commit(set_property("a", "b"), headers=headers))] * 2)
     assert [t.status for t in told] == [200, 200]
     assert told[0].json == told[1].json
     assert len(told[0].json["metadata"]["metadata-log"]) == 1

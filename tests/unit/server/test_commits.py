@@ -1,11 +1,11 @@
 """Commits over the protocol."""
 
-import threading
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
+from at_once import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
@@ -62,14 +62,10 @@ def test_many_writers_at_once_all_succeed(ask: Asking, served: Served) -> None:
     other = Asking(served)
     told: list[int] = []
 
-    def write(asking: Asking, number: int) -> None:
-        told.append(asking.commit(set_property(f"p{number}", "x")).status)
+    def write(number: int) -> None:
+        told.append((ask, other)[number % 2].commit(set_property(f"p{number}", "x")).status)
 
-    threads = [threading.Thread(target=write, args=((ask, other)[n % 2], n)) for n in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(write, range(12))
     other.application.close()
     assert told == [200] * 12
     properties = ask("GET", ORDERS).json["metadata"]["properties"]

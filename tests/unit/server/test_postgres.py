@@ -1,12 +1,12 @@
 """The server on PostgreSQL: two of them side by side know the same keys, tokens and tables."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from asked import Asking, set_branch, set_property, snapshot
+from at_once import run_for_each
 
 from bergline.errors import InvalidInputError, StorageError
 from bergline.server.opening import open_served
@@ -55,11 +55,7 @@ def test_writers_of_their_own_branches_through_two_servers_all_succeed(replicas:
         branch = {"type": "assert-ref-snapshot-id", "ref": f"b{number}", "snapshot-id": None}
         told.append(asking[number % 2].commit(set_branch(f"b{number}", 1), requirements=[branch]).status)
 
-    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(write, range(8))
     assert told == [200] * 8
     assert asking[1]("GET", ORDERS).json["metadata"]["refs"].keys() == {"main", *(f"b{n}" for n in range(8))}
     for ask in asking:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 from rivals import overtaken, rival_lake
 from rows import ids, order_rows
 
@@ -96,22 +96,12 @@ def test_different_properties_merge_and_the_last_value_of_one_wins(lake: Lake, o
 
 
 def test_eight_writers_of_one_property_and_their_own_all_succeed(lake: Lake, orders: Table) -> None:
-    errors = []
-
     def write(writer: int) -> None:
         table = lake.load_table("db.orders")
-        try:
-            for number in range(5):
-                table.set_properties({"last": str(writer), f"w{writer}.{number}": "x"})
-        except BerglineError as error:
-            errors.append(error)
+        for number in range(5):
+            table.set_properties({"last": str(writer), f"w{writer}.{number}": "x"})
 
-    threads = [Thread(target=write, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    run_for_each(write, range(8))
     assert sum(k.startswith("w") and k[1].isdigit() for k in orders.refresh().properties) == 40
 
 

@@ -1,10 +1,10 @@
 """Views: created, replaced, renamed and dropped by name."""
 
-import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 
 import bergline
 from bergline import Lake, Table
@@ -110,11 +110,7 @@ def test_writers_of_one_view_do_not_lose_each_others_changes(lake: Lake, view: V
     def work(number: int) -> None:
         lake.load_view("db.recent").set_properties({f"k{number}": "v"})
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_for_each(work, range(6))
     assert {f"k{n}" for n in range(6)} <= set(view.refresh().properties)
 
 

@@ -1,6 +1,6 @@
 """Commits whose answers get lost, are refused or make no sense: what is there afterwards decides."""
 
-import time
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import bergline
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client_transport import Transport
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -564,13 +565,35 @@ def test_unregister_whose_answer_is_lost_is_unknown(server: RestScript, catalog:
         catalog.unregister_table(ORDERS)
 
 
-def test_request_that_hangs_ends_in_time(server: RestScript, base: LoadedTable, waits: list[float]) -> None:
+def test_commit_that_hangs_ends_in_time_and_is_found_out(
+    server: RestScript, base: LoadedTable, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the commit has little time: how long the server takes for everything else does not matter."""
+    over = threading.Event()
+
     def never(_: Request) -> Reply:
-        time.sleep(0.5)
+        over.wait(60)
         return NO_ANSWER
 
-    catalog = RestCatalog(server.uri, {"rest.client.socket-timeout-ms": "50"}, sleep=waits.append)
+    catalog = RestCatalog(server.uri, {}, sleep=waits.append)
+    quick, send = Transport((60, 0.05)), Transport.send
+    monkeypatch.setattr(Transport, "send", lambda own, *call: send(quick if call[0] == "POST" else own, *call))
     server.on(COMMIT, never)
     server.on(LOAD, shown(after(base, *append(base).updates)))
     assert isinstance(catalog.commit((append(base),)), Conflicted)
+    over.set()
+    quick.close()
     catalog.close()
+
+
+def test_server_that_hangs_is_given_up_after_the_time_that_was_asked_for(server: RestScript) -> None:
+    over = threading.Event()
+
+    def never(_: Request) -> Reply:
+        over.wait(60)
+        return NO_ANSWER
+
+    server.on("GET /v1/config", never)
+    with pytest.raises(UnavailableError, match=r"no answer from .*timed out. \(read timeout=0\.05\)"):
+        RestCatalog(server.uri, {"rest.client.socket-timeout-ms": "50"}, sleep=lambda _: None)
+    over.set()

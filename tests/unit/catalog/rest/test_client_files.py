@@ -30,7 +30,7 @@ def now_ms() -> int:
 
 def test_tasks_use_what_they_were_sent_until_it_has_expired() -> None:
     io = VendedFileIO({}, clock_ms=now_ms, renew=lambda _: None)
-    io.vend(TABLE, vended(now_ms() + 1000))
+    io.vend(TABLE, vended(now_ms() + 3_600_000))
     assert in_a_task(io).storage_for(FILE)
     io.vend(TABLE, vended(now_ms() - 1_000_000))
     with pytest.raises(AuthenticationError, match=r"table `db\.orders` expired at .*; a task has") as raised:

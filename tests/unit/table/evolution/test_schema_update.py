@@ -4,11 +4,11 @@ import datetime as dt
 import uuid
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from threading import Barrier, Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from at_once import run_for_each
 from rivals import overtaken
 from rows import order_rows
 
@@ -490,24 +490,14 @@ def test_transaction_that_lost_its_column_is_a_conflict(lake: Lake, orders: Tabl
 
 
 def test_eight_writers_add_five_columns_each(lake: Lake, orders: Table) -> None:
-    ready, errors = Barrier(8), []
+    tables = [lake.load_table("db.orders") for _ in range(8)]
 
     def add(writer: int) -> None:
-        table = lake.load_table("db.orders")
-        ready.wait()
-        try:
-            for number in range(5):
-                with table.update_schema() as schema:
-                    schema.add_column(f"w{writer}_{number}", "list<int>")
-        except BerglineError as error:
-            errors.append(error)
+        for number in range(5):
+            with tables[writer].update_schema() as schema:
+                schema.add_column(f"w{writer}_{number}", "list<int>")
 
-    threads = [Thread(target=add, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    run_for_each(add, range(8))
     added = orders.refresh().schema.fields[3:]
     assert {f.name for f in added} == {f"w{w}_{n}" for w in range(8) for n in range(5)}
     assert sorted(orders.schema.ids) == list(range(1, 3 + 40 * 2 + 1))

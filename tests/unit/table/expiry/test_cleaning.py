@@ -23,7 +23,7 @@ from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.explain import size_text
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 
-FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 
 @pytest.fixture

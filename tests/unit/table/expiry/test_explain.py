@@ -13,7 +13,7 @@ from bergline.errors import FormatError, RefusedError
 from bergline.table.expiry.explain import Amount, size_text
 from bergline.table.expiry.stored_file import FileKind
 
-FUTURE = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 
 @pytest.fixture
