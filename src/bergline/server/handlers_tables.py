@@ -12,7 +12,7 @@ from bergline.catalog.rest.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.wording import renamed_onto
-from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
@@ -25,6 +25,8 @@ from bergline.server.new_tables import new_table
 from bergline.server.paging import page
 from bergline.server.served import Served
 from bergline.table.purge import purge_table
+
+_TRIES = 100
 
 
 def list_tables(served: Served, call: Call) -> Answer:
@@ -109,9 +111,17 @@ def register_table(served: Served, call: Call) -> Answer:
 
 
 def unregister_table(served: Served, call: Call) -> Answer:
-    """Forget a table and say what it was."""
-    location = served.catalog.unregister_table(call.table)
-    return Answer(200, _load(served, location, "all").body)
+    """Forget a table and say what it was; one of which that cannot be said stays, and can be dropped."""
+    name = call.table
+    for _ in range(_TRIES):
+        pointer = served.catalog.pointer(name)
+        body = _load(served, pointer, "all").body
+        try:
+            served.catalog.drop_table(name, pointer)
+        except ConflictError:  # a commit came first
+            continue
+        return Answer(200, body)
+    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be unregistered")
 
 
 def rename_table(served: Served, call: Call) -> Answer:

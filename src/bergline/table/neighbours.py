@@ -1,14 +1,26 @@
-"""The other tables and views of a catalog, asked before files are deleted that one of them may use."""
+"""The other tables and views of a catalog, asked before files are deleted that one of them may use.
+
+Metadata may name files anywhere, wherever its own table lies: of one that cannot be read nobody knows what it uses.
+"""
 
 from collections.abc import Iterator
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
 from bergline.catalog.identifiers import TableName
-from bergline.errors import FormatError, NotFoundError, RefusedError, UnavailableError, UnsupportedError
+from bergline.errors import (
+    BerglineError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)
 from bergline.table.expiry.orphan_named import named_files
 from bergline.table.listed_tables import every_table, load_listed
 
 _TRIES = 10
+_UNREADABLE = (NotFoundError, FormatError, UnsupportedError, RefusedError, StorageError)
 
 
 def other_tables(catalog: Catalog, name: TableName, doing: str) -> Iterator[LoadedTable]:
@@ -24,7 +36,7 @@ def files_of_other(catalog: Catalog, other: LoadedTable, doing: str) -> Iterator
     for _ in range(_TRIES):
         try:
             yield from named_files(catalog.io, table)
-        except (NotFoundError, FormatError, UnsupportedError) as error:
+        except _UNREADABLE as error:
             newest = _loaded(catalog, other.name, doing)
             if newest is None:  # dropped meanwhile
                 return
@@ -46,7 +58,7 @@ def every_view(catalog: Catalog, doing: str) -> Iterator[LoadedView]:
         for name in names:
             try:
                 yield catalog.load_view(name)
-            except (NotFoundError, FormatError, UnsupportedError) as error:
+            except _UNREADABLE as error:
                 if not (isinstance(error, NotFoundError) and error.kind != "file"):  # else dropped since it was listed
                     raise _unreadable(name, doing, error) from error
 
@@ -54,12 +66,13 @@ def every_view(catalog: Catalog, doing: str) -> Iterator[LoadedView]:
 def _loaded(catalog: Catalog, name: TableName, doing: str) -> LoadedTable | None:
     try:
         return load_listed(catalog, name)
-    except (NotFoundError, FormatError, UnsupportedError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(name, doing, error) from error
 
 
-def _unreadable(name: TableName, doing: str, error: Exception) -> RefusedError:
+def _unreadable(name: TableName, doing: str, error: BerglineError) -> RefusedError:
+    way_out = f"have `{name}` readable again, or drop it without purging it if it is of no use any more"
     return RefusedError(
         f"cannot {doing}: what `{name}` uses cannot be read: {error}",
-        hints=[f"unregister `{name}` if it is of no use any more"],
+        hints=[*error.hints, way_out],
     )

@@ -6,6 +6,8 @@ from urllib.parse import urlparse
 import pytest
 from asked import SCHEMA, Asking, set_branch, set_property, snapshot
 
+from bergline.catalog.identifiers import TableName
+from bergline.server.opening import open_served
 from bergline.server.served import Served
 
 ORDERS = "/v1/namespaces/db/tables/orders"
@@ -155,6 +157,57 @@ def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
     report = {"report-type": "scan-report", "table-name": "orders", "snapshot-id": 1, "metrics": {}}
     assert ask("POST", f"{ORDERS}/metrics", report).status == 204
     assert ask("POST", f"{ORDERS}/metrics", {}).status == 400
+
+
+@pytest.mark.parametrize("how", ["gone", "garbage", "outside"])
+def test_purge_is_refused_while_a_table_cannot_be_read_until_that_is_dropped(
+    tmp_path: Path, ask: Asking, served: Served, how: str
+) -> None:
+    ask.table()
+    pointer = ask.table("broken").json["metadata-location"]
+    file = Path(pointer.removeprefix("file://"))
+    match how:
+        case "gone":
+            file.unlink()
+        case "garbage":
+            file.write_text("{")
+        case _:
+            (tmp_path / "outside").mkdir()
+            file.rename(tmp_path / "outside" / file.name)
+            served.catalog.store.swap(TableName(("db",), "broken"), pointer, f"file://{tmp_path}/outside/{file.name}")
+    fresh = open_served(f"sqlite:///{tmp_path}/lake/catalog.db")
+    with Asking(fresh) as ask_fresh:
+        purge = "DELETE", ORDERS
+        no = ask_fresh(*purge, query={"purgeRequested": "true"})
+        assert no.error == (403, "ForbiddenException")
+        assert no.message.startswith("cannot purge table `db.orders`: what `db.broken` uses cannot be read: ")
+        way_out = "; have `db.broken` readable again, or drop it without purging it if it is of no use any more"
+        assert no.message.endswith(way_out)
+        assert ask_fresh("GET", ORDERS).status == 200
+        broken = "/v1/namespaces/db/tables/broken"
+        assert ask_fresh("POST", f"{broken}/unregister").status == {"gone": 404, "garbage": 422, "outside": 403}[how]
+        assert ask_fresh("HEAD", broken).status == 204  # what cannot be said is not done either
+        assert ask_fresh("DELETE", broken).status == 204
+        assert ask_fresh(*purge, query={"purgeRequested": "true"}).status == 204
+    fresh.catalog.close()
+
+
+def test_table_that_moves_on_while_it_is_unregistered_is_told_as_it_is_last(
+    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask.table()
+    drop, moved = served.catalog.drop_table, []
+
+    def drop_late(name: TableName, expected: str | None = None) -> None:
+        if not moved:
+            moved.append(ask.commit(set_property("late", "yes")).json["metadata-location"])
+        drop(name, expected)
+
+    monkeypatch.setattr(served.catalog, "drop_table", drop_late)
+    told = ask("POST", f"{ORDERS}/unregister").json
+    assert told["metadata-location"] == moved[0]
+    assert told["metadata"]["properties"]["late"] == "yes"
+    assert ask("HEAD", ORDERS).status == 404
 
 
 def test_reports_of_clients_are_counted_by_kind(ask: Asking) -> None:

@@ -138,7 +138,15 @@ def test_table_is_not_purged_while_another_cannot_be_read(lake: Lake, busy: Tabl
     Path(other.metadata_location.removeprefix("file://")).unlink()
     with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read: .*does not exist"):
         again.purge_table("db.orders")
+    Path(other.metadata_location.removeprefix("file://")).mkdir()
+    with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read: cannot read .*directory") as refused:
+        again.purge_table("db.orders")
+    way_out = "have `db.items` readable again, or drop it without purging it if it is of no use any more"
+    assert refused.value.hints == (way_out,)
     assert files(busy) == before
+    again.drop_table("db.items")
+    again.purge_table("db.orders")
+    assert files(busy) == set()
 
 
 @pytest.mark.parametrize("gone", ["zz", "db.items"])
