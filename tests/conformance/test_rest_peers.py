@@ -96,6 +96,22 @@ def test_duckdb_creates_writes_and_reads(duck: duckdb.DuckDBPyConnection, peer: 
     assert not peer.table_exists("duck.copied")
 
 
+def test_duckdb_reads_large_tables_whatever_encoding_it_asks_for(
+    own_server: BerglineServer, duck: duckdb.DuckDBPyConnection
+) -> None:
+    with bergline.connect(own_server.uri) as lake:
+        lake.create_namespace("long")
+        properties = {f"key{number}": "some text" for number in range(400)}
+        lake.create_table("long.orders", COLUMNS, properties=properties).append(rows("bergline", 1, 2))
+    for _ in range(3):
+        other = new_duck()  # which remembers nothing
+        other.execute(own_server.introduction["DuckDB"])
+        assert other.sql("SELECT sum(id) FROM lake.long.orders").fetchall() == [(3,)]
+        other.close()
+    duck.execute("INSERT INTO ice.long.orders VALUES (3, 'duck')")
+    assert duck.sql("SELECT sum(id) FROM ice.long.orders").fetchall() == [(6,)]
+
+
 def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
     bergline.connect(catalog).close()
