@@ -13,6 +13,9 @@ SPARK_NEWEST := 4.3.0
 SPARK_OLDEST := 4.0.5
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 
+# where it is set, every process that tests and benchmarks start would compile our modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup java demo test check torture rck nessie trino flink spark-versions lint bench clean
 
 help:

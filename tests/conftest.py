@@ -1,5 +1,6 @@
 """Fixtures for all tests: lakes on disk, one Spark session without any Iceberg jar, and the peers beside it."""
 
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,11 +42,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("engine")
 
 
+@pytest.fixture(scope="session")
+def new_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a lake with namespace `db`, to be copied: that takes a third of the time to make one."""
+    path = tmp_path_factory.mktemp("new") / "catalog.db"
+    with bergline.connect(f"sqlite:///{path}") as made:
+        made.create_namespace("db")
+    return path
+
+
 @pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
+def lake(tmp_path: Path, new_catalog: Path) -> Iterator[Lake]:
     """A lake in a directory of its own, with namespace `db`."""
+    shutil.copyfile(new_catalog, tmp_path / "catalog.db")
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as opened:
-        opened.create_namespace("db")
         yield opened
 
 

@@ -27,6 +27,7 @@ from bergline import Lake, Table
 from bergline.format.manifest import DataFile
 from bergline.format.types import INT
 from bergline.spark import read_deletes
+from bergline.spark import read_groups as read_groups_module
 from bergline.spark.arrow_rows import in_spark
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_groups import read_groups
@@ -138,11 +139,12 @@ def frames_of(spark: SparkSession, scan: TableScan, number: int) -> list[DataFra
 
 
 def check_same_rows(spark: SparkSession, scans: Sequence[TableScan], data: st.DataObject) -> None:
-    """All readers agree on all scans, which are run in one job, wherever deleted positions are read."""
+    """All readers agree on all scans, which are run in one job, wherever deleted positions are read, and as what."""
     frames: list[DataFrame] = []
     for number, scan in enumerate(scans):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(read_deletes, "MOST_READ_HERE", data.draw(st.sampled_from([-1, 100_000])))
+            patch.setattr(read_groups_module, "MOST_MARKED_ROWS", data.draw(st.sampled_from([-1, 100_000])))
             frames += frames_of(spark, scan, number)
     together = frames[0]
     for frame in frames[1:]:
@@ -209,6 +211,35 @@ def test_rows_of_files_are_told_apart_though_the_hashes_of_their_names_are_alike
     found = sorted(tuple(row) for row in read_plan(scan.plan(), spark, scan.io).collect())
     assert found == sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist())
     assert len(found) == 4
+
+
+@pytest.mark.parametrize("rows", [64, 130])
+def test_deleted_positions_at_the_ends_of_numbers_are_left_out(spark: SparkSession, lake: Lake, rows: int) -> None:
+    table = lake.create_table("db.t", SCHEMA)
+    for _ in range(3):
+        table.append(pa.Table.from_pylist([{"id": n} for n in range(rows)], SCHEMA))
+    first, second, _ = (p.file.file_path for p in table.scan().plan().files)
+    deleted = {first: [n for n in (0, 62, 63, 64, 127, 128, 129) if n < rows], second: list(range(rows))}
+    add_deletes(table, position_deletes(table, deleted))
+    scan = table.refresh().scan(columns=["id"])
+    assert {group.executor for group in read_groups(scan.plan())} == {"native"}
+    found = sorted(row.id for row in read_plan(scan.plan(), spark, scan.io).collect())
+    assert found == sorted([*(set(range(rows)) - set(deleted[first])), *range(rows)])
+
+
+def test_many_deleted_rows_go_to_spark_only_while_bits_for_all_rows_are_few(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.create_table("db.t", SCHEMA)
+    table.append(pa.Table.from_pylist([{"id": n} for n in range(10)], SCHEMA))
+    (planned,) = table.scan().plan().files
+    add_deletes(table, position_deletes(table, {planned.file.file_path: [1, 2, 3]}))
+    plan = table.refresh().scan().plan()
+    monkeypatch.setattr(read_groups_module, "MOST_DELETED_ROWS", 2)
+    monkeypatch.setattr(read_groups_module, "MOST_MARKED_ROWS", 10)
+    assert [group.executor for group in read_groups(plan)] == ["native"]
+    monkeypatch.setattr(read_groups_module, "MOST_MARKED_ROWS", 9)
+    assert [group.reason for group in read_groups(plan)] == ["3 deleted rows are too many to send to every executor"]
 
 
 def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:

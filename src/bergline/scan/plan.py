@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from bergline.expressions.predicate import Predicate, columns_of
-from bergline.format.manifest import DataFile
+from bergline.format.manifest import DataFile, FileContent
 from bergline.format.name_mapping import NameMapping
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
@@ -18,6 +18,11 @@ class PlannedFile(msgspec.Struct, frozen=True):
     file: DataFile
     sequence_number: int
     deletes: tuple[DataFile, ...] = ()
+
+    @property
+    def position_deletes(self) -> tuple[DataFile, ...]:
+        """Those of the delete files that name rows by their positions."""
+        return tuple(d for d in self.deletes if d.content is FileContent.POSITION_DELETES)
 
 
 class KeyColumn(msgspec.Struct, frozen=True):

@@ -1,5 +1,8 @@
 """Deleted rows as frames, for joins with what Spark's own reader reads: positions by file, and keys by set of files.
 
+Positions come as bits, one for each row of a file, by which Spark finds them without another join; where files have
+so many rows that these would be much, they come as numbers.
+
 The delete files are read on the executors, by the reader that everything else uses; a few positions are read here.
 """
 
@@ -11,9 +14,11 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from bergline.errors import FormatError, NotFoundError
 from bergline.format.manifest import DataFile, FileContent
+from bergline.format.position_set import PositionSet
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete_files import DeleteFiles
 from bergline.parquet.deletes import DeletedRows
@@ -26,7 +31,10 @@ from bergline.spark.types import spark_type
 MOST_READ_HERE = 100_000
 """So many deleted positions, and the delete files of so many data files, are read here: sooner than tasks start."""
 _MOST_FILES_HERE = 32
+BITS = 64
+"""How many rows a number of `deleted_bits` tells of."""
 _POSITIONS = pa.schema([("file", pa.int32()), ("pos", pa.int64())])
+_BITS_OF_FILES = pa.schema([("file", pa.int32()), ("bits", pa.list_(pa.int64()))])
 
 
 class KeySets(msgspec.Struct, frozen=True):
@@ -41,26 +49,23 @@ def deleted_positions(
     files: Sequence[PlannedFile], snapshot_id: int | None, spark: SparkSession, io: FileIO
 ) -> DataFrame:
     """The deleted positions of files, which are known by their numbers here: columns `file` and `pos`."""
-    tasks = [
-        (number, planned.file, by_position)
-        for number, planned in enumerate(files)
-        if (by_position := tuple(d for d in planned.deletes if d.content is FileContent.POSITION_DELETES))
-    ]
 
-    def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
-        number, file, deletes = pickle.loads(blob)  # noqa: S301  (we pickled it)
-        rows = DeletedRows(file.file_path, deletes, files=delete_files, key_columns=())
-        rows.check_positions(file.record_count)
-        for chunk in rows.positions.to_arrow().chunks:
-            yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=_POSITIONS)
+    def numbers(positions: PositionSet, _: int) -> pa.ChunkedArray:
+        return positions.to_arrow()
 
-    most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
-    if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
-        delete_files = DeleteFiles(io)
-        with _missing_named(snapshot_id):
-            found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
-        return spark.createDataFrame(pa.Table.from_batches(found, _POSITIONS), "file int, pos bigint")
-    return _map(tasks, read, "file int, pos bigint", snapshot_id, spark=spark, io=io, location=files[0].file.file_path)
+    return _of_files(files, numbers, _POSITIONS, snapshot_id, spark=spark, io=io)
+
+
+def deleted_bits(files: Sequence[PlannedFile], snapshot_id: int | None, spark: SparkSession, io: FileIO) -> DataFrame:
+    """The same as columns `file` and `bits`, for each file that has some: 64 rows to a number, the first one lowest."""
+
+    def bits(positions: PositionSet, rows: int) -> pa.ChunkedArray:
+        length = -(-rows // BITS)
+        mask = positions.to_mask(length * BITS).buffers()[1]
+        marks = pa.Array.from_buffers(pa.int64(), length, [None, mask])
+        return pa.chunked_array([pa.ListArray.from_arrays([0, length], marks)])
+
+    return _of_files(files, bits, _BITS_OF_FILES, snapshot_id, spark=spark, io=io)
 
 
 def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
@@ -99,6 +104,35 @@ def deleted_keys(keys: KeySets, plan: ScanPlan, spark: SparkSession, io: FileIO)
     return _map(tasks, read, T.StructType(fields), plan.snapshot_id, spark=spark, io=io, location=tasks[0][1].file_path)
 
 
+def _of_files(
+    files: Sequence[PlannedFile],
+    column: Callable[[PositionSet, int], pa.ChunkedArray],
+    schema: pa.Schema,
+    snapshot_id: int | None,
+    *,
+    spark: SparkSession,
+    io: FileIO,
+) -> DataFrame:
+    """The numbers of files, and what `column` makes of the positions deleted in each and of how many rows it has."""
+    tasks = [(n, planned.file, deletes) for n, planned in enumerate(files) if (deletes := planned.position_deletes)]
+
+    def read(delete_files: DeleteFiles, blob: bytes) -> Iterator[pa.RecordBatch]:
+        number, file, deletes = pickle.loads(blob)  # noqa: S301  (we pickled it)
+        rows = DeletedRows(file.file_path, deletes, files=delete_files, key_columns=())
+        rows.check_positions(file.record_count)
+        for chunk in column(rows.positions, file.record_count).chunks:
+            yield pa.record_batch([pa.repeat(pa.scalar(number, pa.int32()), len(chunk)), chunk], schema=schema)
+
+    fields = from_arrow_schema(schema)
+    most = sum(d.record_count for _, _, deletes in tasks for d in deletes)
+    if len(tasks) <= _MOST_FILES_HERE and most <= MOST_READ_HERE:
+        delete_files = DeleteFiles(io)
+        with _missing_named(snapshot_id):
+            found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
+        return spark.createDataFrame(pa.Table.from_batches(found, schema), fields)
+    return _map(tasks, read, fields, snapshot_id, spark=spark, io=io, location=files[0].file.file_path)
+
+
 def _ids(delete: DataFile) -> tuple[int, ...]:
     if not delete.equality_ids:
         raise FormatError(f"expected equality ids, found none for {delete.file_path}")
@@ -108,7 +142,7 @@ def _ids(delete: DataFile) -> tuple[int, ...]:
 def _map(
     tasks: Sequence[object],
     read: Callable[[DeleteFiles, bytes], Iterator[pa.RecordBatch]],
-    schema: T.StructType | str,
+    schema: T.StructType,
     snapshot_id: int | None,
     *,
     spark: SparkSession,

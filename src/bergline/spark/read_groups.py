@@ -1,7 +1,7 @@
 """Which executor reads which files of a plan, and why: Spark's own Parquet reader, or the one reader in `parquet`.
 
 Spark's reader matches columns by name and knows nothing of Iceberg, so it gets a file only where names are enough.
-Deletes it gets as joins, while there are few enough of them to send to every executor.
+Deletes it gets as joins, while they are small enough to send to every executor.
 """
 
 import re
@@ -39,6 +39,8 @@ from bergline.spark.read_stores import NO_SESSION
 
 MOST_DELETED_ROWS = 1_000_000
 """More than so many deleted rows are not sent to every executor."""
+MOST_MARKED_ROWS = 64 << 20
+"""Bits for so many rows are: 8 MiB, however many of these rows are deleted."""
 
 _HIDDEN = ("_", ".")
 _UNFINISHED = "._COPYING_"
@@ -168,17 +170,23 @@ class _Judge:
         return None
 
 
-def deleted_rows(files: Iterable[PlannedFile]) -> int:
-    """How many positions and keys the deletes of some files have; keys count again for each set of delete files."""
+def are_marked(files: Iterable[PlannedFile]) -> bool:
+    """Whether a bit for each row, in files some of whose rows are deleted by position, is little enough."""
+    return sum(planned.file.record_count for planned in files if planned.position_deletes) <= MOST_MARKED_ROWS
+
+
+def deleted_rows(files: Sequence[PlannedFile]) -> int:
+    """How many positions and keys the deletes of some files have; keys count again for each set of delete files.
+
+    Positions count only if they are not marked by bits.
+    """
     positions: dict[tuple[str, int | None], int] = {}
     keys: dict[tuple[str, ...], int] = {}
     for planned in files:
         by_key = [d for d in planned.deletes if d.content is FileContent.EQUALITY_DELETES]
         keys[tuple(d.file_path for d in by_key)] = sum(d.record_count for d in by_key)
-        for delete in planned.deletes:
-            if delete.content is FileContent.POSITION_DELETES:
-                positions[delete.file_path, delete.content_offset] = delete.record_count
-    return sum(positions.values()) + sum(keys.values())
+        positions |= {(d.file_path, d.content_offset): d.record_count for d in planned.position_deletes}
+    return sum(keys.values()) + (0 if are_marked(files) else sum(positions.values()))
 
 
 def _path_refusal(path: str) -> str | None:

@@ -20,9 +20,9 @@ from bergline.io.fileio import FileIO
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 from bergline.spark.connect import over_connect
 from bergline.spark.filter import spark_filter
-from bergline.spark.read_deletes import deleted_keys, deleted_positions, key_sets
+from bergline.spark.read_deletes import BITS, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.read_files import count_files, load_paths
-from bergline.spark.read_groups import ReadGroup
+from bergline.spark.read_groups import ReadGroup, are_marked
 from bergline.spark.read_missing import missing_file
 from bergline.spark.spark_paths import spark_location, spark_path
 from bergline.spark.types import spark_schema
@@ -35,9 +35,10 @@ _OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
 }
-_PATH, _KNOWN_PATH, _HASH, _ROW, _FILE, _LOCATION, _SPEC, _SET = (
-    f"bergline {name}" for name in ("path", "known", "hash", "row", "file", "at", "spec", "set")
+_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET = (
+    f"bergline {name}" for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set")
 )
+_BITS_SHIFT = BITS.bit_length() - 1
 _ROW_BITS = 40
 """No file has more rows than that."""
 
@@ -51,9 +52,14 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
     rows = _open(plan, group.paths, Schema(fields=tuple(stored.values())), spark)
     about_files = deleted or any(f.id in RESERVED_IDS for f in wanted.fields)
     rows = rows.select(*(_shielded(f) for f in stored.values()), *(_position() if about_files else ()))
+    by_position = deleted and any(planned.position_deletes for planned in files)
+    marked = by_position and are_marked(files)
     if about_files:
-        rows = _with_files(rows, files, [key.sets for key in keys], spark)
-    if deleted:
+        bits = deleted_bits(files, plan.snapshot_id, spark, io) if marked else None
+        rows = _with_files(rows, files, [key.sets for key in keys], bits, spark)
+    if marked:
+        rows = rows.where(_is_unmarked(rows[_BITS], rows[_ROW]))
+    elif by_position:
         gone = F.broadcast(deleted_positions(files, plan.snapshot_id, spark, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
     for number, key in enumerate(keys):
@@ -90,30 +96,45 @@ def _position() -> tuple[Column, Column]:
 
 
 def _with_files(
-    rows: DataFrame, files: Sequence[PlannedFile], sets: Sequence[Sequence[int | None]], spark: SparkSession
+    rows: DataFrame,
+    files: Sequence[PlannedFile],
+    sets: Sequence[Sequence[int | None]],
+    bits: DataFrame | None,
+    spark: SparkSession,
 ) -> DataFrame:
-    """The rows with the number of their file and what is known of it; a path that nobody knows is an error.
+    """The rows with the numbers of their files and what is known of these; a path that nobody knows is an error.
 
     Spark joins by one number several times as fast as by a text, so it gets the paths' hashes, as long as they differ.
+    That an unknown path has the hash of a known one is as good as impossible.
     """
     paths = [spark_path(p.file.file_path) for p in files]
     hashes = [zlib.crc32(path.encode()) for path in paths]
+    hashed = len(set(hashes)) == len(hashes)
     known = {
-        _KNOWN_PATH: pa.array(paths, pa.string()),
-        _HASH: pa.array(hashes, pa.int64()),
         _FILE: pa.array(range(len(files)), pa.int32()),
         _LOCATION: pa.array([p.file.file_path for p in files], pa.string()),
         _SPEC: pa.array([p.file.spec_id for p in files], pa.int32()),
     }
     known |= {f"{_SET} {n}": pa.array(numbers, pa.int32()) for n, numbers in enumerate(sets)}
-    about = F.broadcast(spark.createDataFrame(pa.table(known)))
+    key = {_KNOWN: pa.array(hashes, pa.int64()) if hashed else pa.array(paths, pa.string())}
+    about = spark.createDataFrame(pa.table(key | known))
+    if bits is not None:
+        about = about.join(F.broadcast(bits.toDF(_MARKED, _BITS)), F.col(_quoted(_MARKED)) == about[_FILE], "left")
+    about = F.broadcast(about)
+    path = F.crc32(rows[_PATH].cast("binary")) if hashed else rows[_PATH]
+    joined = rows.join(about, path == about[_KNOWN], "left")
     unknown = F.raise_error(F.concat(F.lit("expected a data file of the plan, found "), rows[_PATH]))
-    number = F.when(rows[_PATH] == about[_KNOWN_PATH], about[_FILE]).otherwise(unknown.cast("int"))
-    if len(set(hashes)) == len(hashes):
-        joined = rows.join(about, F.crc32(rows[_PATH].cast("binary")) == about[_HASH], "left")
-    else:
-        joined = rows.join(about, rows[_PATH] == about[_KNOWN_PATH], "left")
-    return joined.withColumn(_FILE, number)
+    names = [*known, *([] if bits is None else [_BITS])]
+    return joined.withColumns(
+        {name: F.when(about[_FILE].isNotNull(), about[name]).otherwise(unknown) for name in names}
+    )
+
+
+def _is_unmarked(bits: Column, row: Column) -> Column:
+    """Whether the bit of a row is not set; files without deleted rows have no bits."""
+    number = F.get(bits, F.shiftright(row, _BITS_SHIFT).cast("int"))
+    bit = F.getbit(number, row.bitwiseAND(BITS - 1).cast("int"))
+    return F.coalesce(bit, F.lit(0)) == 0
 
 
 def _in_one(file: Column, row: Column) -> Column:
@@ -124,11 +145,11 @@ def _in_one(file: Column, row: Column) -> Column:
 def _asked_for(field: NestedField) -> Column:
     match field.id:
         case FILE.id:
-            return F.when(F.col(_quoted(_FILE)).isNotNull(), F.col(_quoted(_LOCATION))).alias(field.name)
+            return F.col(_quoted(_LOCATION)).alias(field.name)
         case POS.id:
             return F.col(_quoted(_ROW)).alias(field.name)
         case SPEC_ID.id:
-            return F.when(F.col(_quoted(_FILE)).isNotNull(), F.col(_quoted(_SPEC))).alias(field.name)
+            return F.col(_quoted(_SPEC)).alias(field.name)
     return _column(field)
 
 

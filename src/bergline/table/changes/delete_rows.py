@@ -17,7 +17,7 @@ import pyarrow as pa
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.format.deletes import only_data_file
 from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile, FileContent, is_deletion_vector, partition_key
+from bergline.format.manifest import DataFile, is_deletion_vector, partition_key
 from bergline.format.metadata import TableMetadata
 from bergline.format.position_set import PositionSet, position_set
 from bergline.format.reserved import POS
@@ -108,7 +108,7 @@ def _older(planned: PlannedFile, *, vectors: bool) -> tuple[tuple[DataFile, ...]
     A deletion vector hides position delete files, so it must hold what they say; those of a whole partition stay for
     the partition's other data files.
     """
-    by_position = tuple(d for d in planned.deletes if d.content is FileContent.POSITION_DELETES)
+    by_position = planned.position_deletes
     of_one = tuple(d for d in by_position if is_deletion_vector(d) or only_data_file(d) is not None)
     return (by_position if vectors else of_one), of_one
 
