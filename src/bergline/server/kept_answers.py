@@ -17,7 +17,6 @@ class KeptAnswer:
         self.body = body
         self.end = end
         self.packed: Packed | None = None
-        self.was_wanted_packed = False
         self.packing = threading.Lock()
 
     @property

@@ -1,7 +1,6 @@
 """Answers of loads in the encoding that a client takes; all encodings of one answer have the same weak `ETag`.
 
-Packing takes longer than sending to a client on the same machine, and the table may change before anybody else asks:
-of those who take gzip the first one there gets the bytes as they are.
+Packing and unpacking take longer than sending to a client on the same machine: those get the bytes as they are.
 """
 
 from bergline.server.answer import Answer
@@ -21,7 +20,6 @@ def load_answer(
     headers = _VARY if tag is None else _VARY | {"etag": tag}
     if _is_sent_packed(call, kept):
         return Answer(200, served.loads.answers.gzip(kept, end), headers | {"content-encoding": "gzip"})
-    kept.was_wanted_packed |= _takes_gzip(call)
     return Answer(200, kept.plain(end), headers)
 
 
@@ -36,9 +34,4 @@ def not_modified(tag: str) -> Answer:
 
 
 def _is_sent_packed(call: Call, kept: KeptAnswer) -> bool:
-    is_worth_it = kept.packed is not None or kept.was_wanted_packed or not call.is_near
-    return kept.is_long and is_worth_it and _takes_gzip(call)
-
-
-def _takes_gzip(call: Call) -> bool:
-    return takes_gzip(call.headers.get("accept-encoding"))
+    return kept.is_long and not call.is_near and takes_gzip(call.headers.get("accept-encoding"))
