@@ -13,7 +13,7 @@ from support_path import DEMO, PIPELINE_DEMO, ROOT
 
 import bergline
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]  # each of the programs starts a Spark of its own, twice
 
 EXPECTED = {"main": 119_982, "staging": 119_980, "2026-q1-final": 119_980}
 
@@ -29,7 +29,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             cwd=directory,
             capture_output=True,
             text=True,
-            timeout=240,
             check=False,
             env={k: v for k, v in os.environ.items() if k != "BERGLINE_DEMO_LAKE"},
         )
@@ -120,7 +119,6 @@ def test_guide_to_pipelines_shows_what_make_demo_says_also_the_second_time(tmp_p
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=240,
             check=False,
             env={k: v for k, v in os.environ.items() if k != "BERGLINE_DEMO_LAKE"},
         )

@@ -50,6 +50,7 @@ def test_links_lead_to_files(path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [0, 1])
 def test_readme_example_runs(number: int, tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -60,7 +61,6 @@ def test_readme_example_runs(number: int, tmp_path: Path) -> None:
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
@@ -160,6 +160,7 @@ def test_guide_to_several_tables_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/pipeline.md"), re.DOTALL)
     done = subprocess.run(
@@ -168,7 +169,6 @@ def test_guide_to_pipelines_runs(tmp_path: Path) -> None:
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.spark
 ORDERS = pa.schema([("id", pa.int64()), ("region", pa.string())])
 
 
+@pytest.mark.timeout(600)
 def test_files_on_s3_go_to_sparks_reader_through_its_connector(
     s3_server: S3Server, bucket: str, tmp_path: Path
 ) -> None:
@@ -36,7 +37,7 @@ def test_files_on_s3_go_to_sparks_reader_through_its_connector(
         north = next(p.file for p in table.scan().plan().files if p.file.partition == ("north east",))
         add_deletes(table, position_deletes(table, {north.file_path: [1]}))
     command = [sys.executable, s3a_session.__file__, catalog, warehouse, json.dumps(s3_server.properties)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, cwd=tmp_path)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr[-3000:]
     answer = json.loads(run.stdout.splitlines()[-1])
     assert answer["rows"][0] == [["a/b", 24], ["north east", 18]]

@@ -111,7 +111,10 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     fates = ["before", "amid", "after"]
     door[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
     writers.start()
-    time.sleep(0.5)
+    end = time.monotonic() + LONG_S
+    while len(told) < COMMITS:
+        assert time.monotonic() < end, errors
+        time.sleep(0.02)
     door[0].shut()
     time.sleep(0.5)
     door[0].is_shut = False

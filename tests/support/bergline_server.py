@@ -58,6 +58,11 @@ class BerglineServer:
         self._talk = threading.Thread(target=self._write_down, args=(self._process.stderr,), daemon=True)
         self._talk.start()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it has neither ended nor been killed."""
+        return self._process.poll() is None
+
     def kill(self) -> None:
         """End it at once, as a crash would."""
         assert self._process.stderr
