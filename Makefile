@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
-	@echo "make check   the quick part of it, under a minute"
+	@echo "make check   the quick part of it, about a minute"
 	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
@@ -93,7 +93,7 @@ test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server" -n 2
+	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server and not long" -n 2
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q

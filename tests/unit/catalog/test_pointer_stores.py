@@ -12,6 +12,8 @@ from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.testing.pointer_store_suite import NestedNamespacesSuite, PointerStoreSuite, ViewPointersSuite
 
+pytestmark = pytest.mark.long
+
 
 class _Memory:
     @pytest.fixture(autouse=True)

@@ -16,6 +16,8 @@ from bergline.server.opening import Vend, open_served
 from bergline.server.packed import Packed, pack
 from bergline.server.served import Served
 
+pytestmark = pytest.mark.long
+
 ORDERS = "/v1/namespaces/db/tables/orders"
 GZIP = {"Accept-Encoding": "gzip, x-gzip, deflate"}
 FAR = GZIP | {"X-Forwarded-For": "192.0.2.7"}

@@ -16,6 +16,8 @@ from bergline import Table
 from bergline.lake import Lake
 from bergline.server.served import Served
 
+pytestmark = pytest.mark.long
+
 PLAN = "/v1/namespaces/db/tables/t/plan"
 TASKS = "/v1/namespaces/db/tables/t/tasks"
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("name", pa.string())])

@@ -14,6 +14,8 @@ from served_socket import on_socket
 
 from bergline.server.served import Served
 
+pytestmark = pytest.mark.long
+
 TIMEOUT = 30.0
 """Seconds of a clock that stands still unless a test lets them pass: whoever is slow here does not matter."""
 

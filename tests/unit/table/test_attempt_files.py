@@ -10,6 +10,8 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.scan.manifests import load_manifest_list
 
+pytestmark = pytest.mark.long
+
 CONFLICTS = 3
 OPERATIONS: dict[str, tuple[Callable[[Table], object], list[int]]] = {
     "append": (lambda t: t.append(order_rows(9)), [1, 2, 3, 4, 9]),

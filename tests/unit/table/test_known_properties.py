@@ -14,6 +14,8 @@ from bergline.format.updates import SetProperties
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.known_properties import KNOWN_PROPERTIES, check_properties
 
+pytestmark = pytest.mark.long
+
 WRONG = [
     ("commit.manifest.target-size-bytes", "0"),
     ("commit.retry.num-retries", "-1"),

@@ -33,6 +33,8 @@ from bergline.io.open_store import OpenStore
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault
 
+pytestmark = pytest.mark.long
+
 BOTH = ["db.orders", "db.items"]
 
 

@@ -27,6 +27,8 @@ from bergline.scan.manifests import load_manifest_list
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.testing.faults import Fault
 
+pytestmark = pytest.mark.long
+
 LATER = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 

@@ -27,6 +27,8 @@ from bergline.errors import (
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.catalog_suite import table_metadata
 
+pytestmark = pytest.mark.long
+
 ORDERS = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 LOAD = f"GET {TABLE}"

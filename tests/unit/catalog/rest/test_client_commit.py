@@ -30,6 +30,8 @@ from bergline.format.refs import SnapshotRefType
 from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, SetSnapshotRef, Update
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
 
+pytestmark = pytest.mark.long
+
 ORDERS = TableName(("db",), "orders")
 TABLE = "/v1/namespaces/db/tables/orders"
 LOAD, COMMIT = f"GET {TABLE}", f"POST {TABLE}"

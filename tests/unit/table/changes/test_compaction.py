@@ -17,6 +17,8 @@ from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
 from bergline.table.changes.compaction import CompactionResult, plan_compaction
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["1", "2", "3"]
 
 

@@ -14,6 +14,8 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.manifest import DataFile, is_deletion_vector
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ("1", "2", "3")
 MODES = ("copy-on-write", "merge-on-read")
 

@@ -14,6 +14,8 @@ from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.format.manifest import DataFile
 
+pytestmark = pytest.mark.long
+
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 

@@ -13,6 +13,8 @@ from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.manifest import DataFile, EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["1", "2", "3"]
 
 

@@ -16,6 +16,8 @@ from bergline.format.manifest import DataFile, ManifestContent, ManifestFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.changes.append import Append
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["1", "2", "3"]
 
 

@@ -17,6 +17,8 @@ from bergline.format.manifest import DataFile, FileContent
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.table.changes.row_delta import RowDelta
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["2", "3"]
 
 

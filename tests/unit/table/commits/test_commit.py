@@ -19,6 +19,8 @@ from bergline.scan.manifest_cache import forget_files
 from bergline.table.commits.commit import Timing
 from bergline.testing.faults import Fault
 
+pytestmark = pytest.mark.long
+
 
 def test_loser_retries_with_the_very_manifest_it_wrote_first(lake: Lake, orders: Table) -> None:
     orders.append(order_rows(1))

@@ -23,6 +23,8 @@ from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.explain import size_text
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 
+pytestmark = pytest.mark.long
+
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 

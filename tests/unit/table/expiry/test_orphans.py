@@ -28,6 +28,8 @@ from bergline.table.expiry import orphan_sweep
 from bergline.table.expiry.orphan_plan import OrphanPlan
 from bergline.table.expiry.orphan_sweep import SweepResult
 
+pytestmark = pytest.mark.long
+
 DAY_MS = 86_400_000
 EVERYTHING: dict[str, Any] = {"older_than": dt.datetime(2200, 1, 1, tzinfo=dt.UTC), "allow_recent": True}
 NAMES = (

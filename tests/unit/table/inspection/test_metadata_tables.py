@@ -19,6 +19,8 @@ from bergline.scan.manifests import load_manifest_list
 from bergline.table.inspection.metadata_tables import METADATA_TABLES, metadata_table
 from bergline.table.inspection.metadata_view import MetadataView
 
+pytestmark = pytest.mark.long
+
 FILE_COLUMNS = (
     "content file_path file_format spec_id partition record_count file_size_in_bytes column_sizes value_counts "
     "null_value_counts nan_value_counts lower_bounds upper_bounds key_metadata split_offsets equality_ids "

@@ -9,6 +9,8 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=[("2", "copy-on-write"), ("2", "merge-on-read"), ("3", "merge-on-read")], ids="-".join)
 def orders_by_region(lake: Lake, request: pytest.FixtureRequest) -> Table:

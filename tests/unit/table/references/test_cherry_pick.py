@@ -14,6 +14,8 @@ from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
 from bergline.scan.manifests import load_entries, load_manifest_list
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ["1", "2", "3"]
 
 

@@ -17,6 +17,8 @@ from bergline.format.snapshot import Snapshot
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.references.snapshot_change import load_change
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=["2", "3"])
 def parts(lake: Lake, request: pytest.FixtureRequest) -> Table:

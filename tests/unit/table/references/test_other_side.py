@@ -13,6 +13,8 @@ from bergline.errors import ConflictError
 from bergline.parquet.delete_write import write_equality_deletes
 from bergline.parquet.write_spec import delete_write_spec
 
+pytestmark = pytest.mark.long
+
 JOINS: list[Callable[[Table], object]] = [
     lambda table: table.refs.merge("staging", into="main"),
     lambda table: table.refs.merge("staging", into="main", squash=True),

@@ -10,6 +10,8 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.table.references.ref_changes import Retention
 from bergline.table.references.refs import Refs
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def table(orders: Table) -> Table:

@@ -21,6 +21,8 @@ from bergline.errors import (
 )
 from bergline.table.references.rollback import rollback_target
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def table(orders: Table) -> Table:

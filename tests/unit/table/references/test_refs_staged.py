@@ -13,6 +13,8 @@ from table_checks import check_nothing_is_missing
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def table(lake: Lake) -> Table:
