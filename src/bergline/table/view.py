@@ -120,7 +120,8 @@ class View:
             except ConflictError as error:
                 if base.metadata.view_uuid != self.metadata.view_uuid:
                     raise
-                patience.wait_after(error, retry_limits([base.metadata], conflicts_in_meaning=False), different=0)
+                limits = retry_limits([base.metadata], conflicts_in_meaning=False)
+                patience.wait_after(error, limits, different=0, found=base.metadata_location)
             else:
                 return self
 

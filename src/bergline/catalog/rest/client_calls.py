@@ -5,7 +5,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from bergline.catalog.rest.client_auth import Authorization
@@ -13,12 +13,21 @@ from bergline.catalog.rest.client_refusals import About, Refusals
 from bergline.catalog.rest.client_settings import RestSettings
 from bergline.catalog.rest.client_transport import Answer, Transport
 from bergline.catalog.rest.client_tries import READING, SUCCESSES, LostError, Tries
-from bergline.catalog.rest.endpoints import ALWAYS_THERE, Endpoint
+from bergline.catalog.rest.endpoints import ALWAYS_THERE, GET_CONFIG, Endpoint
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.wire import decode_json, encode_json
 
 Body = TypeVar("Body")
 NOT_MODIFIED = 304
+_DONE = frozenset({200, 204})
+_SHOWN = 80
+
+
+class Changed(NamedTuple):
+    """The answer to a change that happened, and what it holds: None where the protocol has no body for it."""
+
+    answer: Answer
+    content: Any
 
 
 class Calls:
@@ -77,20 +86,40 @@ class Calls:
             None if body is None else encode_json(body),
             repeatable_s=repeatable_s,
         )
-        if answer.status in SUCCESSES or answer.status == NOT_MODIFIED:
+        if answer.status in SUCCESSES or (answer.status == NOT_MODIFIED and endpoint.method in READING):
             return answer
-        raise self._refusals.error(answer, about)
+        # HEAD is answered without a body, and whether there is a catalog at all is what the configuration is asked for
+        by_status = endpoint.method == "HEAD" or endpoint is GET_CONFIG
+        raise self._refusals.error(answer, about, by_status=by_status)
+
+    def change(
+        self,
+        endpoint: Endpoint,
+        about: About,
+        *,
+        names: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+    ) -> Changed:
+        """The answer to a change, as the protocol says that it is; any other success is LostError.
+
+        A proxy's page, or half of an answer, says nothing of what happened. A success without a body is worth little
+        more: whoever asked looks whether it shows.
+        """
+        answer = self.call(endpoint, about, names=names, query=query, body=body)
+        if endpoint.answer is not None:
+            try:
+                return Changed(answer, self.parsed(answer, endpoint.answer, about))
+            except FormatError as error:
+                raise LostError(str(error)) from error
+        if answer.status not in _DONE or answer.body.strip():
+            found = self._settings.hide(answer.body[:_SHOWN].decode(errors="replace"))
+            raise LostError(f"expected no body in the answer for {about}, found status {answer.status} and {found!r}")
+        return Changed(answer, None)
 
     def parsed(self, answer: Answer, as_type: type[Body], about: About) -> Body:
         """The body of an answer; FormatError if it is not what the protocol says."""
         return decode_json(answer.body, as_type, f"the server's answer for {about}")
-
-    def changed(self, answer: Answer, as_type: type[Body], about: About) -> Body:
-        """The body of the answer to a change; one that cannot be read says nothing of what happened."""
-        try:
-            return self.parsed(answer, as_type, about)
-        except FormatError as error:
-            raise LostError(str(error)) from error
 
 
 def _uuid7() -> uuid.UUID:

@@ -15,13 +15,14 @@ from bergline.catalog.catalog import (
 )
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_commit import added_snapshots
-from bergline.catalog.rest.bodies import CommitTableAnswer, CommitTableRequest, CommitTransactionRequest
+from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.client_creation import creation_updates
 from bergline.catalog.rest.client_requirements import all_requirements
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.client_settle import UnsettledError, settle
 from bergline.catalog.rest.client_tables import RestTables, about_table, unknown
 from bergline.catalog.rest.client_taken import taken
+from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
@@ -103,37 +104,53 @@ class RestCommit(RestTables):
         if len(changes) == 1:
             return (self._post(changes[0].base.name, wishes[0]),)
         about = about_table(changes[0].base.name)
-        self._session.calls.call(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
-        return tuple(self._after(change) for change in changes)
+        self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
+        now = self._now(changes)
+        if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
+            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
+        return _after(changes, now)
 
     def _post(self, name: TableName, wish: CommitTableRequest[Update]) -> LoadedTable:
-        about = about_table(name)
-        answer = self._session.calls.call(COMMIT_TABLE, about, names=self._session.table_path(name), body=wish)
-        return self._loaded(name, answer, self._session.calls.changed(answer, CommitTableAnswer, about))
+        names = self._session.table_path(name)
+        changed = self._session.calls.change(COMMIT_TABLE, about_table(name), names=names, body=wish)
+        return self._after_change(name, changed)
 
-    def _after(self, change: TableChange) -> LoadedTable:
-        """A table after a commit that certainly happened, even if it cannot be loaded now."""
-        try:
-            return self.load_table(change.base.name)
-        except BerglineError:
-            return msgspec.structs.replace(change.base, metadata=_applied(change))
+    def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
+        """The tables as they are, each by itself: one that cannot be loaded does not hide what another tells."""
+        found: list[LoadedTable | BerglineError] = []
+        for change in changes:
+            try:
+                found.append(self.load_table(change.base.name))
+            except BerglineError as error:
+                found.append(error)
+        return tuple(found)
 
     def _look(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables | None:
-        """The tables if the changes are in; they came in together or not at all, so one of them tells."""
-        now = tuple(self.load_table(change.base.name) for change in changes)
-        if any(_is_in(change, table) for change, table in zip(changes, now, strict=True)):
-            return now
-        for change, wish, table in zip(changes, wishes, now, strict=True):
+        """The tables if the changes are in: they came in together or not at all, so any new snapshot tells."""
+        now = self._now(changes)
+        loaded = [(c, w, t) for c, w, t in zip(changes, wishes, now, strict=True) if isinstance(t, LoadedTable)]
+        telling = [(change, table) for change, _, table in loaded if added_snapshots(change)]
+        if telling and any(_has_snapshot(change, table) for change, table in telling):
+            return _after(changes, now)
+        for table in now:
+            if isinstance(table, BerglineError):
+                raise table
+        if not telling and all(_shows(change, table) for change, _, table in loaded):
+            return _after(changes, now)
+        for change, wish, table in loaded:
             try:
                 check_requirements(table.metadata, wish.requirements, str(table.name))
             except ConflictError as error:
                 if not _came_from(table, change.base):
                     raise UnsettledError(f"{error}, and the server keeps no history that tells by whom") from error
+                if telling and not any(_shows_all_since(c.base, t) for c, t in telling):
+                    raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
                 raise
         return None
 
     def _moved_on(self, changes: tuple[TableChange, ...]) -> bool:
-        return any(self.pointer(c.base.name) != c.base.metadata_location for c in changes)
+        now = zip(self._now(changes), changes, strict=True)
+        return any(isinstance(table, LoadedTable) and not _is_at(table, change.base) for table, change in now)
 
     def _with_credentials(self, created: LoadedTable) -> LoadedTable:
         """A commit's answer brings no credentials for files: those come with the table."""
@@ -149,17 +166,60 @@ def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
     return f"; it happened if {snapshots[0]}" if snapshots else ""
 
 
-def _is_in(change: TableChange, now: LoadedTable) -> bool:
-    """Whether a change is in a table: by its snapshots, or because the table moved on to where the change leads."""
-    if added := added_snapshots(change):
-        return not added.isdisjoint(now.metadata.snapshots_by_id)
-    if now.metadata_location == change.base.metadata_location:
+def _after(changes: tuple[TableChange, ...], now: tuple[LoadedTable | BerglineError, ...]) -> Tables:
+    """The tables after changes that certainly happened, also those that cannot be loaded now."""
+    return tuple(
+        table if isinstance(table, LoadedTable) else msgspec.structs.replace(change.base, metadata=_applied(change))
+        for change, table in zip(changes, now, strict=True)
+    )
+
+
+def _is_at(now: LoadedTable, base: LoadedTable) -> bool:
+    return now.metadata_location == base.metadata_location
+
+
+def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a table has one of the snapshots that a change adds, or one that was made on top of it."""
+    known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
+    return not added_snapshots(change).isdisjoint(known)
+
+
+def _shows_all_since(base: LoadedTable, now: LoadedTable) -> bool:
+    """Whether no snapshot that came since the base is gone again: one that is not there then never came."""
+    before, after = base.metadata, now.metadata
+    if after.format_version == 1:  # without sequence numbers: those that were there before are the first to go
+        return before.snapshots_by_id.keys() <= after.snapshots_by_id.keys()
+    since = {s.sequence_number for s in after.snapshots if s.sequence_number > before.last_sequence_number}
+    return len(since) == after.last_sequence_number - before.last_sequence_number
+
+
+def _shows(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a change without snapshots is in a table: it moved on to where the change leads."""
+    if _is_at(now, change.base):
         return False
+    updates = tuple(u for u in change.updates if not _is_done(u, change.base, now))
     try:
-        again = _applied(msgspec.structs.replace(change, base=now))
-    except BerglineError:  # as when a ref is to be dropped that is gone
+        again = _applied(TableChange(now, (), updates)) if updates else now.metadata
+    except BerglineError:  # what cannot be done again
         again = _applied(change)
     return _content(now.metadata) == _content(again)
+
+
+def _is_done(update: Update, base: LoadedTable, now: LoadedTable) -> bool:
+    """Whether a ref was dropped, or has moved past where it was to go; others may have come since."""
+    if isinstance(update, RemoveSnapshotRef):
+        return update.ref_name in base.metadata.refs and update.ref_name not in now.metadata.refs
+    if not isinstance(update, SetSnapshotRef):
+        return False
+    ref = now.metadata.refs.get(update.ref_name)
+    if ref is None or not ref.is_branch:
+        return False
+    return update.snapshot_id in _history(now, update.ref_name) - _history(base, update.ref_name)
+
+
+def _history(table: LoadedTable, ref_name: str) -> set[int]:
+    ref = table.metadata.refs.get(ref_name)
+    return {s.snapshot_id for s in table.metadata.ancestors(ref.snapshot_id)} if ref else set()
 
 
 def _came_from(now: LoadedTable, base: LoadedTable) -> bool:

@@ -35,7 +35,7 @@ class RestNamespaces:
         about, wish = _about(namespace), CreateNamespaceRequest(namespace, dict(properties))
 
         def send() -> None:
-            self._session.calls.call(CREATE_NAMESPACE, about, body=wish)
+            self._session.calls.change(CREATE_NAMESPACE, about, body=wish)
 
         def look() -> bool:
             found = self._properties(namespace)
@@ -49,7 +49,7 @@ class RestNamespaces:
 
         def send() -> None:
             try:
-                self._session.calls.call(DROP_NAMESPACE, about, names=names)
+                self._session.calls.change(DROP_NAMESPACE, about, names=names)
             except ConflictError as error:  # the only one there is for namespaces, whatever its type
                 raise NotEmptyError(str(error)) from error
 
@@ -59,6 +59,7 @@ class RestNamespaces:
             what=f"{about} was dropped",
             name=about.name,
             waits=self._waits(),
+            always_look=True,
         )
 
     def namespace_exists(self, namespace: Namespace) -> bool:
@@ -84,7 +85,7 @@ class RestNamespaces:
 
         def send() -> None:
             names = self._session.namespace_path(namespace)
-            self._session.calls.call(UPDATE_NAMESPACE, about, names=names, body=wish)
+            self._session.calls.change(UPDATE_NAMESPACE, about, names=names, body=wish)
 
         def look() -> bool:
             found = self.namespace_properties(namespace)

@@ -1,10 +1,14 @@
-"""Answers that are no success: what the server says in them, and which of our errors that is."""
+"""Answers that are no success: what the server says in them, which of our errors that is, and whether it is certain.
+
+A refusal is certain only in the protocol's own words: one of its statuses with an error body of its own that names the
+same status. Proxies answer with pages, and with statuses of their own, for requests that they have passed on.
+"""
 
 from typing import NamedTuple
 
 import msgspec
 
-from bergline.catalog.rest.bodies import ErrorAnswer
+from bergline.catalog.rest.bodies import ErrorAnswer, ErrorModel
 from bergline.catalog.rest.client_auth import Authorization
 from bergline.catalog.rest.client_settings import RestSettings
 from bergline.catalog.rest.client_transport import Answer
@@ -13,6 +17,8 @@ from bergline.errors import AuthenticationError, BerglineError, StorageError, Un
 
 PUT_OFF = 429
 _FIRST_ERROR = 400
+_NOT_FOUND = 404
+_REFUSING = frozenset({400, 401, 403, 404, 405, 406, 409, 411, 413, 415, 419, 422, PUT_OFF})
 _LONGEST_MESSAGE = 2000
 
 
@@ -34,12 +40,18 @@ class Refusals:
         self._authorization = authorization
 
     def message(self, answer: Answer) -> str:
-        """What the server says."""
-        return self._said(answer)[0]
+        """What the server says, or that whoever answered does not speak the protocol."""
+        return self._said(answer)[0] if is_of_protocol(answer) else "without an error of the protocol"
 
-    def error(self, answer: Answer, about: About) -> BerglineError:
-        """What the refusal of a call means."""
+    def is_certain(self, answer: Answer) -> bool:
+        """Whether an answer says, in the protocol's own words, that the change was not carried out."""
+        return answer.status in _REFUSING and is_of_protocol(answer)
+
+    def error(self, answer: Answer, about: About, *, by_status: bool = False) -> BerglineError:
+        """What the refusal of a call means; `by_status` where none but that can be had, or is worth much."""
         message, kind = self._said(answer)
+        if answer.status == _NOT_FOUND and not by_status and not is_of_protocol(answer):
+            return _not_of_catalog(self._settings.uri, answer, about)
         if answer.status < _FIRST_ERROR:
             return _redirection(answer, about)
         if answer.status == PUT_OFF:
@@ -51,12 +63,31 @@ class Refusals:
 
     def _said(self, answer: Answer) -> tuple[str, str | None]:
         """The server's message, and its type; a status with any other body will do."""
-        try:
-            found = msgspec.json.decode(answer.body, type=ErrorAnswer).error
-            message, kind = found.message, found.type
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            message, kind = f"status {answer.status}", None
+        found = _error_model(answer)
+        message, kind = (f"status {answer.status}", None) if found is None else (found.message, found.type)
         return self._settings.hide(message)[:_LONGEST_MESSAGE], kind
+
+
+def is_of_protocol(answer: Answer) -> bool:
+    """Whether an answer has an error body of the protocol, about its own status."""
+    found = _error_model(answer)
+    return found is not None and found.code == answer.status
+
+
+def _error_model(answer: Answer) -> ErrorModel | None:
+    try:
+        return msgspec.json.decode(answer.body, type=ErrorAnswer).error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _not_of_catalog(uri: str, answer: Answer, about: About) -> UnavailableError:
+    """A page that was not found says nothing of what the catalog has."""
+    return UnavailableError(
+        f"expected an answer of the catalog for {about}, found status {answer.status} without an error of the "
+        f"protocol at {uri}",
+        hints=["a proxy in between may have answered: does it reach the catalog, for all paths below the address?"],
+    )
 
 
 def _redirection(answer: Answer, about: About) -> StorageError:

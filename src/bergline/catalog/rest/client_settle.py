@@ -1,22 +1,27 @@
-"""What happened to a change whose answer was lost: the server is asked for what is there now."""
+"""What became of a change whose answer is not certain: the server is asked for what is there now."""
 
-import contextlib
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from bergline.catalog.rest.client_tries import LostError
 from bergline.errors import (
     AlreadyExistsError,
+    AuthenticationError,
     BerglineError,
     CommitUnknownError,
     ConflictError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
     StorageError,
     UnavailableError,
 )
 
 Result = TypeVar("Result")
 Waits = Iterable[Callable[[], None]]
-_NO_ANSWER = (UnavailableError, StorageError)
+_NO_ANSWER = (UnavailableError, StorageError, FormatError)
+_CAME_SECOND = (ConflictError, AlreadyExistsError)
+_NOT_LET_IN = (NotFoundError, AuthenticationError, RefusedError)
 
 
 class UnsettledError(Exception):
@@ -34,8 +39,10 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
         return send()
     except LostError as error:
         cause = str(error)
-    except (ConflictError, AlreadyExistsError) as refusal:
-        return _of_twin(look, refusal)
+    except UnavailableError:  # nothing was begun
+        raise
+    except BerglineError as refusal:
+        return _despite(refusal, look, waits)
     for wait in waits:
         try:
             found = look()
@@ -47,7 +54,7 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
             cause = str(error)
         except _NO_ANSWER:
             pass
-        except (ConflictError, AlreadyExistsError):
+        except _CAME_SECOND:
             raise
         except BerglineError as error:  # gone since, whether it was changed or not; or we may look no longer
             raise UnsettledError(f"{cause}; {error}") from error
@@ -55,40 +62,87 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
     raise UnsettledError(cause)
 
 
-def happened(send: Callable[[], None], look: Callable[[], bool], *, what: str, name: str, waits: Waits) -> None:
-    """Carry out a change that shows afterwards; CommitUnknownError if its answer is lost and it does not show."""
+def happened(
+    send: Callable[[], None],
+    look: Callable[[], bool],
+    *,
+    what: str,
+    name: str,
+    waits: Waits,
+    always_look: bool = False,
+    doubt_refusals: bool = False,
+) -> None:
+    """Carry out a change that shows afterwards; CommitUnknownError if its answer is lost and it does not show.
+
+    With `always_look` no answer alone is enough, for an empty one may be anybody's; one that says that it is done is
+    believed only where nobody can look. With `doubt_refusals` a refusal is none of what shows all the same.
+    """
+    cause: Exception | None = None
     try:
         send()
+        if not always_look:
+            return
     except LostError as error:
-        for wait in waits:
-            with contextlib.suppress(BerglineError):
-                if look():
-                    return
-            wait()
-        raise CommitUnknownError(
-            f"cannot find out whether {what}: {error}", table=name, metadata_location=None
-        ) from error
+        cause = error
+    except UnavailableError:
+        raise
+    except BerglineError as refusal:
+        if not doubt_refusals or not _shows(look):
+            raise
+        raise _unknown(what, name, refusal) from refusal
+    for wait in waits:
+        shows = _shows(look)
+        if shows or (shows is None and cause is None):
+            return
+        wait()
+    raise _unknown(what, name, cause or "the server said so, and it does not show") from cause
 
 
-def _of_twin(look: Callable[[], Result | None], refusal: BerglineError) -> Result:
-    """The result of a change that was refused because it was delivered twice, and its twin came first."""
+def _unknown(what: str, name: str, cause: object) -> CommitUnknownError:
+    return CommitUnknownError(f"cannot find out whether {what}: {cause}", table=name, metadata_location=None)
+
+
+def _shows(look: Callable[[], bool]) -> bool | None:
+    """Whether a change shows; None where nobody can look."""
     try:
-        found = look()
-    except (BerglineError, UnsettledError):
-        raise refusal from None
-    if found is None:
-        raise refusal
-    return found
+        return look()
+    except BerglineError:
+        return None
+
+
+def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: Waits) -> Result:
+    """The result of a change that came in although it was refused: delivered twice, it is refused by its own twin.
+
+    A conflict whose change cannot be looked for is in doubt; other refusals stand where the look is refused too.
+    """
+    cause: Exception = refusal
+    for wait in waits:
+        try:
+            found = look()
+        except (*_CAME_SECOND, UnsettledError):  # it was looked for, and is not there
+            raise refusal from None
+        except _NOT_LET_IN as error:
+            if not isinstance(refusal, _CAME_SECOND):
+                raise refusal from None
+            raise UnsettledError(f"{refusal}; {error}") from error
+        except BerglineError as error:
+            cause = error
+            wait()
+            continue
+        if found is None:
+            raise refusal
+        return found
+    raise UnsettledError(f"{refusal}; {cause}") from cause
 
 
 def _sent_again(send: Callable[[], Result], look: Callable[[], Result | None]) -> Result | None:
-    """Sent once more: a refusal may be because the first one landed meanwhile."""
+    """Sent once more: a refusal may be because the first one landed meanwhile, and proves nothing else about it."""
     try:
         return send()
     except _NO_ANSWER:
         raise
-    except BerglineError:
+    except BerglineError as refusal:
         found = look()
-        if found is None:
-            raise
+        if found is None and not isinstance(refusal, _CAME_SECOND):
+            raise UnsettledError(str(refusal)) from refusal
         return found

@@ -16,7 +16,7 @@ from bergline.catalog.rest.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.client_cache import CachedLoad, LoadCache
-from bergline.catalog.rest.client_calls import NOT_MODIFIED
+from bergline.catalog.rest.client_calls import NOT_MODIFIED, Changed
 from bergline.catalog.rest.client_files import Vended, VendedFileIO, places_of
 from bergline.catalog.rest.client_namespaces import RestNamespaces
 from bergline.catalog.rest.client_refusals import About
@@ -37,6 +37,7 @@ from bergline.catalog.rest.endpoints import (
 )
 from bergline.errors import (
     AlreadyExistsError,
+    BerglineError,
     CommitUnknownError,
     ConflictError,
     FormatError,
@@ -97,10 +98,8 @@ class RestTables(RestNamespaces):
         about, wish = about_table(name), RegisterTableRequest(name.name, metadata_location)
 
         def send() -> LoadedTable:
-            answer = self._session.calls.call(
-                REGISTER_TABLE, about, names=self._session.namespace_path(name.namespace), body=wish
-            )
-            return self._loaded(name, answer, self._session.calls.changed(answer, LoadTableAnswer, about))
+            names = self._session.namespace_path(name.namespace)
+            return self._after_change(name, self._session.calls.change(REGISTER_TABLE, about, names=names, body=wish))
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
@@ -126,8 +125,8 @@ class RestTables(RestNamespaces):
         gone: list[str] = []
 
         def send() -> None:
-            answer = self._session.calls.call(UNREGISTER_TABLE, about, names=self._session.table_path(name))
-            gone.append(self._session.calls.changed(answer, CommitTableAnswer, about).metadata_location)
+            changed = self._session.calls.change(UNREGISTER_TABLE, about, names=self._session.table_path(name))
+            gone.append(changed.content.metadata_location)
 
         happened(send, lambda: False, what=f"{about} was unregistered", name=str(name), waits=())
         self._loads.forget(name)
@@ -135,11 +134,11 @@ class RestTables(RestNamespaces):
 
     def rename_table(self, name: TableName, new: TableName) -> None:
         """Give a table another name."""
-        before = self.load_table(name).metadata.table_uuid
+        before = self.load_table(name)
 
         def look() -> bool:
             now = self._existing(new)
-            return now is not None and now.metadata.table_uuid == before and self._existing(name) is None
+            return now is not None and _is_same(now, before) and self._existing(name) is None
 
         happened(
             lambda: self._rename(name, new),
@@ -147,6 +146,8 @@ class RestTables(RestNamespaces):
             what=f"table `{name}` was renamed to `{new}`",
             name=str(name),
             waits=self._waits(),
+            always_look=True,
+            doubt_refusals=True,
         )
         self._loads.forget(name)
         self._loads.forget(new)
@@ -155,22 +156,38 @@ class RestTables(RestNamespaces):
         """Forget the table; its files stay.
 
         The protocol drops whatever is there, so an expected pointer is compared right before, and no later commit is
-        noticed.
+        noticed. Who expects one deletes files next: then the server must say that the table was dropped, and have it
+        no more. One that is gone after a lost answer may as well have been renamed.
         """
-        about = about_table(name)
-        if expected is not None and self.pointer(name) != expected:
+        about, told = about_table(name), False
+        before = self._readable(name) if expected is None else self.load_table(name)
+        if expected is not None and before is not None and before.metadata_location != expected:
             raise ConflictError(f"table `{name}` moved on while it was dropped", hints=["try again"])
 
         def send() -> None:
-            query = {"purgeRequested": "false"}
-            self._session.calls.call(DROP_TABLE, about, names=self._session.table_path(name), query=query)
+            nonlocal told
+            names, query = self._session.table_path(name), {"purgeRequested": "false"}
+            self._session.calls.change(DROP_TABLE, about, names=names, query=query)
+            told = True
+
+        def is_gone() -> bool:
+            try:
+                now = self._existing(name)
+            except BerglineError:
+                if expected is None:
+                    raise
+                return False
+            gone = now is None or (before is not None and not _is_same(now, before))
+            return gone and (told or expected is None)
 
         happened(
             send,
-            lambda: expected is None and self._existing(name) is None,
+            is_gone,
             what=f"{about} was dropped",
             name=str(name),
             waits=self._waits(),
+            always_look=True,
+            doubt_refusals=before is not None,
         )
         self._loads.forget(name)
 
@@ -183,7 +200,7 @@ class RestTables(RestNamespaces):
 
     def _rename(self, name: TableName, new: TableName) -> None:
         try:
-            self._session.calls.call(RENAME_TABLE, about_table(name), body=RenameRequest(name, new))
+            self._session.calls.change(RENAME_TABLE, about_table(name), body=RenameRequest(name, new))
         except AlreadyExistsError as error:
             raise taken(self._session, new) from error
 
@@ -197,6 +214,22 @@ class RestTables(RestNamespaces):
             return self.load_table(name)
         except NotFoundError:
             return None
+
+    def _readable(self, name: TableName) -> LoadedTable | None:
+        """The table, or None for one that cannot be read: it can be dropped all the same."""
+        try:
+            return self.load_table(name)
+        except UnavailableError:
+            raise
+        except BerglineError:
+            return None
+
+    def _after_change(self, name: TableName, changed: Changed) -> LoadedTable:
+        """The table in the answer to a change; one that cannot be read says nothing of what happened."""
+        try:
+            return self._loaded(name, changed.answer, changed.content)
+        except BerglineError as error:
+            raise LostError(str(error)) from error
 
     def _loaded(self, name: TableName, answer: Answer, content: LoadTableAnswer | CommitTableAnswer) -> LoadedTable:
         """The table in an answer; metadata that is known is not parsed again."""
@@ -241,6 +274,13 @@ def unknown(name: TableName, what: str, cause: Any) -> CommitUnknownError:
     return CommitUnknownError(
         f"cannot find out whether table `{name}` was {what}: {cause}", table=str(name), metadata_location=None
     )
+
+
+def _is_same(table: LoadedTable, before: LoadedTable) -> bool:
+    """Whether a table is the one that was loaded before, under whatever name."""
+    if before.metadata.table_uuid is None:
+        return before.metadata_location in _line(table)
+    return table.metadata.table_uuid == before.metadata.table_uuid
 
 
 def _line(table: LoadedTable) -> set[str]:

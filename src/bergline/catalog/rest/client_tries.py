@@ -1,17 +1,19 @@
 """One request, tried until an answer tells: what may be sent again is, what must not be is reported as lost.
 
 A GET or HEAD may be sent again, and any request with an idempotency key for as long as the server knows the key; so may
-a request that never arrived, and one that the server put off (429, or 503 with `Retry-After`). Everything else happened
-perhaps: `LostError`.
+a request that never arrived, and one that the catalog itself put off (429, or 503 with `Retry-After`). What became of a
+change is certain only after a success, or a refusal in the protocol's own words where no earlier try is in doubt.
+Everything else happened perhaps: `LostError`.
 """
 
+import contextlib
 import email.utils
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from bergline.catalog.rest.client_auth import Authorization
-from bergline.catalog.rest.client_refusals import PUT_OFF, Refusals
+from bergline.catalog.rest.client_refusals import PUT_OFF, Refusals, is_of_protocol
 from bergline.catalog.rest.client_settings import RestSettings
 from bergline.catalog.rest.client_transport import Answer, AnswerLostError, NotSentError, Transport, UselessAnswerError
 from bergline.errors import BerglineError, UnavailableError
@@ -22,8 +24,9 @@ _TRIES = 4
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 30.0
 _REFUSED_TOKENS = frozenset({401, 419})
 _UNAVAILABLE = 503
-_IN_DOUBT = frozenset({408, 500, 502, 503, 504})
-_ABOUT_THE_CHANGE = frozenset({400, 404, 406, 409, 422})
+_TIMED_OUT = 408
+_FIRST_SERVER_ERROR = 500
+_FOR_GOOD = frozenset({501, 505})
 
 
 class LostError(Exception):
@@ -52,28 +55,21 @@ class Tries:
     ) -> Answer:
         """Send, and send again where that is allowed; what may have arrived only for so many seconds.
 
-        Once the answer to one of several tries was lost, only one that is about the change itself tells what became of
-        it: whoever cannot be reached any more, or lets us in no longer, says nothing about that.
+        Once one of several tries is in doubt, only a success tells what became of the change: a refusal of a later try
+        says nothing about the first.
         """
         until = time.monotonic() + repeatable_s
-        renewed, lost = False, ""
+        renewed, doubt, arrived = False, "", False
         tries = 0
         while True:
             tries += 1
             try:
-                identity = self._authorization.header()
+                with _minding(doubt):
+                    identity = self._authorization.header()
                 answer = self._transport.send(method, url, {**headers, **identity}, body)
-                if answer.status in _REFUSED_TOKENS and not renewed and self._authorization.renew(identity):
-                    renewed = True
-                    tries -= 1
-                    continue
-            except BerglineError as error:  # no token is to be had
-                if lost:
-                    raise LostError(f"{lost}; {error}") from error
-                raise
             except NotSentError as error:
                 if tries == _TRIES:
-                    raise self._unreachable(error, lost) from error
+                    raise self._unreachable(error, doubt) from error
                 self._sleep(_wait(tries))
                 continue
             except AnswerLostError as error:
@@ -81,27 +77,48 @@ class Tries:
                 is_last = tries == _TRIES or isinstance(error, UselessAnswerError)
                 if is_last or time.monotonic() + wait >= until:
                     raise _lost(message, method) from error
-                lost = "" if method in READING else message
+                doubt, arrived = "" if method in READING else message, True
                 self._sleep(wait)
                 continue
-            wait, put_off = _wait(tries, answer), _is_put_off(answer)
-            in_doubt = answer.status in _IN_DOUBT
-            if in_doubt and method not in READING and (not put_off or tries == _TRIES):
-                lost = f"{self._settings.uri} answered {answer.status}: {self._refusals.message(answer)}"
-            again = (put_off and not lost) or ((put_off or in_doubt) and time.monotonic() + wait < until)
+            put_off = _is_put_off(answer) and is_of_protocol(answer)
+            certain = method in READING or answer.status in SUCCESSES or self._refusals.is_certain(answer)
+            if not certain:
+                doubt = f"{self._settings.uri} answered {answer.status}, {self._refusals.message(answer)}"
+                arrived = arrived or not put_off
+            with _minding(doubt):
+                if answer.status in _REFUSED_TOKENS and not renewed and self._authorization.renew(identity):
+                    renewed = True
+                    tries -= 1
+                    continue
+            wait = _wait(tries, answer)
+            again = (put_off and not arrived) or (method in READING and _may_go_better(answer))
+            again = again or ((put_off or not certain) and time.monotonic() + wait < until)
             if again and tries < _TRIES:
                 self._sleep(wait)
                 continue
-            if lost and answer.status not in SUCCESSES and answer.status not in _ABOUT_THE_CHANGE:
-                raise LostError(lost)
+            if doubt and answer.status not in SUCCESSES:
+                if _is_put_off(answer):  # whoever looks what became of it asks the same server
+                    self._sleep(wait)
+                raise LostError(doubt)
             return answer
 
-    def _unreachable(self, error: NotSentError, lost: str) -> Exception:
+    def _unreachable(self, error: NotSentError, doubt: str) -> Exception:
         """That nothing was changed, if no earlier try may have arrived."""
         message = f"cannot reach {self._settings.uri}: {error}"
-        if lost:
-            return LostError(f"{lost}; {message}")
+        if doubt:
+            return LostError(f"{doubt}; {message}")
         return UnavailableError(message, hints=[_how_to_reach(str(error))])
+
+
+@contextlib.contextmanager
+def _minding(doubt: str) -> Iterator[None]:
+    """A token that is not to be had says nothing of an earlier try that is in doubt."""
+    try:
+        yield
+    except BerglineError as error:
+        if doubt:
+            raise LostError(f"{doubt}; {error}") from error
+        raise
 
 
 def _lost(message: str, method: str) -> Exception:
@@ -118,6 +135,12 @@ def _how_to_reach(reason: str) -> str:
     if "WRONG_VERSION_NUMBER" in reason:
         return "the server does not speak https there: is it http://?"
     return "is the server running, and is the address right? Nothing was changed"
+
+
+def _may_go_better(answer: Answer) -> bool:
+    """Whether reading is worth another try."""
+    failed = answer.status >= _FIRST_SERVER_ERROR and answer.status not in _FOR_GOOD
+    return failed or answer.status in {_TIMED_OUT, PUT_OFF}
 
 
 def _is_put_off(answer: Answer) -> bool:

@@ -9,11 +9,12 @@ from bergline.catalog.rest.bodies import (
     LoadViewAnswer,
     RenameRequest,
 )
+from bergline.catalog.rest.client_calls import Changed
 from bergline.catalog.rest.client_namespaces import RestNamespaces
 from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_settle import UnsettledError, happened, settle
 from bergline.catalog.rest.client_taken import taken
-from bergline.catalog.rest.client_transport import Answer
+from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import (
     COMMIT_VIEW,
     CREATE_VIEW,
@@ -22,7 +23,15 @@ from bergline.catalog.rest.endpoints import (
     LOAD_VIEW,
     RENAME_VIEW,
 )
-from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, NotFoundError
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
 from bergline.format.view import ViewMetadata, ViewVersion
 from bergline.format.view_json import parse_view_metadata
 from bergline.format.view_updates import AddViewVersion, AssertViewUuid, ViewUpdate
@@ -50,8 +59,7 @@ class RestViews(RestNamespaces):
 
         def send() -> LoadedView:
             names = self._session.namespace_path(name.namespace)
-            answer = self._session.calls.call(CREATE_VIEW, about, names=names, body=wish)
-            return self._changed_view(name, answer)
+            return self._changed_view(name, self._session.calls.change(CREATE_VIEW, about, names=names, body=wish))
 
         def look() -> LoadedView | None:
             now = self._existing_view(name)
@@ -78,7 +86,7 @@ class RestViews(RestNamespaces):
         def send() -> LoadedView:
             names = self._session.table_path(base.name, "view")
             return self._changed_view(
-                base.name, self._session.calls.call(COMMIT_VIEW, _about(base.name), names=names, body=wish)
+                base.name, self._session.calls.change(COMMIT_VIEW, _about(base.name), names=names, body=wish)
             )
 
         def look() -> LoadedView | None:
@@ -96,28 +104,37 @@ class RestViews(RestNamespaces):
 
         def send() -> None:
             try:
-                self._session.calls.call(RENAME_VIEW, _about(name), body=RenameRequest(name, new))
+                self._session.calls.change(RENAME_VIEW, _about(name), body=RenameRequest(name, new))
             except AlreadyExistsError as error:
                 raise taken(self._session, new) from error
 
         def look() -> bool:
             now = self._existing_view(new)
-            return now is not None and now.metadata.view_uuid == before
+            return now is not None and now.metadata.view_uuid == before and self._existing_view(name) is None
 
-        what = f"view `{name}` was renamed to `{new}`"
-        happened(send, look, what=what, name=str(name), waits=self._waits())
+        what, waits = f"view `{name}` was renamed to `{new}`", self._waits()
+        happened(send, look, what=what, name=str(name), waits=waits, always_look=True, doubt_refusals=True)
 
     def drop_view(self, name: TableName) -> None:
         """Forget the view; its files stay."""
-        about = _about(name)
+        about, before = _about(name), self._uuid(name)
 
         def send() -> None:
-            self._session.calls.call(DROP_VIEW, about, names=self._session.table_path(name, "view"))
+            self._session.calls.change(DROP_VIEW, about, names=self._session.table_path(name, "view"))
 
         def look() -> bool:
-            return self._existing_view(name) is None
+            now = self._existing_view(name)
+            return now is None or (before is not None and now.metadata.view_uuid != before)
 
-        happened(send, look, what=f"{about} was dropped", name=str(name), waits=self._waits())
+        happened(
+            send,
+            look,
+            what=f"{about} was dropped",
+            name=str(name),
+            waits=self._waits(),
+            always_look=True,
+            doubt_refusals=before is not None,
+        )
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
         """Views in a namespace; none on a server without views."""
@@ -134,8 +151,21 @@ class RestViews(RestNamespaces):
         except NotFoundError:
             return None
 
-    def _changed_view(self, name: TableName, answer: Answer) -> LoadedView:
-        return self._loaded_view(name, self._session.calls.changed(answer, LoadViewAnswer, _about(name)))
+    def _uuid(self, name: TableName) -> str | None:
+        """Which view has the name; None for one that cannot be read."""
+        try:
+            return self.load_view(name).metadata.view_uuid
+        except (UnavailableError, UnsupportedError):
+            raise
+        except BerglineError:
+            return None
+
+    def _changed_view(self, name: TableName, changed: Changed) -> LoadedView:
+        """The view in the answer to a change; one that cannot be read says nothing of what happened."""
+        try:
+            return self._loaded_view(name, changed.content)
+        except BerglineError as error:
+            raise LostError(str(error)) from error
 
     def _loaded_view(self, name: TableName, answer: LoadViewAnswer) -> LoadedView:
         metadata = parse_view_metadata(bytes(answer.metadata), f"the server's answer for {_about(name)}")

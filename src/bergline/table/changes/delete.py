@@ -25,7 +25,7 @@ from bergline.table.changes.rewriting_rows import Matches, find_matches, rewrite
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
-from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.produce import branch_head, check_branch_exists
 from bergline.table.commits.validate import Validation
 
@@ -64,11 +64,13 @@ class Delete:
         self._rows = rows
         self._files = tuple(files)
         self._summary = dict(summary or {})
-        self._planned: Operation | None = None
+        self._planned: Overwrite | RowDelta | None = None
         self._first_base: TableMetadata | None = None
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """What was planned, on this base; ConflictError if the filter does not fit it any more."""
+        if self._planned is not None and self._planned.has_landed(base):
+            return Change()
         if not self._rows.starts_branch:
             check_branch_exists(base, self._rows.branch)
         if self._first_base is None:
@@ -97,7 +99,7 @@ class Delete:
         else:
             self._io.delete([f.file_path for f in self._files])
 
-    def _plan(self, base: TableMetadata) -> Operation | None:
+    def _plan(self, base: TableMetadata) -> Overwrite | RowDelta | None:
         start = self._start(base)
         schema = base.schema
         plan = plan_scan(

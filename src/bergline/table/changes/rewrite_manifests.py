@@ -62,11 +62,13 @@ class RewriteManifests(SnapshotProducer):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """No change where every kind of files has one manifest at most."""
+        if self.has_landed(base):
+            return Change()
         check_branch_exists(base, self._branch)
         parent = branch_head(base, self._branch)
         self._check_paths(parent)
         self._check_spec(base)
-        if self.snapshot_id not in base.snapshots_by_id and (parent is None or not self._work(base, parent)):
+        if parent is None or not self._work(base, parent):
             return Change()
         return super().attempt(base, stamp)
 

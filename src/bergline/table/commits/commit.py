@@ -6,13 +6,15 @@ One table is the case of one. An attempt ends in a value, Committed, Conflicted 
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
 
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_commit import added_snapshots
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,
@@ -88,12 +90,14 @@ def commit(
     """Bring the operations in, all or none, retrying as the tables allow, and return the tables after them.
 
     Raises ConflictError when the retries are used up, CommitUnknownError when the outcome cannot be found out (nothing
-    was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone.
+    was deleted), and what the operations or the catalog raise; then nothing was committed and what was written is gone,
+    except where an attempt was sent and the tables cannot be looked at any more.
     With a refusal, what the operations raise is one TablesRefusedError that begins with it.
     """
-    with _abandoning(work):
+    attempts = _Attempts(catalog, work, timing or Timing(), refusal)
+    with _abandoning(work, lambda: attempts.may_delete):
         check_table_count(catalog, len(work))
-        tables = _Attempts(catalog, work, timing or Timing(), refusal).until_settled()
+        tables = attempts.until_settled()
     for one, table in zip(work, tables, strict=True):
         with cleaning_up(one.name):
             one.operation.committed(table.metadata)
@@ -120,14 +124,17 @@ def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: T
 
 
 @contextlib.contextmanager
-def _abandoning(work: Sequence[TableWork]) -> Iterator[None]:
-    """An error that is sure of its outcome means that nothing was committed: what was written may go."""
+def _abandoning(work: Sequence[TableWork], may_delete: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """An error that is sure of its outcome means that nothing was committed: what was written may go.
+
+    After anything else that ends a commit, an interrupt or a fault of ours, everything stays.
+    """
     try:
         yield
     except CommitUnknownError:
         raise
     except BerglineError:
-        for one in work:
+        for one in work if may_delete() else ():
             with cleaning_up(one.name):
                 one.operation.abandoned()
         raise
@@ -141,21 +148,34 @@ class Patience:
         self._started_ms = timing.clock_ms()
         self._conflicts = 0
         self._unanswered = 0
+        self._found: Hashable = None
+        self._unmoved = 0
 
-    def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int) -> None:
+    def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int, found: Hashable) -> None:
         """Another commit came first: wait before the next attempt, or give up.
 
-        `different` is how many of the attempts depended on something else than those before them.
+        `different` is how many of the attempts depended on something else than those before them, `found` the pointers
+        that this one was worked out on. A catalog that refuses although nothing has moved is asked a few times, ever
+        more slowly.
         """
         self._conflicts += 1
         self._unanswered = 0
+        self._unmoved = self._unmoved + 1 if found == self._found else 0
+        self._found = found
         elapsed_ms = self._timing.clock_ms() - self._started_ms
         counted = self._conflicts if limits.every_attempt_counts else different
+        gave_up = f"gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
         if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
+            raise ConflictError(f"{reason}; {gave_up}") from reason
+        if self._unmoved > limits.when_unmoved:
             raise ConflictError(
-                f"{reason}; gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
+                f"{reason}; {gave_up}: nobody else committed before the last {self._unmoved + 1} of them",
+                hints=["the catalog refuses without another commit: what it says, and its log, may tell why"],
             ) from reason
-        self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
+        if self._unmoved:
+            self._timing.sleep(limits.unmoved_wait_seconds(self._unmoved, self._timing.uniform))
+        else:
+            self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
 
     def wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:
         """The store did not answer and nothing was changed: ask again, or give up."""
@@ -189,8 +209,27 @@ class _Attempts:
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
         }
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
+        self._sent: defaultdict[TableName, set[int]] = defaultdict(set)
+        """The snapshots of attempts that reached the catalog and did not get in, as it said."""
+        self.may_delete = True
+        """Whether it is certain, after an error, that nothing needs what was written."""
 
     def until_settled(self) -> tuple[LoadedTable, ...]:
+        """The tables after the commit.
+
+        Whatever ends it, the tables are looked at once more if anything was sent: a commit that is there happened, and
+        where they cannot be looked at nothing is deleted.
+        """
+        try:
+            return self._go_on()
+        except CommitUnknownError:
+            raise
+        except BerglineError:
+            if not self._has_landed():
+                raise
+        return tuple(self._bases[name] for name in self._work)
+
+    def _go_on(self) -> tuple[LoadedTable, ...]:
         while True:
             self._count += 1
             try:
@@ -211,7 +250,8 @@ class _Attempts:
                         hints=[] if metadata_location is None else [hint],
                     )
                 case Conflicted(reason):
-                    self._patience.wait_after(reason, self._limits(), different=len(self._depended_on))
+                    found = tuple(base.metadata_location for base in self._bases.values())
+                    self._patience.wait_after(reason, self._limits(), different=len(self._depended_on), found=found)
                 case _:
                     assert_never(outcome)
 
@@ -224,7 +264,36 @@ class _Attempts:
             return Conflicted(error.reason)
         changes = tuple(change for change in worked_out if change.updates)
         self._depended_on.add(tuple(c.requirements for c in changes))
-        return self._catalog.commit(changes) if changes else Committed(())
+        return self._send(changes) if changes else Committed(())
+
+    def _send(self, changes: tuple[TableChange, ...]) -> Outcome:
+        try:
+            outcome = self._catalog.commit(changes)
+        except UnavailableError:  # nothing was begun
+            raise
+        except BerglineError:
+            self._note(changes)
+            raise
+        self._note(changes)
+        return outcome
+
+    def _note(self, changes: tuple[TableChange, ...]) -> None:
+        for change in changes:
+            if added := added_snapshots(change):
+                self._sent[change.base.name] |= added
+
+    def _has_landed(self) -> bool:
+        """Whether an attempt is in after all; the tables are then as they were found."""
+        found: dict[TableName, LoadedTable] = {}
+        for name in self._sent:
+            try:
+                found[name] = self._catalog.load_table(name)
+            except BerglineError:
+                self.may_delete = False
+        if not any(not self._sent[name].isdisjoint(table.metadata.snapshots_by_id) for name, table in found.items()):
+            return False
+        self._bases |= found
+        return self._work.keys() <= self._bases.keys()
 
     def _change(self, name: TableName, stamp: CommitStamp) -> TableChange:
         self._bases[name] = base = self._load(name)

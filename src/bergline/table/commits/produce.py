@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -88,10 +88,14 @@ class SnapshotProducer:
         """The snapshot's content on this parent; manifests that depend on nothing are written only once."""
         raise NotImplementedError
 
+    def has_landed(self, base: TableMetadata) -> bool:
+        """Whether an earlier attempt landed after all; looked at before anything that may raise."""
+        return self.snapshot_id in base.snapshots_by_id
+
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
-        if self.snapshot_id in base.snapshots_by_id:
-            return Change()  # an earlier attempt landed after all
+        if self.has_landed(base):
+            return Change()
         if self.written_for is not None:
             check_written_columns(self.written_for, base.schema)
         if not self.starts_branch:
@@ -110,10 +114,7 @@ class SnapshotProducer:
         )
         return Change(
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved)),
-            requirements=(
-                *same_table(base),
-                AssertRefSnapshotId(self._branch, ref.snapshot_id if ref else None),
-            ),
+            requirements=(*same_table(base), *_held(base, self._branch, parent)),
             rewritten=frozenset([f.file_path for f in draft.rewritten]),
         )
 
@@ -236,6 +237,17 @@ class SnapshotProducer:
 def _partition_path(base: TableMetadata, file: DataFile) -> str:
     spec = base.specs_by_id[file.spec_id]
     return spec.partition_path(base.schema_for(spec), file.partition)
+
+
+def _held(base: TableMetadata, branch: str, parent: Snapshot | None) -> Iterator[AssertRefSnapshotId]:
+    """Which refs must stay where they are: the branch, and `main` where the branch begins at its head.
+
+    Else `main` may be overwritten and the snapshot that the new one is made of expired, with its files.
+    """
+    ref = base.refs.get(branch)
+    yield AssertRefSnapshotId(branch, ref.snapshot_id if ref else None)
+    if ref is None and branch != MAIN:
+        yield AssertRefSnapshotId(MAIN, parent.snapshot_id if parent else None)
 
 
 def branch_head(base: TableMetadata, branch: str) -> Snapshot | None:

@@ -12,6 +12,7 @@ from bergline.format.view import ViewMetadata
 _NUM_RETRIES = "commit.retry.num-retries"
 _MIN_WAIT = "commit.retry.min-wait-ms"
 _MAX_WAIT = "commit.retry.max-wait-ms"
+_LONGEST_WAIT_MS = 60_000
 
 
 class RetryLimits(msgspec.Struct, frozen=True):
@@ -22,6 +23,8 @@ class RetryLimits(msgspec.Struct, frozen=True):
     """Else only those count between which something moved that the change depends on."""
     when_unavailable: int = 4
     """A store that does not answer is always asked a limited number of times: nobody may ever unlock it."""
+    when_unmoved: int = 8
+    """So is a catalog that speaks of conflicts while the tables stay where they are."""
     total_ms: int = 1_800_000
     min_wait_ms: int = 100
     max_wait_ms: int | None = None
@@ -29,6 +32,11 @@ class RetryLimits(msgspec.Struct, frozen=True):
     def wait_seconds(self, attempt: int, uniform: Callable[[float, float], float]) -> float:
         """Full jitter: anywhere up to the longest wait, so that losers do not meet again."""
         return uniform(0, self._longest_wait_ms(attempt)) / 1000
+
+    def unmoved_wait_seconds(self, attempt: int, uniform: Callable[[float, float], float]) -> float:
+        """Waits that only grow: there is nobody to come before."""
+        longest = min(self.min_wait_ms * math.pow(2, min(attempt, 20)), self.max_wait_ms or _LONGEST_WAIT_MS)
+        return uniform(longest / 2, longest) / 1000
 
     def _longest_wait_ms(self, attempt: int) -> float:
         """Waits that double, up to what the table says.
@@ -54,5 +62,5 @@ def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, conflicts_in
         when_unavailable=retries,
         total_ms=min(whole_number(t.properties, "commit.retry.total-timeout-ms", 1_800_000) for t in tables),
         min_wait_ms=max(whole_number(t.properties, _MIN_WAIT, 100) for t in tables),
-        max_wait_ms=min((whole_number(p, _MAX_WAIT, 60_000) for p in waiting), default=None),
+        max_wait_ms=min((whole_number(p, _MAX_WAIT, _LONGEST_WAIT_MS) for p in waiting), default=None),
     )

@@ -23,7 +23,7 @@ from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head,
 from bergline.table.commits.validate import shown_file
 from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
-from bergline.table.references.ref_changes import move_branch
+from bergline.table.references.ref_changes import hold_snapshot, move_branch
 from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, SnapshotChange, load_change
 from bergline.table.references.staged import check_not_published, merge_hint, published_summary
 
@@ -44,8 +44,8 @@ class CherryPick(SnapshotProducer):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """A branch that merely moves, or a new snapshot on its head; all checks anew."""
-        if self.snapshot_id in base.snapshots_by_id:
-            return Change()  # an earlier attempt landed after all
+        if self.has_landed(base):
+            return Change()
         check_branch_exists(base, self._branch)
         head, picked = branch_head(base, self._branch), self._find(base)
         head_id = head.snapshot_id if head else None
@@ -67,7 +67,8 @@ class CherryPick(SnapshotProducer):
         self._prepare(base, picked)
         self.result = MergeResult(head_id, self.snapshot_id, {picked.snapshot_id: self.snapshot_id})
         try:
-            return super().attempt(base, stamp)
+            change = super().attempt(base, stamp)
+            return msgspec.structs.replace(change, updates=(*hold_snapshot(picked.snapshot_id), *change.updates))
         except ConflictError as error:
             raise ConflictError(f"{self._refusal(picked)}: {error}", hints=error.hints) from error
         except InvalidInputError as error:

@@ -17,6 +17,7 @@ from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
 from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.ref_changes import hold_snapshot
 from bergline.table.references.other_side import OtherSide
 from bergline.table.references.replay import Place, Replay
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
@@ -50,18 +51,23 @@ class Merge:
         self.conflicts_in_meaning = False
         self.result = MergeResult(None, None)
 
+    def has_landed(self, base: TableMetadata) -> bool:
+        """Whether an earlier attempt landed after all; one that merely moved a ref is not known by itself."""
+        return any(r.has_landed(base) for r in self._replays.values())
+
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """All snapshots on this base, or a ref that merely moves."""
-        if any(r.snapshot_id in base.snapshots_by_id for r in self._replays.values()):
-            self._used = list(self._replays.values())
-            return Change()  # an earlier attempt landed after all
+        if self.has_landed(base):
+            return Change()
         plan = plan_merge(self._io, base, self._wish)
         ref = base.refs.get(self._wish.moved)
         previous = ref.snapshot_id if ref else None
         changes, self._used, now = [], [], base
+        if plan.divergence is not None:
+            changes.append(Change((), (*same_table(base), *self._ends(base))))
         if plan.start is not None:
             changes.append(self._move(base, ref, plan.start))
-            now = _after(base, changes[0], stamp)
+            now = _after(base, changes[-1], stamp)
         if plan.divergence is not None:
             changes += self._replay(base, now, plan.divergence, stamp)
         replayed = {r.change.source.snapshot_id: r.snapshot_id for r in self._used}
@@ -77,7 +83,7 @@ class Merge:
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""
         for replay in self._replays.values():
-            if replay in self._used:
+            if replay in self._used or replay.has_landed(metadata):
                 replay.committed(metadata)
             else:
                 replay.abandoned()
@@ -95,6 +101,10 @@ class Merge:
             moved = msgspec.structs.replace(ref, snapshot_id=snapshot_id)
         held = AssertRefSnapshotId(self._wish.moved, ref.snapshot_id if ref else None)
         return Change((set_ref(self._wish.moved, moved),), (*same_table(base), held))
+
+    def _ends(self, base: TableMetadata) -> Iterator[AssertRefSnapshotId]:
+        """Both lines must end where they did: files of both are used, and expiry spares only what a ref names."""
+        yield from (AssertRefSnapshotId(n, base.ref(n).snapshot_id) for n in (self._wish.picked, self._wish.onto))
 
     def _replay(
         self, base: TableMetadata, now: TableMetadata, divergence: Divergence, stamp: CommitStamp
@@ -115,7 +125,8 @@ class Merge:
             place = msgspec.structs.replace(place, seen=divergence.seen_before(known))
             change = replay.attempt_at(now, stamp, place)
             now = _after(now, change, stamp)
-            yield change
+            held = hold_snapshot(replay.change.source.snapshot_id)
+            yield msgspec.structs.replace(change, updates=(*held, *change.updates))
             self._used.append(replay)
             place = place.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
 

@@ -44,6 +44,7 @@ class Publish:
         self._wish = wish
         self._merge = Merge(io, wish.merging)
         self._published = wish.head
+        self._was_attempted = False
 
     @property
     def result(self) -> MergeResult:
@@ -52,6 +53,8 @@ class Publish:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Move or merge, then tag and drop the branch."""
+        if self._has_landed(base):
+            return Change()
         self._check_branch(base)
         if not self._wish.merge:
             self._check_fast_forward(base)
@@ -61,6 +64,7 @@ class Publish:
             changes.append(self._tag(base, moved, stamp, self._wish.tag))
         if not self._wish.keep_branch:
             changes.append(drop_ref(base, self._wish.branch, SnapshotRefType.BRANCH))
+        self._was_attempted = True
         return join_changes(changes)
 
     def committed(self, metadata: TableMetadata) -> None:
@@ -74,6 +78,17 @@ class Publish:
     def _tag(self, base: TableMetadata, moved: Change, stamp: CommitStamp, tag: str) -> Change:
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
         return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._wish.into).snapshot_id, Retention())
+
+    def _has_landed(self, base: TableMetadata) -> bool:
+        """Whether an earlier attempt landed after all: its branch is gone then, which is no reason to fail."""
+        if self._merge.has_landed(base):
+            return True
+        head = self._merge.result.head
+        if not self._was_attempted or self._wish.keep_branch or self._wish.branch in base.refs or head is None:
+            return False
+        into, tag = base.refs.get(self._wish.into), base.refs.get(self._wish.tag or "")
+        is_tagged = self._wish.tag is None or (tag is not None and tag.snapshot_id == head)
+        return is_tagged and into is not None and base.is_ancestor(head, of=into.snapshot_id)
 
     def _check_branch(self, base: TableMetadata) -> None:
         ref = existing_ref(base, self._wish.branch, SnapshotRefType.BRANCH)

@@ -1,5 +1,6 @@
 """Changes to branches and tags, each worked out anew on every base: `(base, wish) -> updates + requirements`."""
 
+import uuid
 from collections.abc import Callable, Collection
 
 import msgspec
@@ -9,7 +10,7 @@ from bergline.format.arguments import check_text, counted, shown
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.requirements import AssertRefSnapshotId
-from bergline.format.updates import RemoveSnapshotRef, set_ref
+from bergline.format.updates import RemoveSnapshotRef, Update, set_ref
 from bergline.table.commits.operation import Change
 from bergline.table.references.common_ancestor import find_divergence
 
@@ -100,6 +101,16 @@ def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists
         return Change()
     ref = existing_ref(base, name, kind)
     return Change((RemoveSnapshotRef(name),), (AssertRefSnapshotId(name, ref.snapshot_id),))
+
+
+def hold_snapshot(snapshot_id: int) -> tuple[Update, Update]:
+    """Updates that change nothing, and that no catalog takes once the snapshot has expired.
+
+    What is made of its files needs them, and requirements speak of refs alone: a server that compares nothing else
+    would let in a commit on files that expiry has deleted.
+    """
+    name = f"hold-{snapshot_id}-{uuid.uuid4()}"
+    return set_ref(name, SnapshotRef(snapshot_id, SnapshotRefType.TAG)), RemoveSnapshotRef(name)
 
 
 def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:

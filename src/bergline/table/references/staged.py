@@ -8,7 +8,6 @@ import msgspec
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
 from bergline.format.arguments import check_text
 from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import same_table
 from bergline.format.snapshot import Snapshot
 from bergline.format.updates import AddSnapshot
 from bergline.table.commits.operation import Change, CommitStamp, Operation
@@ -32,10 +31,12 @@ class Staged:
         return self._operation.conflicts_in_meaning
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """The snapshot alone; a branch that does not exist is not made."""
+        """The snapshot alone; a branch that does not exist is not made.
+
+        What it was made on must still be there all the same: once that has expired, so have its files.
+        """
         change = self._operation.attempt(base, stamp)
-        snapshots = tuple(u for u in change.updates if isinstance(u, AddSnapshot))
-        return msgspec.structs.replace(change, updates=snapshots, requirements=same_table(base))
+        return msgspec.structs.replace(change, updates=tuple(u for u in change.updates if isinstance(u, AddSnapshot)))
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""

@@ -21,6 +21,8 @@ class StartBranch(Append):
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The plain creation, or an empty snapshot that the branch names while `main` stays absent."""
+        if self.has_landed(base):
+            return Change()
         if MAIN in base.refs or self._branch in base.refs:
             return self._create.attempt(base, stamp)
         self._create.check_seen(base)

@@ -206,6 +206,31 @@ def test_lost_answers_about_namespaces_are_settled_by_looking(
     assert len(server.sent(f"{method} /v1/namespaces{path}")) == 1
 
 
+def test_page_that_was_not_found_is_no_table_that_was_not_found(server: RestScript, catalog: RestCatalog) -> None:
+    server.on(LOAD, Reply(404, b"<html>default backend - 404</html>"))
+    with pytest.raises(UnavailableError, match="without an error of the protocol") as caught:
+        catalog.load_table(ORDERS)
+    assert "a proxy in between" in caught.value.hints[0]
+
+
+@pytest.mark.parametrize("answer", [Reply(200, b"<html>"), Reply(204), Reply(302), Reply(530), Reply(404, b"<html>")])
+def test_answers_about_namespaces_that_are_not_of_the_protocol_are_settled_by_looking(
+    server: RestScript, catalog: RestCatalog, answer: Reply
+) -> None:
+    here, gone = Reply(body={"namespace": ["db"], "properties": {"a": "1"}}), refused(404, "NoSuchNamespaceException")
+    for address, look, change in (
+        ("POST /v1/namespaces", here, lambda: catalog.create_namespace(("db",), {"a": "1"})),
+        ("POST /v1/namespaces/db/properties", here, lambda: catalog.update_namespace(("db",), {"a": "1"}, ())),
+        ("DELETE /v1/namespaces/db", gone, lambda: catalog.drop_namespace(("db",))),
+    ):
+        server.on(address, answer)
+        server.on("GET /v1/namespaces/db", look)
+        change()
+        server.on("GET /v1/namespaces/db", gone if look is here else here)
+        with pytest.raises((CommitUnknownError, NotFoundError)):
+            change()
+
+
 def test_closed_catalog_takes_no_calls(server: RestScript) -> None:
     catalog = RestCatalog(server.uri, {})
     catalog.close()

@@ -17,6 +17,7 @@ from bergline.catalog.rest.client_transport import Transport
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
+    BerglineError,
     CommitUnknownError,
     InvalidInputError,
     NotFoundError,
@@ -272,23 +273,166 @@ def test_later_try_that_is_not_let_in_says_nothing_of_the_one_before(
 
 
 @pytest.mark.parametrize(
-    ("later", "error"), [(refused(409, "CommitFailedException"), None), (Reply(400), InvalidInputError)]
+    "later",
+    [
+        refused(409, "CommitFailedException"),
+        refused(400, "BadRequestException"),
+        refused(404, "NoSuchTableException"),
+        refused(429, "TooManyRequestsException"),
+        Reply(404, b"<html>"),
+        Reply(406),
+        Reply(503),
+    ],
 )
-def test_later_try_that_is_refused_for_what_it_says_tells_of_the_key(
-    later: Reply, error: type[Exception] | None, base: LoadedTable
-) -> None:
+def test_refusal_of_a_later_try_with_the_same_key_tells_nothing_of_the_first(later: Reply, base: LoadedTable) -> None:
+    change = append(base)
     with RestScript(**KEYS) as server:
         catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
-        change = TableChange(base, (), (SetProperties({"a": "1"}),))
+        server.on(COMMIT, NO_ANSWER, later)
+        server.on(LOAD, shown(after(base, *change.updates)))
+        assert isinstance(catalog.commit((change,)), Committed)
+        assert len({r.headers["Idempotency-Key"] for r in server.sent(COMMIT)}) == 1
+        server.on(COMMIT, NO_ANSWER, later)
+        server.on(LOAD, NO_ANSWER)
+        assert isinstance(catalog.commit((change,)), Unknown)
         server.on(COMMIT, NO_ANSWER, later)
         server.on(LOAD, shown(base))
-        if error:
-            with pytest.raises(error):
-                catalog.commit((change,))
-        else:
-            assert isinstance(catalog.commit((change,)), Conflicted)
-        assert len(server.sent(COMMIT)) == 2
+        twice = TableChange(base, (), (SetProperties({"a": "1"}),))
+        assert isinstance(catalog.commit((twice,)), Unknown)
         catalog.close()
+
+
+ANYTHING = [
+    *(Reply(s) for s in (201, 202, 300, 301, 302, 304, 307, 308)),
+    *(Reply(s, b"<html>no such page</html>") for s in (200, 400, 401, 403, 404, 405, 406, 409, 410, 413, 422, 429)),
+    *(Reply(s, {"error": "Unauthorized"}) for s in (400, 401, 403, 404, 409)),
+    *(Reply(s, {"error": {"message": "m", "type": "T", "code": 500}}) for s in (400, 404, 409)),
+    *(Reply(s) for s in (500, 501, 505, 507, 511, 520, 522, 524, 529, 530, 599)),
+    *(refused(s, "InternalServerError") for s in (408, 500, 501, 503, 507, 530, 599)),
+    Reply(200, {"metadata-location": "x", "metadata": {}}),
+    Reply(200, {"metadata-location": "x", "metadata": {"format-version": 9}}),
+    Reply(200, {"error": {"message": "m", "type": "T", "code": 200}}),
+]
+
+
+def said(reply: Reply) -> str:
+    return f"{reply.status}-{reply.data[:40].decode()}"
+
+
+@pytest.mark.parametrize("answer", ANYTHING, ids=said)
+def test_answer_that_is_not_of_the_protocol_is_settled_by_reading_back(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, answer: Reply
+) -> None:
+    change = append(base)
+    server.on(COMMIT, answer)
+    server.on(LOAD, shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+    server.on(LOAD, NO_ANSWER)
+    outcome = catalog.commit((change,))
+    assert isinstance(outcome, Unknown)
+    assert outcome.cause.endswith(f"it happened if db.orders has snapshot {added_id(change)}")
+    server.on(LOAD, Reply(404, b"<html>"))
+    assert isinstance(catalog.commit((change,)), Unknown)
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    assert isinstance(catalog.commit((change,)), Unknown)
+
+
+@pytest.mark.parametrize("look", [NO_ANSWER, Reply(500), Reply(404, b"<html>"), refused(404, "NoSuchTableException")])
+def test_conflict_whose_change_cannot_be_looked_for_is_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, look: Reply
+) -> None:
+    """It may be the refusal of a twin: its files would be deleted."""
+    server.on(COMMIT, refused(409, "CommitFailedException"))
+    server.on(LOAD, look)
+    assert isinstance(catalog.commit((append(base),)), Unknown)
+
+
+def test_name_said_to_be_taken_that_cannot_be_looked_for_is_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, refused(409, "AlreadyExistsException"))
+    for look in (NO_ANSWER, Reply(500), Reply(404, b"<html>"), refused(403, "ForbiddenException")):
+        server.on(LOAD, look)
+        with pytest.raises(CommitUnknownError):
+            catalog.create_table(ORDERS, base.metadata)
+
+
+@pytest.mark.parametrize("kind", [400, 401, 403, 404, 406, 409, 422])
+def test_refusal_is_no_failure_of_what_landed(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, kind: int
+) -> None:
+    change = append(base)
+    server.on(COMMIT, refused(kind, "SomethingException"))
+    server.on(LOAD, shown(after(base, *change.updates)))
+    assert isinstance(catalog.commit((change,)), Committed)
+
+
+def test_refusal_after_a_resend_proves_no_conflict_while_the_table_stands(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """What is still on its way may land."""
+    server.on(COMMIT, NO_ANSWER, refused(409, "CommitFailedException"))
+    server.on(LOAD, shown(base))
+    assert isinstance(catalog.commit((append(base),)), Unknown)
+
+
+def test_landed_snapshot_that_was_expired_since_is_no_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    change = append(base)
+    landed = after(base, *change.updates)
+    child = append(landed)
+    grown = after(landed, *child.updates, number=2)
+    expired = after(grown, RemoveSnapshots((added_id(change),)), number=3)
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(expired))
+    assert isinstance(catalog.commit((change,)), Committed)
+    grandchild = append(expired)
+    forgotten = after(after(expired, *grandchild.updates, number=4), RemoveSnapshots((added_id(child),)), number=5)
+    server.on(LOAD, shown(forgotten))
+    assert isinstance(catalog.commit((change,)), Unknown)
+
+
+def test_state_of_one_table_does_not_tell_of_the_snapshots_of_another(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """Somebody else set the same property: that is no sign of our append."""
+    other = msgspec.structs.replace(base, name=TableName(("db",), "items"))
+    update = SetProperties({"a": "1"})
+    server.on("POST /v1/transactions/commit", NO_ANSWER)
+    server.on(LOAD, shown(after(base, *append(base).updates)))
+    server.on("GET /v1/namespaces/db/tables/items", shown(after(other, update)))
+    assert isinstance(catalog.commit((append(base), TableChange(other, (), (update,)))), Conflicted)
+
+
+@pytest.mark.parametrize("answer", [Reply(204), Reply(200)])
+def test_transaction_that_moved_no_table_is_not_believed(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, answer: Reply
+) -> None:
+    other = msgspec.structs.replace(base, name=TableName(("db",), "items"))
+    server.on("POST /v1/transactions/commit", answer)
+    server.on(LOAD, shown(base))
+    server.on("GET /v1/namespaces/db/tables/items", shown(other))
+    outcome = catalog.commit((append(base), append(other)))
+    assert isinstance(outcome, Unknown)
+    assert "none has moved" in outcome.cause
+
+
+def test_published_branch_that_others_built_on_is_no_conflict(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    """Fast-forwarded and dropped, with the answer lost, and a commit on top since."""
+    first = append(base)
+    grown = after(base, *first.updates)
+    branched = after(grown, *append(grown, "dev").updates, number=2)
+    head = branched.metadata.ref("dev").snapshot_id
+    updates = SetSnapshotRef("main", head, SnapshotRefType.BRANCH), RemoveSnapshotRef("dev")
+    published = after(branched, *updates, number=3)
+    server.on(COMMIT, NO_ANSWER)
+    server.on(LOAD, shown(after(published, *append(published).updates, number=4)))
+    assert isinstance(catalog.commit((TableChange(branched, (), updates),)), Committed)
+    server.on(LOAD, shown(after(branched, *append(branched).updates, number=5)))
+    assert isinstance(catalog.commit((TableChange(branched, (), updates),)), Conflicted)
 
 
 def test_token_that_is_not_replaced_after_a_lost_answer_leaves_the_outcome_unknown(base: LoadedTable) -> None:
@@ -358,7 +502,10 @@ def test_server_that_advertises_no_keys_gets_none(server: RestScript, catalog: R
     assert "Idempotency-Key" not in server.sent(COMMIT)[0].headers
 
 
-@pytest.mark.parametrize("put_off", [Reply(429), Reply(503, headers={"Retry-After": "7"})])
+@pytest.mark.parametrize(
+    "put_off",
+    [refused(429, "TooManyRequestsException"), refused(503, "ServiceUnavailableException", **{"Retry-After": "7"})],
+)
 def test_commit_that_was_put_off_is_sent_again(
     server: RestScript, catalog: RestCatalog, base: LoadedTable, put_off: Reply, waits: list[float]
 ) -> None:
@@ -371,9 +518,24 @@ def test_commit_that_was_put_off_is_sent_again(
 def test_commit_that_is_always_put_off_changed_nothing(
     server: RestScript, catalog: RestCatalog, base: LoadedTable
 ) -> None:
-    server.on(COMMIT, Reply(429))
+    server.on(COMMIT, refused(429, "TooManyRequestsException"))
     with pytest.raises(UnavailableError, match="put off"):
         catalog.commit((append(base),))
+
+
+@pytest.mark.parametrize(
+    "put_off", [Reply(429, headers={"Retry-After": "7"}), Reply(503, headers={"Retry-After": "7"})]
+)
+def test_commit_that_somebody_put_off_is_looked_for_after_the_time_asked_for(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, put_off: Reply, waits: list[float]
+) -> None:
+    change = append(base)
+    server.on(COMMIT, put_off, shown(after(base, *change.updates)))
+    server.on(LOAD, shown(base))
+    assert isinstance(catalog.commit((change,)), Committed)
+    assert waits == [7.0]
+    server.on(COMMIT, put_off)
+    assert isinstance(catalog.commit((change,)), Unknown)
 
 
 def test_server_that_is_not_there_changed_nothing(base: LoadedTable, waits: list[float]) -> None:
@@ -392,7 +554,6 @@ def test_server_that_is_not_there_changed_nothing(base: LoadedTable, waits: list
         (refused(403, "ForbiddenException"), RefusedError),
         (refused(404, "NoSuchTableException"), NotFoundError),
         (refused(406, "UnsupportedOperationException"), UnsupportedError),
-        (Reply(302, headers={"Location": "http://elsewhere"}), Exception),
     ],
 )
 def test_refusals_are_our_errors(
@@ -511,6 +672,96 @@ def test_drop_whose_answer_is_lost_is_done_when_the_table_is_gone(
     server.on(LOAD, shown(base), refused(404, "NoSuchTableException"))
     with pytest.raises(CommitUnknownError, match="was dropped"):  # it may have been renamed: files must not go
         catalog.drop_table(ORDERS, base.metadata_location)
+
+
+GONE = refused(404, "NoSuchTableException")
+DROP = f"DELETE {TABLE}"
+
+
+@pytest.mark.parametrize(
+    "answer", [Reply(200, b"<html>"), Reply(204), Reply(200), Reply(200, {}), Reply(302), Reply(404)]
+)
+def test_table_is_dropped_only_when_it_is_gone(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, answer: Reply
+) -> None:
+    server.on(DROP, answer)
+    server.on(LOAD, shown(base), GONE)
+    catalog.drop_table(ORDERS)
+    server.on(LOAD, shown(base))
+    with pytest.raises(CommitUnknownError, match="was dropped"):
+        catalog.drop_table(ORDERS)
+    server.on(LOAD, shown(base), Reply(404, b"<html>"))
+    if answer.data or answer.status != 204:
+        return
+    catalog.drop_table(ORDERS)  # as the protocol says, and nobody can look
+
+
+def test_table_of_the_same_name_that_came_since_does_not_hide_a_drop(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(DROP, Reply(204))
+    server.on(LOAD, shown(base), creating(table_metadata("file:///lake/orders")))
+    catalog.drop_table(ORDERS)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409])
+def test_refused_drop_of_a_table_that_is_gone_since_is_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, status: int
+) -> None:
+    server.on(DROP, refused(status, "SomeException"))
+    server.on(LOAD, shown(base), GONE)
+    with pytest.raises(CommitUnknownError, match="was dropped"):
+        catalog.drop_table(ORDERS)
+    server.on(LOAD, shown(base))
+    with pytest.raises(BerglineError) as caught:
+        catalog.drop_table(ORDERS)
+    assert not isinstance(caught.value, CommitUnknownError)
+    server.on(LOAD, GONE)
+    with pytest.raises(BerglineError) as caught:
+        catalog.drop_table(ORDERS)
+    assert not isinstance(caught.value, CommitUnknownError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "look"),
+    [
+        (Reply(200, b"<html>"), GONE),
+        (Reply(204), Reply(404, b"<html>")),
+        (Reply(204), NO_ANSWER),
+        (Reply(204), None),
+        (Reply(200), None),
+        (Reply(404, b"<html>"), GONE),
+    ],
+)
+def test_files_of_a_purged_table_stay_until_the_server_has_it_no_more(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, answer: Reply, look: Reply | None
+) -> None:
+    server.on(DROP, answer)
+    server.on(LOAD, shown(base), look or shown(base))
+    with pytest.raises(CommitUnknownError, match="was dropped"):
+        catalog.drop_table(ORDERS, base.metadata_location)
+    server.on(DROP, Reply(204))
+    server.on(LOAD, shown(base), GONE)
+    catalog.drop_table(ORDERS, base.metadata_location)
+
+
+@pytest.mark.parametrize("answer", [Reply(200, b"<html>"), Reply(204), Reply(301), refused(403, "ForbiddenException")])
+def test_rename_is_judged_by_where_the_table_is(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, answer: Reply
+) -> None:
+    new = TableName(("db",), "moved")
+    server.on("POST /v1/tables/rename", answer)
+    server.on(LOAD, shown(base), GONE)
+    server.on("GET /v1/namespaces/db/tables/moved", shown(base))
+    if answer.status == 403:
+        with pytest.raises(CommitUnknownError, match="was renamed"):
+            catalog.rename_table(ORDERS, new)
+    else:
+        catalog.rename_table(ORDERS, new)
+    server.on(LOAD, shown(base))
+    server.on("GET /v1/namespaces/db/tables/moved", GONE)
+    with pytest.raises(RefusedError if answer.status == 403 else CommitUnknownError):
+        catalog.rename_table(ORDERS, new)
 
 
 def test_rename_whose_answer_is_lost_is_done_when_the_table_has_the_new_name(

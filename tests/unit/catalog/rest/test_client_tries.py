@@ -16,7 +16,7 @@ LOAD = "GET /v1/namespaces/db/tables/orders"
 LOADED = LoadedTable(ORDERS, table_metadata("file:///lake/orders"), "file:///lake/orders/metadata/0.metadata.json")
 
 
-@pytest.mark.parametrize("broken", [NO_ANSWER, Reply(500), Reply(502), Reply(503), Reply(504), Reply(429)])
+@pytest.mark.parametrize("broken", [NO_ANSWER, Reply(500), Reply(502), Reply(503), Reply(504), Reply(429), Reply(524)])
 def test_reading_is_tried_again(server: RestScript, catalog: RestCatalog, waits: list[float], broken: Reply) -> None:
     server.on(LOAD, broken, broken, broken, Reply(body=load_answer(LOADED)))
     assert catalog.load_table(ORDERS).name == ORDERS

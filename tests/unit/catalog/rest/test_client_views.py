@@ -105,8 +105,31 @@ def test_lost_answers_of_drops_and_renames_are_settled_by_looking(server: RestSc
     with pytest.raises(CommitUnknownError, match="was dropped"):
         catalog.drop_view(NAME)
     server.on("POST /v1/views/rename", NO_ANSWER)
+    server.on(LOAD, shown(view()), GONE)
     server.on(f"GET {VIEWS}/w", shown(view()))
     catalog.rename_view(NAME, NEW)
+    server.on(LOAD, shown(view()))
     server.on(f"GET {VIEWS}/w", GONE)
     with pytest.raises(CommitUnknownError, match="was renamed"):
         catalog.rename_view(NAME, NEW)
+
+
+@pytest.mark.parametrize("answer", [Reply(200, b"<html>"), Reply(204), Reply(302), Reply(530), Reply(404, b"<html>")])
+def test_view_is_dropped_only_when_it_is_gone(server: RestScript, catalog: RestCatalog, answer: Reply) -> None:
+    server.on(DROP, answer)
+    server.on(LOAD, shown(view()), GONE)
+    catalog.drop_view(NAME)
+    server.on(LOAD, shown(view()))
+    with pytest.raises(CommitUnknownError, match="was dropped"):
+        catalog.drop_view(NAME)
+
+
+@pytest.mark.parametrize("answer", [Reply(200, b"<html>"), Reply(200, {"metadata-location": "x", "metadata": {}})])
+def test_answer_that_is_no_view_is_settled_by_looking(server: RestScript, catalog: RestCatalog, answer: Reply) -> None:
+    server.on(CREATE, answer)
+    server.on(LOAD, shown(view()))
+    assert catalog.create_view(NAME, view()).name == NAME
+    change, after = changed(view())
+    server.on(COMMIT, answer)
+    server.on(LOAD, shown(view()), shown(after, 1))
+    assert catalog.commit_view(change).metadata.current_version.timestamp_ms == 1002
