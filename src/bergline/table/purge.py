@@ -35,14 +35,18 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
     If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
     `gc.enabled=false`, it raises and the table stays as it is.
     """
+    refused: tuple[str, ConflictError] | None = None
     for _ in range(_TRIES):
         table = catalog.load_table(name)
+        if refused is not None and refused[0] == table.metadata_location:
+            raise refused[1]  # nobody came first: it would be refused again
         files = _plan_files(catalog.io, table)
         files += [] if catalog.metadata_files_stay else _forgotten_metadata(catalog.io, table, files)
         _check_not_shared(catalog, table, files)
         try:
             catalog.drop_table(name, table.metadata_location)
-        except ConflictError:  # a commit came first: its files are to go as well
+        except ConflictError as error:  # a commit came first: its files are to go as well
+            refused = table.metadata_location, error
             continue
         if catalog.metadata_files_stay:
             staying = {normalized(location) for location in _metadata_files(table)}

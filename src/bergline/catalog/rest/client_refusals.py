@@ -22,6 +22,10 @@ _REFUSING = frozenset({400, 401, 403, 404, 405, 406, 409, 411, 413, 415, 419, 42
 _LONGEST_MESSAGE = 2000
 
 
+class PutOffError(UnavailableError):
+    """The catalog itself asks for another try later: a refusal like its others, unlike a call that never left."""
+
+
 class About(NamedTuple):
     """What a call is about, for errors."""
 
@@ -55,7 +59,7 @@ class Refusals:
         if answer.status < _FIRST_ERROR:
             return _redirection(answer, about)
         if answer.status == PUT_OFF:
-            return UnavailableError(f"{self._settings.uri} put off {about}: {message}")
+            return PutOffError(f"{self._settings.uri} put off {about}: {message}")
         error = error_of(answer.status, kind, message, name=about.name, thing=about.kind)
         if isinstance(error, AuthenticationError):
             return AuthenticationError(message, hints=[self._authorization.advice()])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from bergline.catalog.rest.client_refusals import PutOffError
 from bergline.catalog.rest.client_tries import LostError
 from bergline.errors import (
     AlreadyExistsError,
@@ -39,9 +40,9 @@ def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may
         return send()
     except LostError as error:
         cause = str(error)
-    except UnavailableError:  # nothing was begun
-        raise
     except BerglineError as refusal:
+        if _never_left(refusal):
+            raise
         return _despite(refusal, look, waits)
     for wait in waits:
         try:
@@ -84,10 +85,8 @@ def happened(
             return
     except LostError as error:
         cause = error
-    except UnavailableError:
-        raise
     except BerglineError as refusal:
-        if not doubt_refusals or not _shows(look):
+        if not doubt_refusals or _never_left(refusal) or not _shows(look):
             raise
         raise _unknown(what, name, refusal) from refusal
     for wait in waits:
@@ -96,6 +95,10 @@ def happened(
             return
         wait()
     raise _unknown(what, name, cause or "the server said so, and it does not show") from cause
+
+
+def _never_left(error: BerglineError) -> bool:
+    return isinstance(error, UnavailableError) and not isinstance(error, PutOffError)
 
 
 def _unknown(what: str, name: str, cause: object) -> CommitUnknownError:

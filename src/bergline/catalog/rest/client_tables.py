@@ -159,16 +159,19 @@ class RestTables(RestNamespaces):
         noticed. Who expects one deletes files next: then the server must say that the table was dropped, and have it
         no more. One that is gone after a lost answer may as well have been renamed.
         """
-        about, told = about_table(name), False
+        about, is_lost = about_table(name), False
         before = self._readable(name) if expected is None else self.load_table(name)
         if expected is not None and before is not None and before.metadata_location != expected:
             raise ConflictError(f"table `{name}` moved on while it was dropped", hints=["try again"])
 
         def send() -> None:
-            nonlocal told
+            nonlocal is_lost
             names, query = self._session.table_path(name), {"purgeRequested": "false"}
-            self._session.calls.change(DROP_TABLE, about, names=names, query=query)
-            told = True
+            try:
+                self._session.calls.change(DROP_TABLE, about, names=names, query=query)
+            except LostError:
+                is_lost = True
+                raise
 
         def is_gone() -> bool:
             try:
@@ -178,7 +181,7 @@ class RestTables(RestNamespaces):
                     raise
                 return False
             gone = now is None or (before is not None and not _is_same(now, before))
-            return gone and (told or expected is None)
+            return gone and (expected is None or not is_lost)
 
         happened(
             send,

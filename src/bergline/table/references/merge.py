@@ -17,8 +17,8 @@ from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
 from bergline.table.references.merge_plan import MergeWish, plan_merge
-from bergline.table.references.ref_changes import hold_snapshot
 from bergline.table.references.other_side import OtherSide
+from bergline.table.references.ref_changes import hold_snapshot
 from bergline.table.references.replay import Place, Replay
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
 from bergline.table.references.squash import load_squashed

@@ -357,7 +357,7 @@ def test_name_said_to_be_taken_that_cannot_be_looked_for_is_unknown(
             catalog.create_table(ORDERS, base.metadata)
 
 
-@pytest.mark.parametrize("kind", [400, 401, 403, 404, 406, 409, 422])
+@pytest.mark.parametrize("kind", [400, 401, 403, 404, 406, 409, 422, 429])
 def test_refusal_is_no_failure_of_what_landed(
     server: RestScript, catalog: RestCatalog, base: LoadedTable, kind: int
 ) -> None:
@@ -519,6 +519,7 @@ def test_commit_that_is_always_put_off_changed_nothing(
     server: RestScript, catalog: RestCatalog, base: LoadedTable
 ) -> None:
     server.on(COMMIT, refused(429, "TooManyRequestsException"))
+    server.on(LOAD, shown(base))
     with pytest.raises(UnavailableError, match="put off"):
         catalog.commit((append(base),))
 
