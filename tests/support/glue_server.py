@@ -22,6 +22,7 @@ from ports import free_port
 REGION = "us-east-1"
 _START_SECONDS = 60
 _PAGE = 2
+_JSON = "application/x-amz-json-1.1"
 _LISTS = {"GetTables": "TableList", "GetDatabases": "DatabaseList"}
 
 
@@ -31,6 +32,9 @@ class Fault(NamedTuple):
     arrives: bool
     status: int | None = None
     code: str = ""
+    body: bytes | None = None
+    """The whole answer, in place of an error of the service with this code."""
+    content_type: str = _JSON
 
 
 ANSWER_LOST = Fault(arrives=True)
@@ -146,16 +150,21 @@ class GlueProxy:
         table: dict[str, Any] = self.ask("GetTable", DatabaseName=database, Name=name)["Table"]
         return table
 
-    def answer(self, action: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes] | None:
-        """What the client gets; None if it gets nothing."""
+    def answer(self, action: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes, str] | None:
+        """Status, body and content type that the client gets; None if it gets nothing."""
         self.calls[action] += 1
         if do := self._before.pop(action, None):
             do()
         fault = self._faults[action].pop(0) if self._faults[action] else None
         answer = self._forward(action, body, headers) if fault is None or fault.arrives else None
         if fault is None:
-            return answer
-        return None if fault.status is None else _error(fault.code, "as the test asked", fault.status)
+            assert answer is not None
+            return *answer, _JSON
+        if fault.status is None:
+            return None
+        if fault.body is not None:
+            return fault.status, fault.body, fault.content_type
+        return *_error(fault.code, "as the test asked", fault.status), _JSON
 
     def _forward(self, action: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         asked = json.loads(body or b"{}")
@@ -196,7 +205,7 @@ class GlueProxy:
                     self.close_connection = True
                     return
                 self.send_response(answer[0])
-                self.send_header("Content-Type", "application/x-amz-json-1.1")
+                self.send_header("Content-Type", answer[2])
                 self.send_header("Content-Length", str(len(answer[1])))
                 self.end_headers()
                 self.wfile.write(answer[1])
@@ -210,7 +219,7 @@ class GlueProxy:
 def _headers(action: str) -> dict[str, str]:
     credential = f"AWS4-HMAC-SHA256 Credential=key/20260101/{REGION}/glue/aws4_request"
     return {
-        "Content-Type": "application/x-amz-json-1.1",
+        "Content-Type": _JSON,
         "X-Amz-Target": f"AWSGlue.{action}",
         "Authorization": f"{credential}, SignedHeaders=host, Signature=0",
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from bergline.catalog.glue_errors import Failure, code_of, failure_of, glue_error, not_glue
+from bergline.catalog.glue_errors import Failure, code_of, failure_of, glue_error, is_glues_answer, not_glue
 from bergline.errors import UnavailableError
 
 _READ_RETRIES = 2
@@ -112,8 +112,8 @@ class GlueCalls:
         if self._process != os.getpid():
             self._client, self._process = self._open(), os.getpid()
         answer: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
-        if "json" not in answer["ResponseMetadata"]["HTTPHeaders"].get("content-type", ""):
-            raise not_glue(self.place)  # boto3 takes a web page for an empty answer
+        if not is_glues_answer(answer):
+            raise not_glue(self.place)
         return answer
 
     def _retries(self, failure: Failure, *, changes: bool) -> int:

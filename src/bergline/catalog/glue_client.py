@@ -4,6 +4,7 @@ import importlib
 from functools import cache
 from typing import Any
 
+from bergline.catalog.glue_errors import mark_answer
 from bergline.catalog.glue_settings import GlueSettings
 from bergline.errors import InvalidInputError, UnsupportedError
 
@@ -31,7 +32,7 @@ def open_client(settings: GlueSettings) -> Any:
             aws_secret_access_key=secret,
             aws_session_token=token,
         )
-        return session.client(
+        client = session.client(
             "glue",
             endpoint_url=settings.endpoint,
             config=config.Config(
@@ -41,9 +42,11 @@ def open_client(settings: GlueSettings) -> Any:
                 user_agent_extra="bergline",
             ),
         )
+        client.meta.events.register("response-received.glue", mark_answer)
     except Exception as error:  # noqa: BLE001  (boto3 raises its own and ValueError; none may escape)
         hints = ["write glue://us-east-1, or set glue.region"] if type(error).__name__ == "NoRegionError" else []
         raise InvalidInputError(f"cannot open AWS Glue: {error}", hints=hints) from None
+    return client
 
 
 @cache

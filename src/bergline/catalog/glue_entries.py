@@ -108,10 +108,11 @@ class GlueEntries(GlueNamespaces):
         try:
             answer = self._update(table, found, removed)
         except StorageError:
-            left = self._get(table)
-            if left is None or not removed_by(left, removed):
+            if not self._is_removed_by(table, removed):
                 raise
             answer = Answer.DONE
+        if answer is Answer.MOVED and self._is_removed_by(table, removed):
+            answer = Answer.DONE  # our own update, delivered twice: the second answer was a refusal
         if answer is Answer.DONE:
             try:
                 for number in range(self._calls.max_retries):
@@ -125,6 +126,10 @@ class GlueEntries(GlueNamespaces):
             except StorageError:  # gone, or what `is_removed` knows
                 return answer
         return answer
+
+    def _is_removed_by(self, table: TableName, removed: GlueTable) -> bool:
+        left = self._get(table)
+        return left is not None and removed_by(left, removed)
 
     def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
         """Give the table its pointer back."""

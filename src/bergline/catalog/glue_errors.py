@@ -1,9 +1,13 @@
 """What boto3 raises, told apart by what it says about the request: whether it can have changed something.
 
-boto3 is loaded only when Glue is used, so its exceptions are known by their names.
+Only what is listed here is certain, and only in Glue's own words: an error body with its type, and a status from 400 to
+499. boto3 is loaded only when Glue is used, so its exceptions are known by their names.
 """
 
+import json
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 from bergline.errors import (
     AuthenticationError,
@@ -54,7 +58,18 @@ _IDENTITY = frozenset(
         "UnrecognizedClientException",
     }
 )
-_INVALID = frozenset({"InvalidInputException", "ParamValidationError", "SerializationException", "ValidationException"})
+_INVALID = frozenset({"InvalidInputException", "SerializationException", "ValidationException"})
+_REFUSED = frozenset(
+    {
+        "AccessDeniedException",
+        "AlreadyExistsException",
+        "ConcurrentModificationException",
+        "EntityNotFoundException",
+        "OperationNotSupportedException",
+        "ResourceNumberLimitExceededException",
+    }
+)
+_BAD_ARGUMENTS = "ParamValidationError"
 _NOT_SENT = frozenset({"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError"})
 _NO_CREDENTIALS = frozenset(
     {
@@ -68,12 +83,13 @@ _NO_CREDENTIALS = frozenset(
         "TokenRetrievalError",
     }
 )
-_SERVER = 500
+_OK, _CLIENT, _SERVER = 200, 400, 500
 _LONGEST_REASON = 300
+_IN_GLUES_WORDS = "bergline.in-glues-words"
 
 
 class Failure(Enum):
-    """What kind of failure an exception stands for; after all but the last two certainly nothing was changed."""
+    """What kind of failure an exception stands for; after all but the last three certainly nothing was changed."""
 
     PUT_OFF = "asked to slow down"
     NOT_SENT = "could not be reached"
@@ -81,13 +97,28 @@ class Failure(Enum):
     INVALID = "does not accept what was asked"
     REFUSED = "refused"
     NOT_GLUE = "is something else"
+    NOT_KNOWN = "gave a reason that says nothing about the outcome"
     IN_DOUBT = "gave no answer"
 
 
+def mark_answer(parsed_response: dict[str, Any] | None, response_dict: dict[str, Any] | None, **_event: object) -> None:
+    """Note in what boto3 parsed whether the answer was Glue's: boto3 takes a web page for an empty answer."""
+    if parsed_response is not None and response_dict is not None:
+        is_glues = _is_glues(response_dict["status_code"], response_dict["headers"], response_dict["body"])
+        parsed_response.setdefault("ResponseMetadata", {})[_IN_GLUES_WORDS] = is_glues
+
+
+def is_glues_answer(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer, or the response in an error, is in Glue's own words."""
+    return bool(answer.get("ResponseMetadata", {}).get(_IN_GLUES_WORDS))
+
+
 def code_of(error: Exception) -> str | None:
-    """The service's own code for an error; None if no answer came."""
+    """Glue's own code for an error; None if no answer came, and "" if it was none of Glue's."""
     response = getattr(error, "response", None)
-    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else None
+    if not isinstance(response, dict):
+        return None
+    return str(response.get("Error", {}).get("Code", "")) if is_glues_answer(response) else ""
 
 
 def failure_of(error: Exception) -> Failure:
@@ -97,17 +128,17 @@ def failure_of(error: Exception) -> Failure:
         return Failure.PUT_OFF
     if code in _IDENTITY or kinds & _NO_CREDENTIALS:
         return Failure.IDENTITY
-    if code in _INVALID or kinds & _INVALID:
+    if code in _INVALID or _BAD_ARGUMENTS in kinds:
         return Failure.INVALID
+    if code in _REFUSED:
+        return Failure.REFUSED
     if kinds & _NOT_SENT:
         return Failure.NOT_SENT
     if isinstance(error, StorageError):
         return Failure.NOT_GLUE
     if code is None or code in _IN_DOUBT or _status(error) >= _SERVER:
         return Failure.IN_DOUBT
-    if code == "" or code.isdigit():  # no code of Glue, but the status of some web server
-        return Failure.NOT_GLUE
-    return Failure.REFUSED
+    return Failure.NOT_KNOWN if code else Failure.NOT_GLUE
 
 
 def not_glue(place: str) -> StorageError:
@@ -131,8 +162,23 @@ def glue_error(place: str, what: str, error: Exception, *, changes: bool) -> Ber
             return RefusedError(text)
         case Failure.NOT_GLUE:
             return not_glue(place)
+        case Failure.NOT_KNOWN:
+            return StorageError(text) if changes else RefusedError(text)
         case Failure.IN_DOUBT:
             return StorageError(text) if changes else UnavailableError(text)
+
+
+def _is_glues(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether an answer is one of the service: a success, or an error of the request that names its type."""
+    if status != _OK and not _CLIENT <= status < _SERVER:
+        return False
+    if not body:
+        return status == _OK and "x-amzn-requestid" in headers
+    try:
+        content = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(content, dict) and (status == _OK or isinstance(content.get("__type"), str))
 
 
 def _status(error: Exception) -> int:
@@ -141,6 +187,7 @@ def _status(error: Exception) -> int:
 
 
 def _reason(error: Exception) -> str:
-    code = code_of(error)
-    message = str(error) if code is None else f"{code}: {error.response['Error'].get('Message', '')}"  # type: ignore[attr-defined]
+    response = getattr(error, "response", None)
+    said = response.get("Error", {}) if isinstance(response, dict) else {}
+    message = f"{said['Code']}: {said.get('Message', '')}" if said.get("Code") else str(error)
     return " ".join(message.split())[:_LONGEST_REASON]

@@ -7,9 +7,17 @@ from uuid import uuid4
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.named_pointers import Kind, NamedPointers, check_namespace
-from bergline.catalog.pointer_store import PointerStore
+from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerStore
 from bergline.catalog.waits import status_check_waits
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotEmptyError, NotFoundError, RefusedError
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    InvalidInputError,
+    NotEmptyError,
+    NotFoundError,
+    RefusedError,
+)
 from bergline.format.arguments import shown
 from bergline.io.fileio import FileIO
 from bergline.io.local import real_location
@@ -68,14 +76,29 @@ class PointerNamespaces:
         """Add a namespace."""
         _check_properties(properties)
         _check_home(namespace, properties)
-        if not self.store.create_namespace(namespace, properties):
+        store = self.store
+
+        def is_created() -> bool:
+            found = store.namespace_properties(namespace)
+            return found is not None and properties.items() <= found.items()
+
+        def create() -> bool:
+            return store.create_namespace(namespace, properties)
+
+        # one that is there before is not taken for ours after a lost answer
+        if store.namespace_exists(namespace) or not self._settled(create, is_created, namespace, "created"):
             name = ".".join(namespace)
             raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
 
     def drop_namespace(self, namespace: Namespace) -> None:
         """Remove an empty namespace."""
         check_namespace(self.store, namespace)
-        if not self.store.drop_namespace(namespace):
+        store = self.store
+
+        def is_gone() -> bool:
+            return not store.namespace_exists(namespace)
+
+        if not self._settled(lambda: store.drop_namespace(namespace), is_gone, namespace, "dropped"):
             raise NotEmptyError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
 
     def namespace_exists(self, namespace: Namespace) -> bool:
@@ -95,8 +118,13 @@ class PointerNamespaces:
         _check_home(namespace, changes)
         if both := sorted(set(changes) & set(removals)):
             raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
-        if not self.store.update_namespace(namespace, changes, removals):
-            check_namespace(self.store, namespace)
+        store = self.store
+
+        def update() -> bool:
+            return store.update_namespace(namespace, changes, removals)
+
+        if not self._settled(update, update, namespace, "changed"):
+            check_namespace(store, namespace)
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         """All namespaces, or all below one."""
@@ -170,6 +198,29 @@ class PointerNamespaces:
             return any(".metadata.json" in found for found in self.io.list(join(location, "metadata")))
         except NotFoundError:
             return False
+
+    def _settled(
+        self, change: Callable[[], bool], is_done: Callable[[], bool], namespace: Namespace, what: str
+    ) -> bool:
+        """Make a change; after a lost answer it is looked for, and made again where it is not there."""
+        try:
+            return change()
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            name = ".".join(namespace)
+            for wait in self._status_check_waits({}):
+                try:
+                    if is_done() or change() or is_done():
+                        return True
+                    break
+                except (BerglineError, OSError):
+                    wait()
+            raise CommitUnknownError(
+                f"cannot find out whether namespace `{name}` was {what}: {error}",
+                table=name,
+                metadata_location=None,
+            ) from error
 
     def _status_check_waits(self, properties: Mapping[str, str]) -> Iterator[Callable[[], None]]:
         return status_check_waits(properties, self._sleep)

@@ -50,8 +50,9 @@ class PointerTables(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         metadata = self._table_files.load(metadata_location)
         names = self._named("table", metadata.properties)
+        names.check_free(name)  # so that what points there later is what was registered now
         created = names.create(
-            name, metadata_location, is_ours=lambda _: False, is_written=self._table_files.is_written
+            name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._table_files.is_written
         )
         names.check_created(name, created=created)
         return LoadedTable(name, metadata, metadata_location)

@@ -55,7 +55,10 @@ class PointerViews(PointerNamespaces):
         names = self._named("view")
         check_namespace(self.store, name.namespace)
         metadata = self._view_files.load(metadata_location)
-        created = names.create(name, metadata_location, is_ours=lambda _: False, is_written=self._view_files.is_written)
+        names.check_free(name)  # so that what points there later is what was registered now
+        created = names.create(
+            name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._view_files.is_written
+        )
         names.check_created(name, created=created)
         return LoadedView(name, metadata, metadata_location)
 

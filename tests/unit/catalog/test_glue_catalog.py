@@ -243,7 +243,7 @@ def test_server_that_is_not_there_is_unavailable(glue: GlueProxy, tmp_path: Path
     with bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake:
         with pytest.raises(UnavailableError, match=r"AWS Glue at http://127\.0\.0\.1:1 did not answer get_databases"):
             lake.list_namespaces()
-        with pytest.raises(UnavailableError, match="did not do create_database"):
+        with pytest.raises(UnavailableError, match="did not answer get_database"):
             lake.create_namespace("db")
 
 
