@@ -11,7 +11,6 @@ from bergline.errors import (
     BerglineError,
     CommitUnknownError,
     ConflictError,
-    FormatError,
     NotFoundError,
     UnsupportedError,
 )
@@ -108,9 +107,7 @@ class NamedPointers:
             try:
                 pointer = self.pointers.read(name)
                 return pointer is not None and is_ours(pointer)
-            except (NotFoundError, FormatError):  # it leads to nothing that we wrote
-                return False
-            except (BerglineError, OSError):
+            except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
                 wait()
         raise self._unknown(name, location, "created")
 

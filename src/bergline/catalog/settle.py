@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from bergline.catalog.pointer_store import Pointers, PointerSwap
-from bergline.errors import BerglineError, FormatError, NotFoundError
+from bergline.errors import BerglineError
 from bergline.format.metadata import TableMetadata
 
 
@@ -56,18 +56,17 @@ def check_refused(
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
     """Whether swaps that the store refused have landed all the same: one delivered twice is refused by its own twin."""
-    otherwise = Verdict.UNKNOWN
     for wait in waits:
         try:
             now = [pointers.read(s.table) for s in swaps]
+            if any(pointer == s.expected for pointer, s in zip(now, swaps, strict=True)):
+                return Verdict.LOST  # all move or none
             verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
-        except (BerglineError, OSError) as error:
-            leads_nowhere = isinstance(error, NotFoundError | FormatError)  # so it was read, and is not ours
-            otherwise = Verdict.LOST if leads_nowhere else Verdict.UNKNOWN
+        except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
             wait()
         else:
             return Verdict.LANDED if Verdict.LANDED in verdicts else Verdict.LOST
-    return otherwise
+    return Verdict.UNKNOWN
 
 
 def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:

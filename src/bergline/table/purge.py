@@ -8,7 +8,14 @@ import msgspec
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.errors import ConflictError, FormatError, NotFoundError, RefusedError
+from bergline.errors import (
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
+)
 from bergline.format.metadata_gzip import unpack
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
@@ -48,12 +55,35 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
         except ConflictError as error:  # a commit came first: its files are to go as well
             refused = table.metadata_location, error
             continue
+        _check_gone(catalog, table)
         if catalog.metadata_files_stay:
             staying = {normalized(location) for location in _metadata_files(table)}
             files = [location for location in files if normalized(location) not in staying]
         failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
+
+
+def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
+    """Have the catalog itself say that it no longer names the table, before any file goes."""
+    try:
+        pointer = catalog.pointer(table.name)
+        uuids = {catalog.load_table(table.name).metadata.table_uuid, table.metadata.table_uuid}
+        if pointer != table.metadata_location and None not in uuids and len(uuids) > 1:
+            return  # a new table has the name
+        what = "was to be dropped, and the catalog still names it"
+    except NotFoundError as error:
+        if error.kind != "file":
+            return
+        what = f"was to be dropped, and the catalog still names it: {error}"
+    except BerglineError as error:
+        what = f"was dropped, but whether it is gone cannot be read: {error}"
+    raise CommitUnknownError(
+        f"table `{table.name}` {what}; its files stay",
+        table=str(table.name),
+        metadata_location=table.metadata_location,
+        hints=[f"where the table is gone, its files are still in {table.metadata.location}"],
+    )
 
 
 def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:

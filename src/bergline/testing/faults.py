@@ -59,37 +59,38 @@ class FaultyPointers:
 
     def read(self, table: TableName) -> str | None:
         """The pointer, while the store is there."""
-        return self._answer(lambda: self._pointers.read(table))
+        return self.ask(lambda: self._pointers.read(table))
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Create, with the next fault."""
-        return self._with_fault(lambda: self._pointers.create(table, pointer))
+        return self.change(lambda: self._pointers.create(table, pointer))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Swap, with the next fault."""
         self._before_swap()
         self.swaps += 1
-        return self._with_fault(lambda: self._pointers.swap(table, expected, new))
+        return self.change(lambda: self._pointers.swap(table, expected, new))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
         """Swap several, with the next fault."""
         self._before_swap()
         self.swaps += 1
-        return self._with_fault(lambda: self._pointers.swap_all(swaps))
+        return self.change(lambda: self._pointers.swap_all(swaps))
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
         """Drop, with the next fault."""
-        return self._with_fault(lambda: self._pointers.drop(table, expected))
+        return self.change(lambda: self._pointers.drop(table, expected))
 
     def rename(self, table: TableName, new: TableName) -> bool:
         """Rename, with the next fault."""
-        return self._with_fault(lambda: self._pointers.rename(table, new))
+        return self.change(lambda: self._pointers.rename(table, new))
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
         """The names, while the store is there."""
-        return self._answer(lambda: self._pointers.list_names(namespace))
+        return self.ask(lambda: self._pointers.list_names(namespace))
 
-    def _answer(self, ask: Callable[[], _Answer]) -> _Answer:
+    def ask(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Something that changes nothing, while the store is there."""
         self._step()
         self._bring_late_changes()
         if self._gone:
@@ -106,8 +107,9 @@ class FaultyPointers:
             else:
                 self._late.append((None if wait is None else wait - 1, change))
 
-    def _with_fault(self, change: Callable[[], bool]) -> bool:
-        return self._answer(lambda: self._meet_fault(change))
+    def change(self, change: Callable[[], bool]) -> bool:
+        """A change, with the next fault."""
+        return self.ask(lambda: self._meet_fault(change))
 
     def _meet_fault(self, change: Callable[[], bool]) -> bool:
         match self._faults.pop(0) if self._faults else None:
@@ -137,7 +139,10 @@ def _lost() -> StorageError:
 
 
 class FaultyStore(FaultyPointers):
-    """A PointerStore around another, whose pointers of tables misbehave; those of views do with `view_faults`."""
+    """A PointerStore around another, whose pointers of tables misbehave; those of views do with `view_faults`.
+
+    `namespaces` misbehave as they are told to.
+    """
 
     def __init__(
         self,
@@ -150,27 +155,28 @@ class FaultyStore(FaultyPointers):
     ) -> None:
         super().__init__(store, *faults, before_swap=before_swap, step=step, late_after=late_after)
         self._store = store
+        self.namespaces = FaultyPointers(store)
         self.views = None if store.views is None else FaultyPointers(store.views, *view_faults)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Pass on."""
-        return self._store.create_namespace(namespace, properties)
+        """Create, with the next fault of namespaces."""
+        return self.namespaces.change(lambda: self._store.create_namespace(namespace, properties))
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Pass on."""
-        return self._store.drop_namespace(namespace)
+        """Drop, with the next fault of namespaces."""
+        return self.namespaces.change(lambda: self._store.drop_namespace(namespace))
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Pass on."""
-        return self._store.namespace_exists(namespace)
+        """Whether it is there, while the store answers about namespaces."""
+        return self.namespaces.ask(lambda: self._store.namespace_exists(namespace))
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """Pass on."""
-        return self._store.namespace_properties(namespace)
+        """The properties, while the store answers about namespaces."""
+        return self.namespaces.ask(lambda: self._store.namespace_properties(namespace))
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Pass on."""
-        return self._store.update_namespace(namespace, changes, removals)
+        """Update, with the next fault of namespaces."""
+        return self.namespaces.change(lambda: self._store.update_namespace(namespace, changes, removals))
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         """Pass on."""

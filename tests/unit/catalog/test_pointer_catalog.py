@@ -1,7 +1,10 @@
 """The three outcomes of a commit, whatever happens to the swap's answer."""
 
+from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
+import msgspec
 import pytest
 from rows import ORDERS, order_rows
 
@@ -128,6 +131,67 @@ def test_refused_swap_whose_pointer_cannot_be_read_is_unknown_and_nothing_is_del
     assert isinstance(catalog.commit(change(base)), Unknown)
     store._gone = False
     assert "k" in catalog.load_table(base.name).metadata.properties
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{")])
+def test_refused_swap_whose_pointer_leads_nowhere_is_unknown_and_nothing_is_deleted(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    rival = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+
+    def swap_twice(table: TableName, expected: str, new: str) -> bool:
+        assert store._store.swap(table, expected, new)
+        rival.commit(change(rival.load_table(table), "rival"))
+        damage(Path(rival.pointer(table).removeprefix("file://")))
+        return store._store.swap(table, expected, new)
+
+    store.swap = swap_twice  # type: ignore[method-assign]
+    outcome = catalog.commit(change(base))
+    assert isinstance(outcome, Unknown)
+    assert outcome.metadata_location
+    assert Path(outcome.metadata_location.removeprefix("file://")).exists()  # what the table can be restored from
+
+
+def test_refused_create_whose_pointer_leads_nowhere_is_unknown_and_nothing_is_deleted(tmp_path: Path) -> None:
+    catalog, base, store = faulty_catalog(tmp_path)
+    rival = PointerCatalog(store._store, SchemeFileIO(), f"file://{tmp_path}")
+    name = TableName(("db",), "items")
+    written: list[str] = []
+
+    def create_twice(table: TableName, pointer: str) -> bool:
+        written.append(pointer)
+        assert store._store.create(table, pointer)
+        rival.commit(change(rival.load_table(table), "rival"))
+        Path(rival.pointer(table).removeprefix("file://")).unlink()
+        return store._store.create(table, pointer)
+
+    store.create = create_twice  # type: ignore[method-assign]
+    metadata = msgspec.structs.replace(base.metadata, location=f"file://{tmp_path}/items", table_uuid=str(uuid4()))
+    with pytest.raises(CommitUnknownError):
+        catalog.create_table(name, metadata)
+    assert Path(written[0].removeprefix("file://")).exists()
+
+
+@pytest.mark.parametrize("fault", [Fault.LANDS_BUT_ANSWER_IS_LOST, Fault.NEVER_ARRIVES])
+def test_lost_answer_to_a_change_of_a_namespace_is_settled(tmp_path: Path, fault: Fault) -> None:
+    catalog, _, store = faulty_catalog(tmp_path)
+    lake = Lake(catalog, "lake")
+    store.namespaces.meet(fault)
+    lake.create_namespace("sales", {"owner": "us"})
+    store.namespaces.meet(fault)
+    lake.update_namespace("sales", {"owner": "them"})
+    assert lake.namespace_properties("sales") == {"owner": "them"}
+    store.namespaces.meet(fault)
+    lake.drop_namespace("sales")
+    assert lake.list_namespaces() == ["db"]
+
+
+def test_change_of_a_namespace_on_a_store_that_is_gone_is_unknown(tmp_path: Path) -> None:
+    catalog, _, store = faulty_catalog(tmp_path)
+    store.namespaces.meet(Fault.STORE_GOES_AWAY)
+    with pytest.raises(CommitUnknownError, match="whether namespace `sales` was created"):
+        Lake(catalog, "lake").create_namespace("sales")
 
 
 def test_lost_answer_is_committed_though_others_moved_on_since(tmp_path: Path) -> None:

@@ -200,6 +200,49 @@ def test_nothing_is_deleted_while_it_is_unknown_whether_the_table_is_gone(lake: 
     assert files(busy) == before
 
 
+def test_nothing_is_deleted_while_the_catalog_still_names_the_table(lake: Lake, busy: Table) -> None:
+    before = files(busy)
+    lying = through(lake)
+    store = lying.catalog.store  # type: ignore[attr-defined]
+    store.drop = lambda *_: True
+    with pytest.raises(CommitUnknownError, match=r"`db\.orders` was to be dropped.* still names it"):
+        lying.purge_table("db.orders")
+    assert files(busy) == before
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [4]
+
+
+def test_nothing_is_deleted_while_the_catalog_cannot_say_that_the_table_is_gone(lake: Lake, busy: Table) -> None:
+    before = files(busy)
+    going = through(lake)
+    store = going.catalog.store  # type: ignore[attr-defined]
+    drop = store.drop
+
+    def drop_and_go(*arguments: str) -> bool:
+        dropped = drop(*arguments)
+        store._gone = True
+        return bool(dropped)
+
+    store.drop = drop_and_go
+    with pytest.raises(CommitUnknownError, match=r"`db\.orders` was dropped, but .*files stay"):
+        going.purge_table("db.orders")
+    assert files(busy) == before
+
+
+def test_new_table_of_the_same_name_does_not_stop_a_purge(lake: Lake, busy: Table) -> None:
+    purging = through(lake)
+    store = purging.catalog.store  # type: ignore[attr-defined]
+    drop = store.drop
+
+    def drop_and_create(*arguments: str) -> bool:
+        dropped = drop(*arguments)
+        lake.create_table("db.orders", ORDERS).append(order_rows(9))
+        return bool(dropped)
+
+    store.drop = drop_and_create
+    purging.purge_table("db.orders")
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [9]
+
+
 def test_drop_that_never_arrived_is_sent_again(lake: Lake, busy: Table) -> None:
     through(lake, Fault.NEVER_ARRIVES).purge_table("db.orders")
     assert files(busy) == set()
