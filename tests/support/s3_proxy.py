@@ -13,7 +13,8 @@ _METHODS = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ")
 class Proxy:
     """Passes bytes on; `lose_answers` says how many answers to drop, with their connection, from now on.
 
-    `lose_answers_to` does so for one kind of request only.
+    `lose_answers_to` does so for one kind of request only, `answer_instead` gives other answers than the server's,
+    and without `pass_on` the server does not even get those requests.
     """
 
     def __init__(self, port: int) -> None:
@@ -25,12 +26,22 @@ class Proxy:
         self.lose_answers = 0
         self.requests: list[str] = []
         self._lost: dict[str, range] = {}
+        self._answers: list[tuple[str, str, bytes]] = []
+        self.pass_on = True
         self._counts: Counter[str] = Counter()
 
     def lose_answers_to(self, method: str, number: int, *, after: int = 0) -> None:
         """Drop so many answers to requests of one method, after letting some pass."""
         start = self._counts[method] + after
         self._lost[method] = range(start, start + number)
+
+    def answer_instead(self, method: str, path: str, answer: bytes) -> None:
+        """Let the next request with this in its path land, and give this answer to it; an empty one is none."""
+        self._answers.append((method, path, answer))
+
+    def all_answered(self) -> bool:
+        """Whether every request that was waited for has come."""
+        return not self._answers
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -55,28 +66,38 @@ class Proxy:
                 return
             server = socket.create_connection(("127.0.0.1", self._target))
             self._sockets += [client, server]
-            asked: deque[bool] = deque()
+            asked: deque[bytes | None] = deque()
             self._start(self._pass_requests, client, server, asked)
             self._start(self._pass_answers, client, server, asked)
 
-    def _pass_requests(self, client: socket.socket, server: socket.socket, to_lose: deque[bool]) -> None:
+    def _pass_requests(self, client: socket.socket, server: socket.socket, instead: deque[bytes | None]) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
                 if data.startswith(_METHODS):
                     self.requests.append(data.split(b" HTTP/", 1)[0].decode())
-                    to_lose.append(self._is_to_lose(data.split(b" ", 1)[0].decode()))
+                    instead.append(self._instead(*self.requests[-1].split(" ", 1)))
+                if not self.pass_on and instead and instead[-1] is not None:
+                    client.sendall(instead[-1])
+                    break
                 server.sendall(data)
         _close(server)
 
-    def _is_to_lose(self, method: str) -> bool:
+    def _instead(self, method: str, path: str) -> bytes | None:
+        """What is answered in place of the server's answer; None if that is passed on."""
         number = self._counts[method]
         self._counts[method] += 1
-        return number in self._lost.get(method, ())
+        for one in self._answers:
+            if one[0] == method and one[1] in path:
+                self._answers.remove(one)
+                return one[2]
+        return b"" if number in self._lost.get(method, ()) else None
 
-    def _pass_answers(self, client: socket.socket, server: socket.socket, to_lose: deque[bool]) -> None:
+    def _pass_answers(self, client: socket.socket, server: socket.socket, instead: deque[bytes | None]) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
-                if data.startswith(b"HTTP/") and to_lose and to_lose.popleft():
+                other = instead.popleft() if data.startswith(b"HTTP/") and instead else None
+                if other is not None:
+                    client.sendall(other)
                     break
                 if self.lose_answers:
                     self.lose_answers -= 1

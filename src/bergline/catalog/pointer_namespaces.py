@@ -77,16 +77,16 @@ class PointerNamespaces:
         _check_properties(properties)
         _check_home(namespace, properties)
         store = self.store
+        was_there = store.namespace_exists(namespace)  # is not taken for ours after a lost answer
 
         def is_created() -> bool:
             found = store.namespace_properties(namespace)
-            return found is not None and properties.items() <= found.items()
+            return found is not None and not was_there and properties.items() <= found.items()
 
         def create() -> bool:
             return store.create_namespace(namespace, properties)
 
-        # one that is there before is not taken for ours after a lost answer
-        if store.namespace_exists(namespace) or not self._settled(create, is_created, namespace, "created"):
+        if not self._settled(create, is_created, namespace, "created"):
             name = ".".join(namespace)
             raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
 

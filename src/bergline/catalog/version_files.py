@@ -6,6 +6,7 @@ new table the one after that.
 """
 
 import contextlib
+import errno
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from bergline.errors import (
 )
 from bergline.io.directories import Directories
 from bergline.io.fileio import FileIO
-from bergline.io.locations import join, scheme_of
+from bergline.io.locations import join
 
 _HINT = "version-hint.text"
 _GRAVESTONE = b'{"format-version": "this table was dropped by bergline"'  # which Java says, when it cannot read it
@@ -29,6 +30,22 @@ _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _VERSION = re.compile(r"v(0|[1-9]\d{0,8})((\.gz)?\.metadata\.json|\.metadata\.json\.gz)")
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
 _LONGEST_HINT = 100
+# what a disk says before it has done anything; after others, such as EIO, a file server may still do it
+_NOT_CREATED = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.EMLINK,
+        errno.ENAMETOOLONG,
+        errno.ENFILE,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
 
 
 class Version(NamedTuple):
@@ -79,7 +96,7 @@ class VersionFiles:
 
     def add(self, directory: str, previous: str | None, location: str, data: bytes) -> bool:
         """True if and only if the version was free and has these bytes now; then the hint says so too."""
-        if not self._create(location, data):
+        if not create_file(self._io, location, data):
             return False
         number = _number_of(location)
         with _in_doubt():  # Java may delete old versions, and then a slow writer finds one free
@@ -95,10 +112,7 @@ class VersionFiles:
 
     def holds(self, location: str, data: bytes) -> bool | None:
         """Whether a file has exactly these bytes; None if there is no such file."""
-        try:
-            return self._io.read(location) == data
-        except NotFoundError:
-            return None
+        return _holds(self._io, location, data)
 
     def _newest(self, directory: str) -> Version | None:
         """The version with the highest number, which may be a gravestone."""
@@ -133,27 +147,39 @@ class VersionFiles:
         with self._io.open_input(version.location) as stream:
             return stream.read(len(_GRAVESTONE)) == _GRAVESTONE
 
-    def _create(self, location: str, data: bytes) -> bool:
-        """Create a file; after an error the bytes that are there tell whether it was created."""
-        try:
-            self._io.create(location, data)
-        except AlreadyExistsError:
-            return False
-        except StorageError as error:
-            with _in_doubt():
-                found = self.holds(location, data)
-            if found is None and scheme_of(location) == "file":  # no request is still on its way on a disk
-                raise UnavailableError(error.message, hints=error.hints) from error
-            if found is None:
-                raise
-            return found
-        return True
-
     def _hint_at(self, directory: str, number: int) -> None:
         hint = join(directory, _HINT)
         with contextlib.suppress(BerglineError):  # it is only a hint
             self._io.delete([hint])
             self._io.create(hint, str(number).encode())
+
+
+def create_file(io: FileIO, location: str, data: bytes) -> bool:
+    """Create a file with bytes that nobody else writes; after any refusal the bytes that are there tell whose it is.
+
+    StorageError leaves it in doubt whether it was created, UnavailableError says that it was not.
+    """
+    try:
+        io.create(location, data)
+    except (AlreadyExistsError, StorageError) as error:
+        with _in_doubt():
+            found = _holds(io, location, data)
+            if found is None and isinstance(error, AlreadyExistsError):
+                raise StorageError(f"cannot find out whose file {location} was, which is gone") from error
+        cause = error.__cause__
+        if found is None and isinstance(cause, OSError) and cause.errno in _NOT_CREATED:
+            raise UnavailableError(error.message, hints=error.hints) from error
+        if found is None:
+            raise
+        return found
+    return True
+
+
+def _holds(io: FileIO, location: str, data: bytes) -> bool | None:
+    try:
+        return io.read(location) == data
+    except NotFoundError:
+        return None
 
 
 def _number_of(location: str) -> int:

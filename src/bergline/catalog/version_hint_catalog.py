@@ -80,11 +80,12 @@ class VersionHintCatalog(PointerCatalog):
             try:
                 if self._versions.landed(swap.new) is None and self._versions.swap_all((swap,)):
                     return Verdict.LANDED
-                if self._versions.landed(swap.new) is False:
-                    return Verdict.LOST
-                return self._by_snapshots(change, swap)
+                is_other = self._versions.landed(swap.new) is False
+                found = self._by_snapshots(change, swap)
             except (BerglineError, OSError):
                 wait()
+            else:
+                return Verdict.LOST if is_other and found is Verdict.UNKNOWN else found
         return Verdict.UNKNOWN
 
     def _check_refused(self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap]) -> Verdict:

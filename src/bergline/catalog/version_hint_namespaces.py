@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from bergline.catalog.identifiers import Namespace
 from bergline.catalog.object_format import NamespaceObject, new_stamp, parse_namespace, render
-from bergline.catalog.version_files import VersionFiles
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
+from bergline.catalog.version_files import VersionFiles, create_file
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, StorageError
 from bergline.io.directories import Directories
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
@@ -150,11 +150,11 @@ class DirectoryNamespaces:
         """
         directory = self.directory(*namespace)
         value = NamespaceObject(stamp=new_stamp(), name=list(namespace), properties=properties)
+        location, data = join(directory, f".namespace-{number + 1}.json"), render(value)
         try:
-            self._io.create(join(directory, f".namespace-{number + 1}.json"), render(value))
-        except AlreadyExistsError:
-            return False
-        return True
+            return create_file(self._io, location, data)
+        except StorageError:  # the very same file again can do no harm, and the directory is there already
+            return create_file(self._io, location, data)
 
 
 def _check_level(name: str) -> None:

@@ -50,9 +50,9 @@ class LocalFileIO:
                 with open(temporary, "xb") as stream:
                     stream.write(data)
                     _sync(stream)
-                os.link(temporary, path)
+                _link(temporary, path)
             finally:
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):  # hidden, and gone with the orphans
                     os.unlink(temporary)
             _sync_directory(directory)
 
@@ -162,9 +162,10 @@ class LocalOutputFile:
             length = self._stream.tell()
             _sync(self._stream)
             self._stream.close()
-            os.link(self._temporary, self._path)
+            _link(self._temporary, self._path)
             self._created = True
-            os.unlink(self._temporary)
+            with contextlib.suppress(OSError):  # hidden, and gone with the orphans
+                os.unlink(self._temporary)
             _sync_directory(self._directory)
             return length
 
@@ -227,6 +228,20 @@ def _make_directory(directory: str, location: str) -> None:
             if not os.path.isdir(new):  # else another writer made it meanwhile
                 raise StorageError(f"cannot write {location}: {new} is not a directory") from error
         _sync_directory(os.path.dirname(new))
+
+
+def _link(temporary: str, path: str) -> None:
+    """Link a file into place; whatever is reported, it is there if both names are the same file.
+
+    A file server whose answer was lost gets the request again, and refuses it because of the first.
+    """
+    try:
+        os.link(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            if os.path.samefile(temporary, path):
+                return
+        raise
 
 
 def _sync(stream: BinaryIO) -> None:

@@ -1,6 +1,8 @@
 """Conditional writes on an object store, and what to do when their answers are lost."""
 
+import hashlib
 import random
+import re
 import time
 from collections.abc import Mapping
 from enum import Enum
@@ -11,6 +13,7 @@ from bergline.io.object_errors import (
     Failure,
     exists_error,
     failure_of,
+    is_certain,
     object_errors,
     panics_contained,
     storage_error,
@@ -20,6 +23,7 @@ from bergline.io.open_store import RETRY_SECONDS, OpenStore
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
 _TRY_AGAIN = frozenset({Failure.TRANSIENT, Failure.NOT_REACHED, Failure.CONFLICT})
 _REFUSED = frozenset({Failure.EXISTS, Failure.CHANGED})
+_AZURE_TAG = re.compile(r'"?0x[0-9A-F]{12,20}"?')
 
 
 Tag = dict[str, str]
@@ -49,16 +53,16 @@ def put_object(
     while True:
         try:
             with panics_contained():
-                return tag_of(store.api.put(store.once, key, data, mode=condition, use_multipart=False))
+                answer = store.api.put(store.once, key, data, mode=condition, use_multipart=False)
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
-            if failure in _REFUSED:
-                if not unique and not in_doubt:
-                    return Refusal.REFUSED
-                return _settled(store, key, location, data, in_doubt=in_doubt)
-            in_doubt = in_doubt or failure is Failure.TRANSIENT
+            in_doubt = in_doubt or not is_certain(error)
+            if failure in _REFUSED and not unique and not in_doubt:
+                return Refusal.REFUSED
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
-                raise _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt) from None
+                return _settled(store, key, location, data, error, in_doubt=in_doubt)
+        else:
+            return _checked(store, key, location, data, tag_of(answer))
         time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  (spreads writers, guards nothing)
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
@@ -84,16 +88,51 @@ def _failed(error: BerglineError, *, in_doubt: bool) -> BerglineError:
     return StorageError(error.message, hints=error.hints) if in_doubt else error
 
 
-def _settled(store: OpenStore, key: str, location: str, data: bytes, *, in_doubt: bool) -> Tag | Refusal:
-    """What a refusal means, by the object that is there now."""
+def _settled(
+    store: OpenStore, key: str, location: str, data: bytes, error: Exception, *, in_doubt: bool
+) -> Tag | Refusal:
+    """What the last answer means, by the object that is there now."""
+    failure = failure_of(error)
+    failed = _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt)
+    if not in_doubt and failure not in _REFUSED:
+        raise failed from None
+    found = _find(store, key, location, data, is_there=failure not in _TRY_AGAIN)
+    if isinstance(found, dict):
+        return found
+    if failure not in _REFUSED or (found is None and in_doubt):
+        raise failed from None
+    return Refusal.OVERTAKEN if in_doubt else Refusal.REFUSED
+
+
+def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -> Tag:
+    """The tag of what was written, once it is certain that it was: a page of a proxy may have a tag too."""
+    if "version" in tag or _AZURE_TAG.fullmatch(tag.get("e_tag", "")):
+        return tag
+    if tag.get("e_tag", "").strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest():
+        return tag
+    found = _find(store, key, location, data, is_there=True, tag=tag)
+    if isinstance(found, dict):
+        return found
+    raise StorageError(f"cannot find out whether {location} was written: its store answered, and has something else")
+
+
+def _find(
+    store: OpenStore, key: str, location: str, data: bytes, *, is_there: bool, tag: Tag | None = None
+) -> Tag | Literal[False] | None:
+    """The tag of the object if it has these bytes, False if it has others, None if there is none; StorageError else.
+
+    It has them if it has the tag that came with the answer to writing them, and their length. A store that did not
+    answer before (`is_there` is false) is asked once.
+    """
     try:
         with object_errors("read", location):
-            found = store.api.get(store.store, key)
-            same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
+            asked = store.store if is_there else store.once
+            if tag and tag_of(head := store.api.head(asked, key)) == tag and head["size"] == len(data):
+                return tag
+            found = store.api.get(asked, key)
+            is_same = found.meta["size"] == len(data) and bytes(found.bytes()) == data
+            return tag_of(found.meta) if is_same else False
     except BerglineError as error:
-        if not in_doubt and isinstance(error, NotFoundError) and error.kind == "file":
-            return Refusal.REFUSED
+        if isinstance(error, NotFoundError) and error.kind == "file":
+            return None
         raise _failed(error, in_doubt=True) from error
-    if same:
-        return tag_of(found.meta)
-    return Refusal.OVERTAKEN if in_doubt else Refusal.REFUSED

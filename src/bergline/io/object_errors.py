@@ -48,7 +48,7 @@ _NOT_AUTHORIZED = frozenset({401, 403})
 _TRY_LATER = frozenset({408, 429})
 _RANGE = 416
 _RANGE_WORDS = ("non-partial response", "Invalid range")
-_SERVER = 500
+_CLIENT, _SERVER = 400, 500
 _LONGEST_REASON = 300
 _CHECK_ENDPOINT = "check the endpoint: another server answers there, or it has no such bucket"
 
@@ -70,6 +70,15 @@ class Failure(Enum):
     OTHER = "something else"
 
 
+# without a status nothing was answered: it was not sent, or the store is in this process
+_WITHOUT_STATUS = frozenset(
+    {Failure.NO_IDENTITY, Failure.NOT_REACHED, Failure.NO_TLS, Failure.EXISTS, Failure.CHANGED},
+)
+_SAID_NO = frozenset(
+    {Failure.EXISTS, Failure.CHANGED, Failure.CONFLICT, Failure.NO_BUCKET, Failure.NO_IDENTITY},
+)
+
+
 def failure_of(error: Exception) -> Failure:
     """The kind of failure."""
     text = str(error)
@@ -81,6 +90,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure.NO_BUCKET
     if code is None and status is not None and status < _SERVER and _WEB_PAGE.search(text):
         return Failure.NO_STORE
+    if status is not None and status >= _SERVER:
+        return Failure.TRANSIENT
     if code in _IDENTITY_CODES or status in _NOT_AUTHORIZED or kind == "UnauthenticatedError":
         return Failure.NO_IDENTITY
     if code in _CONFLICT_CODES:
@@ -94,10 +105,24 @@ def failure_of(error: Exception) -> Failure:
     if status == _RANGE or kind == "NotSupportedError" or any(words in text for words in _RANGE_WORDS):
         return Failure.BAD_RANGE
     if status is not None:
-        return Failure.TRANSIENT if status >= _SERVER or status in _TRY_LATER else Failure.OTHER
+        return Failure.TRANSIENT if status in _TRY_LATER else Failure.OTHER
     if "kind: Connect" in text:
         return Failure.NO_TLS if any(words in text for words in _NO_TLS_WORDS) else Failure.NOT_REACHED
     return Failure.TRANSIENT if "HTTP error" in text or "reqwest::Error" in text else Failure.OTHER
+
+
+def is_certain(error: Exception) -> bool:
+    """Whether a write that failed so has certainly changed nothing.
+
+    Either nothing was sent, or the store says so in its own words: an error document with a code, and a status of 4xx.
+    What a proxy says in between, by a status alone or by a page, says nothing about the store.
+    """
+    text = str(error)
+    failure, code, status = failure_of(error), _server_code(text), _server_status(text)
+    if status is None:
+        return failure in _WITHOUT_STATUS
+    is_typed = code is not None and _CLIENT <= status < _SERVER
+    return is_typed and failure in _SAID_NO and (failure is not Failure.NO_IDENTITY or code in _IDENTITY_CODES)
 
 
 def storage_error(verb: str, location: str, error: Exception, *, changes: bool) -> BerglineError:

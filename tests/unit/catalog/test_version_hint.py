@@ -1,11 +1,15 @@
 """Pointers by version files on local disk."""
 
+import errno
 import gzip
+import itertools
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from at_once import run_for_each
 from rows import ORDERS as SCHEMA
@@ -13,6 +17,7 @@ from rows import ids, order_rows
 
 import bergline
 from bergline import Lake
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_store import PointerStore, PointerSwap
 from bergline.catalog.version_hint import VersionHintStore
 from bergline.errors import (
@@ -25,6 +30,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from bergline.format.metadata import TableMetadata
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ITEMS, ORDERS, NestedNamespacesSuite, PointerStoreSuite
@@ -238,7 +244,7 @@ def test_version_that_comes_after_its_number_was_cleared_away_is_in_doubt(tmp_pa
 def test_full_or_read_only_disk_changes_nothing_and_says_so(tmp_path: Path) -> None:
     class Full(LocalFileIO):
         def create(self, location: str, data: bytes) -> None:
-            raise StorageError(f"cannot write {location}: No space left on device")
+            raise StorageError(f"cannot write {location}: No space left on device") from OSError(errno.ENOSPC, "full")
 
     store = open_store(tmp_path)
     store.create(ORDERS, first := store.stage(ORDERS, None, b"1"))
@@ -258,6 +264,70 @@ def test_error_after_the_file_was_created_is_settled_by_the_bytes(tmp_path: Path
     assert shaky.create(ORDERS, first := shaky.stage(ORDERS, None, b"1"))
     assert shaky.swap(ORDERS, first, second := shaky.stage(ORDERS, first, b"2"))
     assert store.read(ORDERS) == second
+
+
+class Links:
+    """os.link of a file server whose answers get lost: the next ones to these names raise, landed or not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._link = os.link
+        self._fails: dict[str, tuple[int, bool]] = {}
+        monkeypatch.setattr(os, "link", self)
+
+    def fail(self, name: str, number: int, *, lands: bool) -> None:
+        self._fails[name] = number, lands
+
+    def all_met(self) -> bool:
+        return not self._fails
+
+    def __call__(self, source: str, target: str) -> None:
+        number, lands = self._fails.pop(Path(target).name, (0, True))
+        if lands:
+            self._link(source, target)
+        if number:
+            raise OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize(
+    ("number", "lands"),
+    [(errno.EEXIST, True), *itertools.product((errno.EIO, errno.ETIMEDOUT, errno.ESTALE, errno.ENOSPC), (True, False))],
+)
+def test_link_that_reports_an_error_is_settled_by_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, lands: bool
+) -> None:
+    links = Links(monkeypatch)
+    lake = bergline.connect(f"version-hint:file://{tmp_path}/wh")
+    lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
+    links.fail(".namespace-1.json", errno.EIO if number == errno.ENOSPC else number, lands=lands)
+    lake.create_namespace("db", {"owner": "us"})
+    links.fail("v1.metadata.json", number, lands=lands)
+    if number == errno.ENOSPC and not lands:  # certain
+        with pytest.raises(UnavailableError):
+            lake.catalog.create_table(*new_table(lake))
+    orders = lake.create_table("db.orders", SCHEMA)
+    for version, rows in ((2, 1), (3, 2)):
+        links.fail(f"v{version}.metadata.json", number, lands=lands)
+        orders.append(order_rows(rows))
+    assert ids(lake.load_table("db.orders").scan().to_arrow()) == [1, 2]
+    links.fail("v4.metadata.json", number, lands=lands)
+    if number == errno.ENOSPC and not lands:
+        with pytest.raises(UnavailableError):
+            lake.purge_table("db.orders")
+        assert ids(lake.load_table("db.orders").scan().to_arrow()) == [1, 2]
+    else:
+        lake.purge_table("db.orders")
+        assert lake.list_tables("db") == []
+    assert links.all_met()
+    lake.close()
+
+
+def new_table(lake: Lake) -> tuple[TableName, TableMetadata]:
+    """A table as its creator would hand it to the catalog."""
+    with bergline.connect("version-hint:" + str(lake.catalog.warehouse) + "-other") as other:  # type: ignore[attr-defined]
+        other.create_namespace("db")
+        metadata = other.create_table("db.orders", SCHEMA).metadata
+    name = TableName(("db",), "orders")
+    return name, msgspec.structs.replace(metadata, location=lake.catalog.default_location(name))
 
 
 def test_several_tables_are_refused_before_anything_is_written(lake: Lake, tmp_path: Path) -> None:
