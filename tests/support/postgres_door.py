@@ -2,20 +2,22 @@
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 
 _SIZE = 65536
-Cut = Callable[[bytes], str | None]
+Cut = Callable[[bytes], str | bytes | None]
 
 
 class PostgresDoor:
     """Passes bytes on, both ways; `cut` is asked about everything that a client sends.
 
     It may answer "before", and the server never gets it; "after", and the client never hears what came of it; or
-    "amid", and the client is hung up on while the server is at it.
+    "amid", and the client is hung up on while the server is at it. Bytes are what the client gets in place of what the
+    server says.
     """
 
     def __init__(self, socket_path: str) -> None:
@@ -47,14 +49,18 @@ class PostgresDoor:
                 server = socket.socket(socket.AF_UNIX)
                 server.connect(self._socket_path)
                 self._open += (client, server)
-                is_deaf = threading.Event()
+                is_deaf, instead = threading.Event(), list[bytes]()
                 for pass_along in (self._pass_on, self._pass_back):
-                    threading.Thread(target=pass_along, args=(client, server, is_deaf), daemon=True).start()
+                    threading.Thread(target=pass_along, args=(client, server, is_deaf, instead), daemon=True).start()
 
-    def _pass_on(self, client: socket.socket, server: socket.socket, is_deaf: threading.Event) -> None:
+    def _pass_on(
+        self, client: socket.socket, server: socket.socket, is_deaf: threading.Event, instead: list[bytes]
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(_SIZE):
                 where = self.cut(data)
+                if isinstance(where, bytes):
+                    instead.append(where)
                 if where == "before":
                     break
                 if where in {"amid", "after"}:
@@ -67,11 +73,13 @@ class PostgresDoor:
                     return
         self._hang_up(client, server)
 
-    def _pass_back(self, client: socket.socket, server: socket.socket, is_deaf: threading.Event) -> None:
+    def _pass_back(
+        self, client: socket.socket, server: socket.socket, is_deaf: threading.Event, instead: list[bytes]
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(_SIZE):
                 if not is_deaf.is_set():
-                    client.sendall(data)
+                    client.sendall(instead.pop() if instead else data)
         self._hang_up(client, server)
 
     def _hang_up(self, *sockets: socket.socket) -> None:
@@ -79,6 +87,15 @@ class PostgresDoor:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
+
+
+def server_error(sqlstate: str, severity: str = "ERROR") -> bytes:
+    """What a server, or a pooler before it, sends for an error with this code."""
+    fields = b"".join(
+        code + value.encode() + b"\0"
+        for code, value in ((b"S", severity), (b"V", severity), (b"C", sqlstate), (b"M", "no"))
+    )
+    return b"E" + struct.pack("!I", len(fields) + 5) + fields + b"\0" + b"Z" + struct.pack("!I", 5) + b"I"
 
 
 @contextlib.contextmanager

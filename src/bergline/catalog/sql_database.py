@@ -28,12 +28,15 @@ def transaction(
         try:
             yield
         except BaseException:
-            with contextlib.suppress(sa.exc.DBAPIError):
+            try:
                 begun.rollback()
+            except sa.exc.DBAPIError as error:
+                connection.invalidate(error)
             raise
     try:
         begun.commit()
     except sa.exc.DBAPIError as error:
+        connection.invalidate(error)  # ends a transaction that is still open, and its locks
         raise while_committing(error) from error
 
 

@@ -24,6 +24,7 @@ LONGEST_BUSY_TIMEOUT_S = 1_000_000
 _LOOK_AGAIN_S = 0.02
 _FROM_PARENT: list[Any] = []
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_COMMITTED = {*_BUSY, sqlite3.SQLITE_FULL}
 
 
 class SqlitePointerStore(SqlPointerStore):
@@ -152,9 +153,9 @@ class SqliteDatabase(SqlDatabase):
         return os.getpid(), (status.st_dev, status.st_ino)
 
     def _while_committing(self, error: sa.exc.DBAPIError) -> BerglineError:
-        return _certain(self.name, error) or StorageError(
-            f"catalog database {self.name} failed while committing: {error.orig}"
-        )
+        """Certain only where SQLite waited for others or ran out of room: it gives up before the commit counts."""
+        certain = _certain(self.name, error) if _code(error) in _NOT_COMMITTED else None
+        return certain or StorageError(f"catalog database {self.name} failed while committing: {error.orig}")
 
     @contextlib.contextmanager
     def _in_turn(self) -> Iterator[None]:
