@@ -219,9 +219,13 @@ class Lake(ViewNames, LakeRefs):
         """Forget a table; its files stay."""
         self.catalog.drop_table(parse_table_name(name))
 
-    def purge_table(self, name: str | TableName) -> PurgeResult:
-        """Forget a table and delete its files: those of all its snapshots, and its metadata."""
-        return purge_table(self.catalog, parse_table_name(name))
+    def purge_table(self, name: str | TableName, *, read_all_tables: bool = False) -> PurgeResult:
+        """Forget a table and delete its files: those of all its snapshots, and its metadata.
+
+        RefusedError if another table uses one of them; `read_all_tables` reads the manifests of all tables to know,
+        not only of those that may have files in the same directories.
+        """
+        return purge_table(self.catalog, parse_table_name(name), read_all=read_all_tables)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[LakeTransaction]:

@@ -3,6 +3,8 @@
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
+
 from bergline.catalog.catalog import (
     Committed,
     Conflicted,
@@ -18,6 +20,7 @@ from bergline.catalog.named_pointers import check_namespace
 from bergline.catalog.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer_tables import PointerTables
 from bergline.catalog.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
+from bergline.catalog.table_places import FILES_ELSEWHERE, leaves_places
 from bergline.catalog.winner import describe_change
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.apply import apply_updates
@@ -66,7 +69,10 @@ class PointerCommit(PointerTables):
         check_requirements(base.metadata, change.requirements, str(base.name))
         if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
-        return apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+        after = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+        if leaves_places(base.metadata, after) and FILES_ELSEWHERE not in after.properties:
+            return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
+        return after
 
     # what is under way while the lake is closed must still find out how it ended: not self.store
     def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:

@@ -8,6 +8,7 @@ import msgspec
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
+from bergline.catalog.table_places import places_of
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,
@@ -22,7 +23,7 @@ from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.orphan_paths import PathRules
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.neighbours import every_view, files_of_other, other_tables
+from bergline.table.neighbours import Neighbours, Places
 
 _TRIES = 100
 _READERS = 16
@@ -36,11 +37,12 @@ class PurgeResult(msgspec.Struct, frozen=True):
     failed: tuple[str, ...] = ()
 
 
-def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
+def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) -> PurgeResult:
     """Drop the table as it was read, and delete its files once it is certain that it is gone.
 
     If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
-    `gc.enabled=false`, it raises and the table stays as it is.
+    `gc.enabled=false`, it raises and the table stays as it is. With `read_all` the manifests of all tables are read to
+    know, else of those that may have files in the same directories.
     """
     refused: tuple[str, ConflictError] | None = None
     for _ in range(_TRIES):
@@ -49,7 +51,7 @@ def purge_table(catalog: Catalog, name: TableName) -> PurgeResult:
             raise refused[1]  # nobody came first: it would be refused again
         files = _plan_files(catalog.io, table)
         files += [] if catalog.metadata_files_stay else _forgotten_metadata(catalog.io, table, files)
-        _check_not_shared(catalog, table, files)
+        _check_not_shared(catalog, table, files, read_all=read_all)
         try:
             catalog.drop_table(name, table.metadata_location)
         except ConflictError as error:  # a commit came first: its files are to go as well
@@ -131,16 +133,20 @@ def _metadata_files(table: LoadedTable) -> list[str]:
     return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
 
 
-def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str]) -> None:
+def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
     """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
     doing, rules = f"purge table `{table.name}`", PathRules({}, {})
     own = {rules.exact(location) for location in files}
-    for other in other_tables(catalog, table.name, doing):
+    places = Places(rules, places_of(table.metadata))
+    outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
+    asked = Places(rules, [*places_of(table.metadata), *outside])
+    neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
+    for other in neighbours.tables():
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid
-        if same or any(rules.exact(location) in own for location in files_of_other(catalog, other, doing)):
+        if same or any(rules.exact(location) in own for location in neighbours.files_of(other)):
             raise _shared(table.name, other.name)
-    for view in every_view(catalog, doing):
+    for view in neighbours.views():
         if rules.exact(view.metadata_location) in own:
             raise _shared(table.name, view.name)
 

@@ -27,6 +27,7 @@ class TableSweeping(TableHandle):
         equal_authorities: Mapping[str, str] | None = None,
         prefix_mismatch: str = "error",
         allow_recent: bool = False,
+        read_all_tables: bool = False,
         progress: Progress | None = None,
     ) -> OrphanPlan:
         """Find the files in the table's directories that nothing needs, and change nothing.
@@ -35,8 +36,9 @@ class TableSweeping(TableHandle):
         `allow_recent` says that certainly nobody writes. A `location` narrows it down to one directory. Files that
         metadata names under another scheme, authority or encoding stop it, unless the mappings (`{"s3a,s3n": "s3"}`)
         say that those are equal, or `prefix_mismatch` is "ignore" or "delete". RefusedError where another table of the
-        catalog has files in the same place, or the table says `gc.enabled=false`. `progress` is called with the files
-        listed and found so far.
+        catalog has files in the same place, or the table says `gc.enabled=false`; `read_all_tables` reads the manifests
+        of all tables to know, not only of those that may have files there. `progress` is called with the files listed
+        and found so far.
         """
         self._check_no_transaction()
         if prefix_mismatch not in _MODES:
@@ -48,6 +50,7 @@ class TableSweeping(TableHandle):
             check_texts(equal_authorities or {}, "authority"),
             PrefixMismatch(prefix_mismatch),
             allow_recent,
+            read_all_tables,
         )
         return plan_orphans(self._catalog, self._loaded, wish, self._timing.clock_ms(), progress)
 

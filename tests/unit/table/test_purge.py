@@ -1,16 +1,21 @@
 """Purging: the table and all its files are gone, or nothing is."""
 
 import json
+from itertools import product
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
+import msgspec
 import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.table_places import FILES_ELSEWHERE
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
+from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
 
 NO_SNAPSHOTS = {"current-snapshot-id": -1, "snapshot-log": []}
@@ -128,25 +133,125 @@ def test_table_with_two_names_of_which_one_has_moved_elsewhere_is_not_purged(
     assert ids(lake.load_table("db.twin").scan().to_arrow()) == [4, 5]
 
 
-def test_table_is_not_purged_while_another_cannot_be_read(lake: Lake, busy: Table) -> None:
-    other = lake.create_table("db.items", ORDERS)
-    Path(other.metadata_location.removeprefix("file://")).write_text("nonsense")
+class CountingIO(SchemeFileIO):
+    """Remembers what was read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_files: list[str] = []
+
+    def read(self, location: str) -> bytes:
+        """Read, and remember."""
+        self.read_files.append(location)
+        return super().read(location)
+
+    def open_input(self, location: str) -> BinaryIO:
+        """Open, and remember."""
+        self.read_files.append(location)
+        return super().open_input(location)
+
+    def manifests_read(self, table: Table) -> int:
+        return sum(f.startswith(table.location) and f.endswith(".avro") for f in self.read_files)
+
+
+def fresh_lake(lake: Lake) -> tuple[Lake, CountingIO]:
+    """The same lake with nothing in memory."""
+    io = CountingIO()
+    return Lake(PointerCatalog(_store(lake), io, "file:///unused"), "lake"), io
+
+
+def test_manifests_of_tables_elsewhere_are_not_read(lake: Lake, busy: Table) -> None:
+    others = [lake.create_table(f"db.t{n}", ORDERS).append(order_rows(n)) for n in range(20)]
+    inside = lake.create_table("db.inside", ORDERS, location=f"{busy.location}/inside").append(order_rows(1))
+    sharing = lake.create_table("db.sharing", ORDERS)
+    sharing.append_files([planned.file for planned in others[0].scan().plan().files])
+    again, io = fresh_lake(lake)
+    again.purge_table("db.orders")
+    assert [io.manifests_read(other) for other in others] == [0] * 20
+    assert io.manifests_read(inside) > 0
+    assert io.manifests_read(sharing) > 0
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.t0`: `db\.sharing` uses the same files"):
+        fresh_lake(lake)[0].purge_table("db.t0")
+    with pytest.raises(RefusedError, match=r"cannot purge table `db\.sharing`: `db\.t0` uses the same files"):
+        fresh_lake(lake)[0].purge_table("db.sharing")
+    again, io = fresh_lake(lake)
+    again.purge_table("db.t1", read_all_tables=True)
+    assert all(io.manifests_read(other) for other in others)
+
+
+def break_metadata(table: Table, how: str) -> None:
+    """Have metadata that cannot be read: the metadata file, or the manifests."""
+    files = [Path(table.metadata_location.removeprefix("file://"))]
+    if how.startswith("manifest"):
+        files = list(files[0].parent.glob("*.avro"))
+    for file in files:
+        file.unlink()
+        if how.endswith("is a directory"):
+            file.mkdir()
+        elif how.endswith("is nonsense"):
+            file.write_text("nonsense")
+
+
+UNREADABLE = ("metadata is nonsense", "metadata is gone", "metadata is a directory", "manifests are gone")
+
+
+@pytest.mark.parametrize("how", UNREADABLE)
+def test_table_elsewhere_that_cannot_be_read_stops_a_purge_only_if_all_are_to_be_read(
+    lake: Lake, busy: Table, how: str
+) -> None:
+    break_metadata(lake.create_table("db.items", ORDERS).append(order_rows(1)), how)
     before = files(busy)
-    again = Lake(PointerCatalog(_store(lake), type(lake.catalog.io)(), "file:///unused"), "lake")
     with pytest.raises(RefusedError, match=r"cannot purge table `db\.orders`: what `db\.items` uses cannot be read"):
-        again.purge_table("db.orders")
-    Path(other.metadata_location.removeprefix("file://")).unlink()
-    with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read: .*does not exist"):
-        again.purge_table("db.orders")
-    Path(other.metadata_location.removeprefix("file://")).mkdir()
-    with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read: cannot read .*directory") as refused:
+        fresh_lake(lake)[0].purge_table("db.orders", read_all_tables=True)
+    assert files(busy) == before
+    fresh_lake(lake)[0].purge_table("db.orders")
+    assert files(busy) == set()
+
+
+@pytest.mark.parametrize(
+    ("where", "how"), [*product(("inside", "around"), UNREADABLE), ("it has its files", "manifests are gone")]
+)
+def test_table_that_cannot_be_read_and_may_have_the_same_files_stops_a_purge(
+    lake: Lake, busy: Table, where: str, how: str
+) -> None:
+    inner, outer = f"{busy.location}/data/items", busy.location.rpartition("/")[0]
+    other = lake.create_table("db.items", ORDERS, location={"inside": inner, "around": outer}.get(where))
+    other.append(order_rows(1))
+    if where == "it has its files":
+        other.append_files([planned.file for planned in busy.scan().plan().files])
+    break_metadata(other, how)
+    before = files(busy)
+    again, _ = fresh_lake(lake)
+    with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read") as refused:
         again.purge_table("db.orders")
     way_out = "have `db.items` readable again, or drop it without purging it if it is of no use any more"
     assert refused.value.hints == (way_out,)
     assert files(busy) == before
-    again.drop_table("db.items")
-    again.purge_table("db.orders")
-    assert files(busy) == set()
+
+
+@pytest.mark.parametrize("kind", ["write.data.path", "location"])
+def test_table_that_left_a_place_says_that_it_may_have_files_elsewhere(lake: Lake, tmp_path: Path, kind: str) -> None:
+    table = lake.create_table("db.t", ORDERS, properties={"write.data.path": f"{tmp_path}/first"})
+    table.set_properties({"write.data.path": f"{tmp_path}/second"})
+    assert FILES_ELSEWHERE not in table.metadata.properties  # it had no files there
+    table.append(order_rows(1)).set_properties({"a": "b"})
+    assert FILES_ELSEWHERE not in table.metadata.properties
+    if kind == "location":
+        table.set_location(f"{tmp_path}/third")
+    else:
+        table.set_properties(remove=["write.data.path"])
+    assert table.metadata.properties[FILES_ELSEWHERE] == "true"
+
+
+def test_files_in_the_places_of_a_table_leave_no_mark(lake: Lake, busy: Table) -> None:
+    own = lake.create_table("db.own", ORDERS).append(order_rows(1))
+    copy = Path(own.location.removeprefix("file://")) / "data" / "copy.parquet"
+    file = next(iter(own.scan().plan().files)).file
+    copy.write_bytes(Path(file.file_path.removeprefix("file://")).read_bytes())
+    own.append_files([msgspec.structs.replace(file, file_path=str(copy))])
+    assert FILES_ELSEWHERE not in own.metadata.properties
+    own.append_files([planned.file for planned in busy.scan().plan().files])
+    assert own.metadata.properties[FILES_ELSEWHERE] == "true"
 
 
 @pytest.mark.parametrize("gone", ["zz", "db.items"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
+from bergline.catalog.table_places import FILES_ELSEWHERE, lies_elsewhere
 from bergline.errors import NotFoundError, RefusedError
 from bergline.format.inheritance import added_entry, assign_numbers, assign_row_ids
 from bergline.format.manifest import (
@@ -23,7 +24,7 @@ from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_n
 from bergline.format.requirements import AssertRefSnapshotId, same_table
 from bergline.format.schema import Schema
 from bergline.format.snapshot import Operation, Snapshot, summarize
-from bergline.format.updates import AddSnapshot, set_ref
+from bergline.format.updates import AddSnapshot, SetProperties, set_ref
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, with_counts
@@ -112,8 +113,10 @@ class SnapshotProducer:
             if ref
             else SnapshotRef(self.snapshot_id, SnapshotRefType.BRANCH)
         )
+        outside = FILES_ELSEWHERE not in base.properties and lies_elsewhere(base, (f.file_path for f in draft.added))
+        mark = (SetProperties({FILES_ELSEWHERE: "true"}),) if outside else ()
         return Change(
-            updates=(AddSnapshot(snapshot), set_ref(self._branch, moved)),
+            updates=(AddSnapshot(snapshot), set_ref(self._branch, moved), *mark),
             requirements=(*same_table(base), *_held(base, self._branch, parent)),
             rewritten=frozenset([f.file_path for f in draft.rewritten]),
         )

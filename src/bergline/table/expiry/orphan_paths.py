@@ -48,6 +48,11 @@ class PathRules:
         """What the exact spelling of everything below a directory begins with."""
         return self._exact(f"{directory.rstrip('/')}/x", whole=False)[0].removesuffix("x")
 
+    def loosely_below(self, directory: str) -> str:
+        """The same of the loose spelling."""
+        path = self.below(directory).split("/", 3)[3]
+        return unicodedata.normalize("NFC", unquote(f"/{path}"))
+
     def _exact(self, location: str, *, whole: bool) -> tuple[str, str]:
         """The exact spelling, and the path in it; a file that is a link is followed if the `whole` path counts."""
         scheme, _, rest = normalized(location).partition(":")

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
+from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.metadata_files import metadata_directory
+from bergline.catalog.table_places import places_of
 from bergline.errors import RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.partition_text import escape
@@ -12,14 +13,8 @@ from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
 from bergline.table.expiry.orphan_named import named_files, named_in_metadata
 from bergline.table.expiry.orphan_paths import PathRules
-from bergline.table.neighbours import every_view, files_of_other, other_tables
+from bergline.table.neighbours import Neighbours, Places
 
-_PATH_PROPERTIES = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
 _HIDDEN = ("_", ".")
 
 
@@ -42,23 +37,21 @@ def places_to_look(io: FileIO, table: LoadedTable, location: str | None, rules: 
     return (asked,)
 
 
-def places_of(metadata: TableMetadata) -> list[str]:
-    """The directories that a table writes to."""
-    given = (metadata.properties.get(name) for name in _PATH_PROPERTIES)
-    return list(dict.fromkeys(absolute_location(place) for place in (metadata.location, *given) if place))
-
-
-def check_alone(catalog: Catalog, table: LoadedTable, places: Iterable[str], rules: PathRules) -> None:
+def check_alone(
+    catalog: Catalog, table: LoadedTable, places: Iterable[str], rules: PathRules, *, read_all: bool = False
+) -> None:
     """RefusedError if another table or view of the catalog has, or had and still uses, files in one of the places."""
     doing = f"remove orphan files of `{table.name}`"
-    asked = {rules.below(place): place for place in places}
-    for other in other_tables(catalog, table.name, doing):
+    asked = Places(rules, places)
+    neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
+    for other in neighbours.tables():
         same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
-        shared = table.metadata.location if same else _shared(catalog, other, asked, rules, doing)
+        shared = table.metadata.location if same else _shared(neighbours, other, asked, rules)
         if shared is not None:
             raise _not_alone(doing, f"table `{other.name}`", shared)
-    for view in every_view(catalog, doing):
-        shared = _shared_by_view(view, asked, rules)
+    for view in neighbours.views():
+        own = (view.metadata.location, metadata_directory(view.metadata))
+        shared = asked.overlapping(own) or asked.holding([rules.exact(view.metadata_location)])
         if shared is not None:
             raise _not_alone(doing, f"view `{view.name}`", shared)
 
@@ -110,29 +103,11 @@ def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> 
     return False
 
 
-def _shared(catalog: Catalog, other: LoadedTable, asked: dict[str, str], rules: PathRules, doing: str) -> str | None:
-    """A place where another table has files too: wherever it writes now, any of its files may be anywhere."""
-    own = [rules.below(place) for place in places_of(other.metadata)]
-    if (shared := _overlap(own, asked)) is not None:
+def _shared(neighbours: Neighbours, other: LoadedTable, asked: Places, rules: PathRules) -> str | None:
+    """A place where another table has files too: where it writes, or where one of its files is all the same."""
+    if (shared := asked.overlapping(places_of(other.metadata))) is not None:
         return shared
-    every = (rules.exact(location) for location in files_of_other(catalog, other, doing))
-    return _place_of_one(every, asked)
-
-
-def _shared_by_view(view: LoadedView, asked: dict[str, str], rules: PathRules) -> str | None:
-    """A place where a view has its metadata, or would write it."""
-    own = [rules.below(place) for place in (view.metadata.location, metadata_directory(view.metadata))]
-    return _overlap(own, asked) or _place_of_one([rules.exact(view.metadata_location)], asked)
-
-
-def _place_of_one(names: Iterable[str], asked: dict[str, str]) -> str | None:
-    """A place that one of the files is in."""
-    return next((place for name in names for below, place in asked.items() if name.startswith(below)), None)
-
-
-def _overlap(own: Iterable[str], asked: dict[str, str]) -> str | None:
-    pairs = ((place, below, directory) for below, place in asked.items() for directory in own)
-    return next((place for place, below, mine in pairs if mine.startswith(below) or below.startswith(mine)), None)
+    return asked.holding(rules.exact(location) for location in neighbours.files_of(other))
 
 
 def _not_alone(doing: str, other: str, place: str) -> RefusedError:

@@ -32,6 +32,7 @@ class OrphanWish(msgspec.Struct, frozen=True):
     equal_authorities: dict[str, str] = {}
     prefix_mismatch: PrefixMismatch = PrefixMismatch.ERROR
     allow_recent: bool = False
+    read_all_tables: bool = False
 
 
 class OrphanPlan(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ def plan_orphans(
     named = NamedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
     places = places_to_look(catalog.io, table, wish.location, rules)
-    check_alone(catalog, table, places, rules)
+    check_alone(catalog, table, places, rules, read_all=wish.read_all_tables)
     found: list[ListedFile] = []
     kept: Counter[Kept] = Counter()
     for listed, verdict in enumerate(_judge(catalog, table, places, cutoff_ms, named), 1):

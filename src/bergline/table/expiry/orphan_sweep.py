@@ -35,7 +35,7 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
     unchanged = [file for file in there if wanted[file.location] == file]
     table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
-    check_alone(catalog, table, plan.locations, rules)
+    check_alone(catalog, table, plan.locations, rules, read_all=plan.wish.read_all_tables)
     deleted: list[ListedFile] = []
     failed: set[str] = set()
     for start in range(0, len(unchanged), _FILES_AT_ONCE):

@@ -14,6 +14,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
+from bergline.catalog.identifiers import TableName
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError, ConflictError, FormatError, InvalidInputError, NotFoundError, RefusedError
@@ -382,21 +383,75 @@ def test_other_tables_beside_it_are_no_hindrance(lake: Lake, orders: Table, cloc
     assert planned(lake.load_table("db.orders2")) == []
 
 
-def test_another_table_that_cannot_be_read_stops_it(lake: Lake, orders: Table, clock: Clock) -> None:
-    other = lake.create_table("db.other", ORDERS)
-    clock.pass_days(4)
-    other.io.delete([other.metadata_location])
+def lose_metadata(lake: Lake, table: Table) -> None:
+    table.io.delete([table.metadata_location])
     lake.catalog._table_files._cache.clear()  # type: ignore[attr-defined]
-    with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
-        orders.plan_orphans()
 
 
-def test_another_table_whose_manifests_cannot_be_read_stops_it(lake: Lake, orders: Table, clock: Clock) -> None:
-    other = lake.create_table("db.other", ORDERS).append(order_rows(1))
+def lose_manifests(_: Lake, table: Table) -> None:
+    table.io.delete([table.metadata.snapshots[0].manifest_list or ""])
+
+
+@pytest.mark.parametrize("lose", [lose_metadata, lose_manifests])
+def test_another_table_elsewhere_that_cannot_be_read_is_no_hindrance_unless_all_are_to_be_read(
+    lake: Lake, orders: Table, clock: Clock, lose: Callable[[Lake, Table], None]
+) -> None:
+    orders.append(order_rows(1))
+    location = stray(orders, "data/stray")
+    lose(lake, lake.create_table("db.other", ORDERS).append(order_rows(1)))
     clock.pass_days(4)
-    other.io.delete([other.metadata.snapshots[0].manifest_list or ""])
+    assert orders.sweep_orphans(orders.plan_orphans()).deleted == (location,)
+    with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
+        orders.plan_orphans(read_all_tables=True)
+
+
+@pytest.mark.parametrize(
+    "place", ["memory://warehouse/db/orders/data/inner", "memory://warehouse/db", "memory://other/db/orders"]
+)
+def test_another_table_that_cannot_be_read_and_may_lie_there_stops_it(
+    lake: Lake, orders: Table, clock: Clock, place: str
+) -> None:
+    lose_metadata(lake, lake.create_table("db.other", ORDERS, location=place).append(order_rows(1)))
+    clock.pass_days(4)
     with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
         orders.plan_orphans()
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"bergline.files-elsewhere": "true"},
+        {"gc.enabled": "false"},
+        {"snapshot": "true"},
+        {"migrated": "true"},
+        {"write.location-provider.impl": "org.example.Own"},
+    ],
+)
+def test_another_table_that_may_have_files_elsewhere_is_read(
+    lake: Lake, orders: Table, clock: Clock, properties: dict[str, str]
+) -> None:
+    other = lake.create_table("db.other", ORDERS, properties=properties).append(order_rows(1))
+    clock.pass_days(4)
+    orders.plan_orphans()
+    lose_manifests(lake, other)
+    with pytest.raises(RefusedError, match=r"what `db\.other` uses cannot be read"):
+        orders.plan_orphans()
+
+
+def test_view_elsewhere_that_cannot_be_read_is_no_hindrance(lake: Lake, orders: Table, clock: Clock) -> None:
+    lake.create_view("db.v", "select 1", ORDERS)
+    lake.create_view("db.inner", "select 1", ORDERS, location="memory://warehouse/db/orders/v")
+    clock.pass_days(4)
+    for name, stops in (("v", False), ("inner", True)):
+        lake.catalog.io.delete([lake.catalog.view_pointer(TableName(("db",), name))])  # type: ignore[attr-defined]
+        lake.catalog._view_files._cache.clear()  # type: ignore[attr-defined]
+        if stops:
+            with pytest.raises(RefusedError, match=r"what `db\.inner` uses cannot be read"):
+                orders.plan_orphans()
+        else:
+            lake.drop_view("db.inner")
+            orders.plan_orphans()
+            lake.create_view("db.inner", "select 1", ORDERS, location="memory://warehouse/db/orders/v2")
 
 
 @pytest.mark.parametrize("damage", ["list gone", "list broken", "manifest gone", "manifest broken"])

@@ -1,0 +1,49 @@
+"""The directories that a table says are its own, and what shows that it may have files elsewhere.
+
+Metadata files do not name data files: only manifests do, which are many. So whoever puts a file outside of the table's
+places, or takes a place away while files may be there, marks the table with a property.
+"""
+
+from collections.abc import Iterable
+
+from bergline.catalog.catalog import LoadedTable
+from bergline.format.metadata import TableMetadata
+from bergline.io.locations import absolute_location, normalized
+
+FILES_ELSEWHERE = "bergline.files-elsewhere"
+_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_OWN_NAMES = ("write.location-provider.impl", "write.py-location-provider.impl")
+_TAKEN_IN_PLACE = ("snapshot", "migrated")  # what Java's procedures of these names set on tables that they make
+
+
+def places_of(metadata: TableMetadata) -> list[str]:
+    """The directories that a table writes to."""
+    given = (metadata.properties.get(name) for name in _PATHS)
+    return list(dict.fromkeys(absolute_location(place) for place in (metadata.location, *given) if place))
+
+
+def lies_elsewhere(metadata: TableMetadata, locations: Iterable[str]) -> bool:
+    """Whether one of the locations, as they are spelt, is in none of the table's places."""
+    places = tuple(f"{normalized(place).rstrip('/')}/" for place in places_of(metadata))
+    return any(not normalized(location).startswith(places) for location in locations)
+
+
+def leaves_places(before: TableMetadata, after: TableMetadata) -> bool:
+    """Whether a table with snapshots has no longer all places that it had."""
+    return bool(before.snapshots) and lies_elsewhere(after, (f"{place}/x" for place in places_of(before)))
+
+
+def may_have_files_elsewhere(table: LoadedTable, named: Iterable[str]) -> bool:
+    """Whether anything in a table's metadata file shows that its manifests may name files outside of its places.
+
+    `named` are the locations in the metadata file. Without snapshots there are no manifests.
+    """
+    metadata, properties = table.metadata, table.metadata.properties
+    if not metadata.snapshots:
+        return False
+    return (
+        properties.get("gc.enabled", "true").lower() != "true"
+        or any(properties.get(name, "false").lower() != "false" for name in (FILES_ELSEWHERE, *_TAKEN_IN_PLACE))
+        or any(name in properties for name in _OWN_NAMES)
+        or lies_elsewhere(metadata, named)
+    )
