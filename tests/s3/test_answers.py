@@ -138,3 +138,8 @@ def test_page_in_place_of_a_file_is_not_taken_for_it(proxy: Proxy, far: dict[str
     proxy.answer_instead("PUT", "/file", NOT_CERTAIN[page])
     with pytest.raises(StorageError, match=r"cannot (write|find out whether)"):
         ObjectStoreFileIO(far).create(f"{bucket}/file", b"abc")
+
+
+def test_answer_that_proves_itself_costs_no_second_request(proxy: Proxy, far: dict[str, str], bucket: str) -> None:
+    ObjectStoreFileIO(far).create(f"{bucket}/file", b"abc")
+    assert [request.split()[0] for request in proxy.requests] == ["PUT"]

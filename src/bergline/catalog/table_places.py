@@ -7,6 +7,7 @@ places, or takes a place away while files may be there, marks the table with a p
 from collections.abc import Iterable
 
 from bergline.catalog.catalog import LoadedTable
+from bergline.errors import InvalidInputError
 from bergline.format.metadata import TableMetadata
 from bergline.io.locations import absolute_location, normalized
 
@@ -23,9 +24,12 @@ def places_of(metadata: TableMetadata) -> list[str]:
 
 
 def lies_elsewhere(metadata: TableMetadata, locations: Iterable[str]) -> bool:
-    """Whether one of the locations, as they are spelt, is in none of the table's places."""
-    places = tuple(f"{normalized(place).rstrip('/')}/" for place in places_of(metadata))
-    return any(not normalized(location).startswith(places) for location in locations)
+    """Whether one of the locations, as they are spelt, is in none of the table's places, or means nothing."""
+    try:
+        places = tuple(f"{normalized(place).rstrip('/')}/" for place in places_of(metadata))
+        return any(not normalized(location).startswith(places) for location in locations)
+    except InvalidInputError:
+        return True
 
 
 def leaves_places(before: TableMetadata, after: TableMetadata) -> bool:

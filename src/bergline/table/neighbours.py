@@ -4,6 +4,7 @@ Locations are compared first: manifests are read only of tables whose directorie
 they may have files outside of their own. What cannot be read stands in the way only where it may be one of those.
 """
 
+import contextlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
@@ -15,6 +16,7 @@ from bergline.errors import (
     AuthenticationError,
     BerglineError,
     FormatError,
+    InvalidInputError,
     NotFoundError,
     RefusedError,
     StorageError,
@@ -40,15 +42,21 @@ class Places:
         self._loose = sorted({rules.loosely_below(directory) for directory in self._exact.values()})
 
     def overlapping(self, directories: Iterable[str]) -> str | None:
-        """One of the places that lies in one of the directories, or around it."""
-        found = (_overlapping(self._sorted, self._rules.below(directory)) for directory in directories)
-        return next((self._exact[place] for place in found if place is not None), None)
+        """One of the places that lies in one of the directories, or around it; what means nothing is no directory."""
+        for directory in directories:
+            with contextlib.suppress(InvalidInputError):
+                place = _overlapping(self._sorted, self._rules.below(directory))
+                if place is not None:
+                    return self._exact[place]
+        return None
 
     def may_overlap(self, directories: Iterable[str]) -> bool:
-        """Whether one does so as far as paths go, whatever their schemes and buckets are called."""
-        return any(
-            _overlapping(self._loose, self._rules.loosely_below(directory)) is not None for directory in directories
-        )
+        """Whether one does so as far as paths go, whatever their schemes and buckets are called, or means nothing."""
+        try:
+            below = [self._rules.loosely_below(directory) for directory in directories]
+        except InvalidInputError:
+            return True
+        return any(_overlapping(self._loose, directory) is not None for directory in below)
 
     def holding(self, files: Iterable[str]) -> str | None:
         """One of the places that one of the files, spelt exactly, is in."""

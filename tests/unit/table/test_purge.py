@@ -243,6 +243,19 @@ def test_table_that_left_a_place_says_that_it_may_have_files_elsewhere(lake: Lak
     assert table.metadata.properties[FILES_ELSEWHERE] == "true"
 
 
+def test_place_that_means_nothing_stops_neither_commits_nor_purges(lake: Lake, busy: Table, tmp_path: Path) -> None:
+    other = lake.create_table("db.other", ORDERS).append(order_rows(1))
+    metadata = json.loads(Path(other.metadata_location.removeprefix("file://")).read_bytes())
+    metadata["properties"]["write.object-storage.path"] = "file://host/x"
+    lake.drop_table("db.other")
+    file = Path(other.metadata_location.removeprefix("file://")).with_name("00009-own.metadata.json")
+    file.write_text(json.dumps(metadata))
+    other = lake.register_table("db.other", f"file://{file}").append(order_rows(2))
+    lake.purge_table("db.orders")
+    assert files(busy) == set()
+    assert ids(other.refresh().scan().to_arrow()) == [1, 2]
+
+
 def test_files_in_the_places_of_a_table_leave_no_mark(lake: Lake, busy: Table) -> None:
     own = lake.create_table("db.own", ORDERS).append(order_rows(1))
     copy = Path(own.location.removeprefix("file://")) / "data" / "copy.parquet"
