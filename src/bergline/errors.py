@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 _MOST_COMPARED = 500
+_LONGEST_COMPARED = 500
 
 
 class BerglineError(Exception):
@@ -161,7 +162,9 @@ class StorageError(BerglineError):
 
 def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that look most like `name`, best first; of very many only its neighbours are looked at."""
-    by_folded, folded = {k.casefold(): k for k in known}, name.casefold()
+    if len(name) > _LONGEST_COMPARED:  # comparing takes the product of both lengths
+        return ()
+    by_folded, folded = {k.casefold(): k for k in known if len(k) <= _LONGEST_COMPARED}, name.casefold()
     looked_at = list(by_folded)
     if len(looked_at) > _MOST_COMPARED:
         looked_at.sort()

@@ -6,6 +6,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_list, check_text
 
 MAX_NAME_LENGTH = 255
+_LONGEST, _MOST_LEVELS = 8192, 1024  # of any catalog: what is longer is no name, and is not looked at
 _EXAMPLE = "a namespace like `db`"
 
 Namespace = tuple[str, ...]
@@ -23,6 +24,7 @@ class TableName(msgspec.Struct, frozen=True, order=True):
 
 def parse_table_name(text: str | TableName) -> TableName:
     """`db.orders` as a table name; the last part is the table."""
+    _check_size(text)
     if isinstance(text, TableName):
         parts = (*check_list(text.namespace, "namespace part"), check_text(text.name, "text for the table's name"))
     else:
@@ -34,6 +36,7 @@ def parse_table_name(text: str | TableName) -> TableName:
 
 def parse_namespace(text: str | Namespace) -> Namespace:
     """`db` or `db.raw` as a namespace."""
+    _check_size(text)
     if isinstance(text, tuple | list):
         parts = check_list(text, "namespace part")
     else:
@@ -48,6 +51,19 @@ def check_lengths(*names: str) -> None:
     for name in names:
         if len(name) > MAX_NAME_LENGTH:
             raise InvalidInputError(f"expected a name of up to {MAX_NAME_LENGTH} characters, found {len(name)}")
+
+
+def _check_size(text: object) -> None:
+    """Refuse a name that is far too long, before anything else is done with it."""
+    parts = (*text.namespace, text.name) if isinstance(text, TableName) else text
+    if isinstance(parts, tuple | list):
+        if len(parts) > _MOST_LEVELS:
+            raise InvalidInputError(f"expected a name of up to {_MOST_LEVELS} levels, found {len(parts)}")
+        size = sum(len(part) for part in parts if isinstance(part, str))
+    else:
+        size = len(parts) if isinstance(parts, str) else 0
+    if size > _LONGEST:
+        raise InvalidInputError(f"expected a name of up to {_LONGEST} characters, found {size}")
 
 
 def _are_names(parts: tuple[str, ...]) -> bool:

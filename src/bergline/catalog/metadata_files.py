@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from bergline.errors import NotFoundError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_gzip import metadata_extension, pack, unpack
+from bergline.format.metadata_gzip import MAX_METADATA_BYTES, metadata_extension, pack, unpack
 from bergline.format.metadata_json import parse_metadata, render_metadata
 from bergline.format.view import ViewMetadata
 from bergline.format.view_json import parse_view_metadata, render_view_metadata
@@ -31,8 +31,10 @@ class MetadataFiles(Generic[Metadata]):
         parse: Callable[[bytes, str], Metadata],
         render: Callable[[Metadata], bytes],
         default_codec: str,
+        most_bytes: int = MAX_METADATA_BYTES,
     ) -> None:
         self._io = io
+        self._most_bytes = most_bytes
         self._parse = parse
         self._render = render
         self._default_codec = default_codec
@@ -41,8 +43,8 @@ class MetadataFiles(Generic[Metadata]):
         self._lock = threading.Lock()
 
     def load(self, location: str) -> Metadata:
-        """The metadata in a file."""
-        return self._find(location) or self._parsed(location, self._io.read(location), location)
+        """The metadata in a file; FormatError where it is too large to be read."""
+        return self._find(location) or self._parsed(location, self._read(location), location)
 
     def load_for(self, owner: str, pointer: str) -> Metadata:
         """The metadata that an owner's pointer names; NotFoundError says whose file is gone."""
@@ -56,7 +58,7 @@ class MetadataFiles(Generic[Metadata]):
     def write(self, metadata: Metadata, previous_location: str | None) -> str:
         """Write the next metadata file and return its location."""
         location = next_location(metadata, previous_location, self._default_codec)
-        text = self._render(metadata)
+        text = self._rendered(metadata)
         self._io.create(location, pack(text, location))
         self._remember(location, metadata, len(text))
         return location
@@ -71,6 +73,21 @@ class MetadataFiles(Generic[Metadata]):
             self._forget(location)
         self._io.delete([location])
 
+    def _read(self, location: str) -> bytes:
+        """The bytes of a file, no more than may be read."""
+        return self._io.read(location, self._most_bytes)
+
+    def _rendered(self, metadata: Metadata) -> bytes:
+        """The bytes of a file to be; RefusedError where nobody could read it again."""
+        text = self._render(metadata)
+        if len(text) > self._most_bytes:
+            most = self._most_bytes
+            raise RefusedError(
+                f"cannot write metadata of {len(text):,} bytes: at most {most:,} are read, at {metadata.location}",
+                hints=["expire snapshots, remove properties, or allow larger metadata files"],
+            )
+        return text
+
     def _find(self, key: str) -> Metadata | None:
         with self._lock:
             if key not in self._cache:
@@ -80,7 +97,7 @@ class MetadataFiles(Generic[Metadata]):
 
     def _parsed(self, location: str, data: bytes, key: str) -> Metadata:
         """Parse the bytes of a file, and remember them by a key."""
-        text = unpack(data, location)
+        text = unpack(data, location, self._most_bytes)
         metadata = self._parse(text, location)
         self._remember(key, metadata, len(text))
         return metadata
@@ -99,14 +116,14 @@ class MetadataFiles(Generic[Metadata]):
             self._cached_bytes -= self._cache.pop(key)[1]
 
 
-def table_files(io: FileIO) -> MetadataFiles[TableMetadata]:
+def table_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[TableMetadata]:
     """Metadata files of tables."""
-    return MetadataFiles(io, parse_metadata, render_metadata, "none")
+    return MetadataFiles(io, parse_metadata, render_metadata, "none", most_bytes)
 
 
-def view_files(io: FileIO) -> MetadataFiles[ViewMetadata]:
+def view_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFiles[ViewMetadata]:
     """Metadata files of views, which are compressed unless a view says otherwise, as in Java."""
-    return MetadataFiles(io, parse_view_metadata, render_view_metadata, "gzip")
+    return MetadataFiles(io, parse_view_metadata, render_view_metadata, "gzip", most_bytes)
 
 
 def next_location(

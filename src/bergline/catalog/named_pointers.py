@@ -5,7 +5,13 @@ from typing import Any, Literal
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
-from bergline.catalog.pointer_store import NOTHING_CHANGED, Pointers, PointerStore
+from bergline.catalog.pointer_store import (
+    NOTHING_CHANGED,
+    NeighbouringNames,
+    NeighbouringNamespaces,
+    Pointers,
+    PointerStore,
+)
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -18,6 +24,8 @@ from bergline.errors import (
 Kind = Literal["table", "view"]
 Waits = Iterable[Callable[[], None]]
 _TRIES = 100
+_NEIGHBOURS = 100
+"""How many names on each side of one that does not exist are compared with it."""
 
 
 class NamedPointers:
@@ -154,7 +162,11 @@ class NamedPointers:
         pointers = self._store if other == "table" else self._store.views
         if pointers is not None and pointers.read(name) is not None:
             return NotFoundError(f"no {self._kind} `{name}`: it is a {other}", kind=self._kind, name=str(name))
-        known = [str(n) for n in self.pointers.list_names(name.namespace)]
+        if isinstance(self.pointers, NeighbouringNames):
+            names = self.pointers.names_around(name, _NEIGHBOURS)
+        else:
+            names = self.pointers.list_names(name.namespace)
+        known = map(str, names)
         return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
 
     def _unknown(self, name: TableName, location: str, what: str) -> CommitUnknownError:
@@ -185,7 +197,11 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
     """NotFoundError, with names that look like it, if there is no such namespace."""
     if not store.namespace_exists(namespace):
         name = ".".join(namespace)
-        known = [".".join(n) for n in store.list_namespaces()]
+        if isinstance(store, NeighbouringNamespaces):
+            namespaces = store.namespaces_around(namespace, _NEIGHBOURS)
+        else:
+            namespaces = store.list_namespaces()
+        known = map(".".join, namespaces)
         raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
 
 

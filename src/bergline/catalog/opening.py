@@ -18,6 +18,7 @@ from bergline.catalog.version_hint import SINGLE_WRITER_PROPERTY, VersionHintSto
 from bergline.catalog.version_hint_catalog import VersionHintCatalog
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_text
+from bergline.format.metadata_gzip import MAX_METADATA_BYTES
 from bergline.io.conditional import open_objects
 from bergline.io.directories import directories_for
 from bergline.io.fenced import FencedFileIO
@@ -53,6 +54,8 @@ class CatalogWish(msgspec.Struct, frozen=True):
     busy_timeout_s: float
     places: tuple[str, ...] | None = None
     """The only places for files, beside the warehouse, as for a server; None leaves all open."""
+    max_metadata_bytes: int = MAX_METADATA_BYTES
+    """The largest metadata file that is read, in SQLite and PostgreSQL."""
 
 
 class CatalogKind(msgspec.Struct, frozen=True):
@@ -87,13 +90,14 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
     own = [path + ending for ending in _SQLITE_FILES]
     io = _fenced(wish, absolute_location(warehouse), never=own)
     store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
-    return PointerCatalog(store, io, absolute_location(warehouse), own_places=own)
+    most = wish.max_metadata_bytes
+    return PointerCatalog(store, io, absolute_location(warehouse), own_places=own, max_metadata_bytes=most)
 
 
 def _open_postgres(wish: CatalogWish) -> Catalog:
     io = _fenced(wish, _warehouse(wish))
     store = PostgresPointerStore(wish.uri, catalog_name=wish.name)
-    return PointerCatalog(store, io, _warehouse(wish))
+    return PointerCatalog(store, io, _warehouse(wish), max_metadata_bytes=wish.max_metadata_bytes)
 
 
 def _open_memory(wish: CatalogWish) -> Catalog:

@@ -19,6 +19,7 @@ from bergline.errors import (
     RefusedError,
 )
 from bergline.format.arguments import shown
+from bergline.format.metadata_gzip import MAX_METADATA_BYTES
 from bergline.io.fileio import FileIO
 from bergline.io.local import real_location
 from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
@@ -41,6 +42,7 @@ class PointerNamespaces:
         warehouse: str | None,
         *,
         own_places: Collection[str] = (),
+        max_metadata_bytes: int = MAX_METADATA_BYTES,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -51,6 +53,7 @@ class PointerNamespaces:
         self.io = io
         self._warehouse = warehouse
         self._own_places = tuple(own_places)
+        self.max_metadata_bytes = max_metadata_bytes
         self._clock_ms = clock_ms
         self._sleep = sleep
 

@@ -126,6 +126,24 @@ class PointerStore(Pointers, Protocol):
 
 
 @runtime_checkable
+class NeighbouringNames(Protocol):
+    """What stores have that find the names next to one without reading all of them."""
+
+    def names_around(self, table: TableName, most: int) -> list[TableName]:
+        """Some names of the store's kind next to a name in its namespace, at most so many on each side."""
+        ...
+
+
+@runtime_checkable
+class NeighbouringNamespaces(Protocol):
+    """What stores have that find the namespaces next to one without reading all of them."""
+
+    def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
+        """Some namespaces next to one, at most so many on each side."""
+        ...
+
+
+@runtime_checkable
 class StagedPointers(Protocol):
     """What stores have whose pointers are files that `create` and `swap` themselves make, under names of the store.
 

@@ -21,7 +21,7 @@ class PointerTables(PointerNamespaces):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._table_files = table_files(self.io)
+        self._table_files = table_files(self.io, self.max_metadata_bytes)
 
     def load_table(self, name: TableName) -> LoadedTable:
         """The table now."""

@@ -20,7 +20,7 @@ class PointerViews(PointerNamespaces):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._view_files = view_files(self.io)
+        self._view_files = view_files(self.io, self.max_metadata_bytes)
 
     def load_view(self, name: TableName) -> LoadedView:
         """The view now."""

@@ -122,17 +122,19 @@ class Records:
         self, limit: int, *, resources: Sequence[str] = (), principal: str | None = None, since_ms: int | None = None
     ) -> list[AuditEntry]:
         """The newest changes first: all, or those of some resources, of somebody, since a time."""
-        names = AuditEntry.__struct_fields__
-        query = sa.select(*(AUDIT.c[name] for name in names)).where(AUDIT.c.catalog_name == self._catalog)
-        if resources:
-            query = query.where(AUDIT.c.resource.in_(resources))
+        columns = [AUDIT.c.id, *(AUDIT.c[name] for name in AuditEntry.__struct_fields__)]
+        query = sa.select(*columns).where(AUDIT.c.catalog_name == self._catalog)
         if principal is not None:
             query = query.where(AUDIT.c.principal == principal)
         if since_ms is not None:
             query = query.where(AUDIT.c.at_ms >= since_ms)
+        query = query.order_by(AUDIT.c.at_ms.desc(), AUDIT.c.id.desc()).limit(limit)
+        # each resource by itself, in the order of its index: all rows of several would have to be sorted
+        queries = [query.where(AUDIT.c.resource == resource) for resource in resources] or [query]
         with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(AUDIT.c.id.desc()).limit(limit)).all()
-        return [AuditEntry(**row._mapping) for row in rows]  # noqa: SLF001
+            rows = [row for one in queries for row in connection.execute(one)]
+        rows.sort(key=lambda row: (row.at_ms, row.id), reverse=True)
+        return [AuditEntry(*row[1:]) for row in rows[:limit]]
 
     def prune_audit(self, before_ms: int) -> int:
         """Remove older changes, and say how many."""
@@ -182,14 +184,19 @@ class Records:
 
 def records_of(catalog: Catalog) -> Records:
     """The records of a catalog in SQLite or PostgreSQL, whose layout is brought up to date for them."""
+    store = sql_store_of(catalog)
+    store.database.migrate()
+    return Records(store.database, store.catalog_name)
+
+
+def sql_store_of(catalog: Catalog) -> SqlPointerStore:
+    """The store of a catalog in SQLite or PostgreSQL."""
     if not isinstance(catalog, PointerCatalog) or not isinstance(catalog.store, SqlPointerStore):
         raise UnsupportedError(
             "expected a catalog in SQLite or PostgreSQL to serve, found another",
             hints=["other catalogs need no server: connect to them from every process"],
         )
-    store = catalog.store
-    store.database.migrate()
-    return Records(store.database, store.catalog_name)
+    return catalog.store
 
 
 def hash_token(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql_layout import NAMESPACES, TABLES
 from bergline.catalog.sql_migrations import MIGRATIONS, FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
 
@@ -51,7 +52,9 @@ class SqlDatabase(ABC):
         self._noting = threading.local()
 
     answers_at_once = False
-    """Whether one row is found without waiting for anybody, so that a server may look it up between two requests."""
+    """Whether `row_at_once` finds rows, so that a server may look them up between two requests."""
+    sorts_by_bytes = False
+    """Whether texts are compared by their bytes, so that what begins alike stands together in an index."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -77,6 +80,17 @@ class SqlDatabase(ABC):
         with self.reading() as connection:
             row = connection.execute(query, values).one_or_none()
         return None if row is None else tuple(row)
+
+    def row_at_once(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The row of `first_row` where it is found without waiting for anybody; None also where it is not."""
+        del query, values
+        return None
+
+    def check_ready(self) -> None:
+        """UnavailableError, or another error, unless the database answers and has the layout."""
+        with self.reading() as connection:
+            for table in (TABLES, NAMESPACES):
+                connection.execute(sa.select(table.c.catalog_name).limit(1)).all()
 
     def open_layout(self) -> FoundLayout:
         """The layout, made where there is none; one that is there is only looked at."""

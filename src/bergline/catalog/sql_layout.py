@@ -32,6 +32,7 @@ NAMESPACES = Table(
 MAX_LOCATION_LENGTH = 1000
 MAX_VALUE_LENGTH = 1000
 EXISTS_KEY = "exists"
+_BEHIND_THE_DOT = chr(ord(".") + 1)
 
 
 class RowKind(Enum):
@@ -67,6 +68,43 @@ def namespace_or_below(column: sa.ColumnElement[Any], namespace: Namespace) -> s
     """Picks rows of a namespace and of all below it; all rows for the empty one."""
     if not namespace:
         return sa.true()
+    return or_(column == join_namespace(namespace), namespace_below(column, namespace, in_byte_order=False))
+
+
+def namespace_below(
+    column: sa.ColumnElement[Any], namespace: Namespace, *, in_byte_order: bool
+) -> sa.ColumnElement[bool]:
+    """Picks rows below a namespace; a database that sorts texts by their bytes finds them by its index."""
     name = join_namespace(namespace)
     # not LIKE, which takes small and capital letters for the same in SQLite
-    return or_(column == name, sa.func.substr(column, 1, len(name) + 1) == f"{name}.")
+    starts_so = sa.func.substr(column, 1, len(name) + 1) == f"{name}."
+    if not in_byte_order:
+        return starts_so
+    return sa.and_(column >= f"{name}.", column < f"{name}{_BEHIND_THE_DOT}", starts_so)
+
+
+def next_namespaces(*, descending: bool = False) -> sa.TextClause:
+    """Up to `most` namespaces of any row behind `start`, or before it, in the database's order.
+
+    Each is looked up in the primary keys from the one found last, so that the names in a namespace are not read.
+    """
+    extreme, beyond = ("max", "<") if descending else ("min", ">")
+    return sa.text(
+        f"""
+        WITH RECURSIVE found(name) AS (
+            SELECT CAST(:start AS TEXT)
+            UNION ALL
+            SELECT (
+                SELECT {extreme}(one) FROM (
+                    SELECT {extreme}(table_namespace) AS one FROM {TABLES.name}
+                    WHERE catalog_name = :catalog AND table_namespace {beyond} found.name
+                    UNION ALL
+                    SELECT {extreme}(namespace) AS one FROM {NAMESPACES.name}
+                    WHERE catalog_name = :catalog AND namespace {beyond} found.name
+                ) AS either
+            )
+            FROM found WHERE found.name IS NOT NULL
+        )
+        SELECT name FROM found WHERE name IS NOT NULL LIMIT :most OFFSET 1
+        """  # noqa: S608  (names of our own)
+    )

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.sql_layout import NAMESPACES, SHARED, TABLES
-from bergline.catalog.sql_records import RECORDS
+from bergline.catalog.sql_records import AUDIT_INDEXES, RECORDS
 from bergline.errors import UnsupportedError
 
 _OWN = sa.MetaData()
@@ -80,4 +80,10 @@ def _create_records(connection: sa.Connection) -> None:
     RECORDS.create_all(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records)
+def _index_audit(connection: sa.Connection) -> None:
+    """Indexes of the audit, in databases that had it without."""
+    for index in AUDIT_INDEXES:
+        index.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)

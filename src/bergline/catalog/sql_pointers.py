@@ -40,6 +40,11 @@ class SqlPointers:
             raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
         return None if row is None else str(row[0])
 
+    def read_at_once(self, table: TableName) -> str | None:
+        """The pointer where it is found without waiting for anybody; None says nothing."""
+        row = self.database.row_at_once(self._read_row, _bound(table))
+        return None if row is None or row[0] is None else str(row[0])
+
     def create(self, table: TableName, pointer: str) -> bool:
         """Insert the row if there is none."""
         return self.swap_all((PointerSwap(table, None, pointer),))
@@ -90,13 +95,32 @@ class SqlPointers:
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
         """Names of this kind in a namespace."""
-        query = sa.select(TABLES.c.table_name).where(
-            TABLES.c.catalog_name == self._catalog,
-            TABLES.c.table_namespace == join_namespace(namespace),
-            of_kind(self._kind),
-        )
+        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
         with self.database.reading() as connection:
             return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
+
+    def names_after(self, namespace: Namespace, after: str | None, most: int) -> list[TableName]:
+        """The next names of this kind in a namespace, in the order of the primary key, which is not sorted again."""
+        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
+        if after is not None:
+            query = query.where(TABLES.c.table_name > after)
+        with self.database.reading() as connection:
+            found = connection.execute(query.order_by(TABLES.c.table_name).limit(most)).scalars()
+            return [TableName(namespace, name) for name in found]
+
+    def names_around(self, table: TableName, most: int) -> list[TableName]:
+        """The names of this kind among the rows next to a name, so many on each side."""
+        name, columns = TABLES.c.table_name, [TABLES.c.table_name]
+        if self._kind is not RowKind.UNTYPED:
+            columns.append(TABLES.c.iceberg_type)
+        sides = (name < table.name, name.desc()), (name > table.name, name)
+        found: list[TableName] = []
+        with self.database.reading() as connection:
+            for is_there, order in sides:
+                query = sa.select(*columns).where(self._in(table.namespace), is_there).order_by(order).limit(most)
+                rows = connection.execute(query)
+                found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
+        return found
 
     def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
         if swap.expected is None:
@@ -123,6 +147,14 @@ class SqlPointers:
             TABLES.c.table_name == table.name,
             of_kind(self._kind),
         )
+
+    def _in(self, namespace: Namespace) -> sa.ColumnElement[bool]:
+        """Picks all rows of a namespace."""
+        return sa.and_(TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == join_namespace(namespace))
+
+    def _is_of_kind(self, iceberg_type: str | None = None) -> bool:
+        """Whether a row of this type is of this kind; rows without a type are tables."""
+        return self._kind is RowKind.UNTYPED or (iceberg_type or RowKind.TABLE.value) == self._kind.value
 
     def _name(self, table: TableName) -> dict[str, str | None]:
         """The columns that name a row; refused where the layout would cut a name off."""

@@ -33,6 +33,12 @@ AUDIT = sa.Table(
     sa.Column("agent", sa.String(255)),
     sa.Column("metadata_location", sa.Text),
 )
+AUDIT_INDEXES = (
+    sa.Index("bergline_audit_at", AUDIT.c.catalog_name, AUDIT.c.at_ms, AUDIT.c.id),
+    sa.Index("bergline_audit_resource", AUDIT.c.catalog_name, AUDIT.c.resource, AUDIT.c.at_ms, AUDIT.c.id),
+    sa.Index("bergline_audit_principal", AUDIT.c.catalog_name, AUDIT.c.principal, AUDIT.c.at_ms, AUDIT.c.id),
+)
+"""The audit by time, of all, of one resource and of somebody; `newest_audit` reads no more rows than it answers."""
 TOKENS = sa.Table(
     "bergline_tokens",
     RECORDS,

@@ -1,6 +1,7 @@
 """The pointer store in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,7 +14,9 @@ from bergline.catalog.sql_layout import (
     TABLES,
     RowKind,
     join_namespace,
+    namespace_below,
     namespace_or_below,
+    next_namespaces,
 )
 from bergline.catalog.sql_pointers import SqlPointers
 from bergline.errors import InvalidInputError
@@ -21,6 +24,18 @@ from bergline.format.arguments import check_no_nul
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MAX_PROPERTIES = 5000  # of one call: a statement has no room for more
+_NEXT, _PREVIOUS = next_namespaces(), next_namespaces(descending=True)
+_LEAST_READ = 100
+
+NamespaceMark = tuple[bool, str]
+"""Where a page ended: whether among the namespaces that have rows, and the last name."""
+
+
+class NamespacePage(NamedTuple):
+    """Some namespaces directly below one, and where the others begin; None if there are none left."""
+
+    namespaces: list[Namespace]
+    mark: NamespaceMark | None
 
 
 class SqlPointerStore(SqlPointers):
@@ -42,7 +57,7 @@ class SqlPointerStore(SqlPointers):
         rows = self._rows(namespace, _EXISTS | dict(properties))
         try:
             with self.database.changing() as connection:
-                if self._names_below(connection, namespace):
+                if self._exists(connection, namespace):
                     return False
                 connection.execute(sa.insert(NAMESPACES), rows)
                 self.database.note(connection)
@@ -52,9 +67,8 @@ class SqlPointerStore(SqlPointers):
 
     def drop_namespace(self, namespace: Namespace) -> bool:
         """Delete an empty namespace."""
-        name = join_namespace(namespace)
         with self.database.changing() as connection:
-            if any(n != name for n in self._names_below(connection, namespace)) or self._has_names(connection, name):
+            if connection.execute(sa.select(sa.or_(*self._contents(namespace)))).scalar_one():
                 return False
             dropped = connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
             if dropped:
@@ -64,14 +78,14 @@ class SqlPointerStore(SqlPointers):
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether it or anything in it exists."""
         with self.database.reading() as connection:
-            return bool(self._names_below(connection, namespace))
+            return self._exists(connection, namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
         """The rows of the namespace, without the mark."""
         query = sa.select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._of(namespace))
         with self.database.reading() as connection:
             found = {str(k): str(v) for k, v in connection.execute(query) if v is not None}
-            if not found and not self._names_below(connection, namespace):
+            if not found and not self._exists(connection, namespace):
                 return None
         return {k: v for k, v in found.items() if k != EXISTS_KEY}
 
@@ -87,7 +101,7 @@ class SqlPointerStore(SqlPointers):
             check_no_nul(key, "the name of a property")
         removed = sa.delete(NAMESPACES).where(self._of(namespace), NAMESPACES.c.property_key.in_(removals))
         with self.database.changing() as connection:
-            if not self._names_below(connection, namespace):
+            if not self._exists(connection, namespace):
                 return False
             connection.execute(removed)
             connection.execute(upsert)
@@ -97,9 +111,33 @@ class SqlPointerStore(SqlPointers):
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         """All namespaces below one; the levels above a row's namespace exist too."""
         with self.database.reading() as connection:
-            names = [tuple(n.split(".")) for n in self._names_below(connection, below)]
-        levels = {n[: i + 1] for n in names for i in range(len(n))}
-        return sorted(n for n in levels if len(n) > len(below))
+            names = self._names_below(connection, below)
+        return sorted(n for n in _levels(names) if len(n) > len(below))
+
+    def namespaces_after(self, below: Namespace, after: NamespaceMark | None, most: int) -> NamespacePage:
+        """The next namespaces directly below one: first those that have rows, by the primary keys alone.
+
+        Those that exist only by what is below them come last, and are looked for once.
+        """
+        own, last = after or (True, "")
+        found: list[Namespace] = []
+        with self.database.reading() as connection:
+            if own:
+                found, last = self._children_after(connection, below, last, most + 1), ""
+            if len(found) > most:
+                return NamespacePage(found[:most], (True, join_namespace(found[most - 1])))
+            rest = [n for n in self._children_without_rows(connection, below) if join_namespace(n) > last]
+        room = most - len(found)
+        if len(rest) <= room:
+            return NamespacePage(found + rest, None)
+        return NamespacePage(found + rest[:room], (False, join_namespace(rest[room - 1]) if room else last))
+
+    def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
+        """The namespaces next to one, by the primary keys, and the levels above them."""
+        values = {"catalog": self._catalog, "start": join_namespace(namespace), "most": most}
+        with self.database.reading() as connection:
+            sides = [connection.execute(query, values).scalars().all() for query in (_NEXT, _PREVIOUS)]
+        return sorted(_levels([name for side in sides for name in side]))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -126,11 +164,45 @@ class SqlPointerStore(SqlPointers):
         """Picks the rows of a namespace's properties."""
         return sa.and_(NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == join_namespace(namespace))
 
-    def _has_names(self, connection: sa.Connection, name: str) -> bool:
-        query = sa.select(sa.func.count()).where(
-            TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == name
+    def _exists(self, connection: sa.Connection, namespace: Namespace) -> bool:
+        """Whether the namespace has a row of its own, or anything in it."""
+        own = sa.exists().where(self._of(namespace))
+        return bool(connection.execute(sa.select(sa.or_(own, *self._contents(namespace)))).scalar_one())
+
+    def _contents(self, namespace: Namespace) -> tuple[sa.ColumnElement[bool], ...]:
+        """Whether there are names in a namespace, or namespaces below it."""
+        in_order = self.database.sorts_by_bytes
+        tables, namespaces = TABLES.c.table_namespace, NAMESPACES.c.namespace
+        return (
+            sa.exists().where(self._in(namespace)),
+            sa.exists().where(
+                TABLES.c.catalog_name == self._catalog, namespace_below(tables, namespace, in_byte_order=in_order)
+            ),
+            sa.exists().where(
+                NAMESPACES.c.catalog_name == self._catalog,
+                namespace_below(namespaces, namespace, in_byte_order=in_order),
+            ),
         )
-        return connection.execute(query).scalar_one() > 0
+
+    def _children_after(self, connection: sa.Connection, below: Namespace, after: str, most: int) -> list[Namespace]:
+        """The next namespaces directly below one that have rows, of their own or of what is in them."""
+        found: list[Namespace] = []
+        start = f"{join_namespace(below)}." if below else ""
+        last: str | None = max(start, after) if self.database.sorts_by_bytes else after
+        while last is not None and len(found) < most:
+            values = {"catalog": self._catalog, "start": last, "most": max(most - len(found), _LEAST_READ)}
+            names = connection.execute(_NEXT, values).scalars().all()
+            last = names[-1] if names else None
+            if last is not None and self.database.sorts_by_bytes and not last.startswith(start):
+                last = None
+            found += [_split(n) for n in names if n.startswith(start) and n.count(".") == len(below)]
+        return found[:most]
+
+    def _children_without_rows(self, connection: sa.Connection, below: Namespace) -> list[Namespace]:
+        """The namespaces directly below one that exist only by what is below them."""
+        names = self._names_below(connection, below)
+        children = {levels[: len(below) + 1] for levels in map(_split, names) if len(levels) > len(below) + 1}
+        return sorted(children - set(map(_split, names)), key=join_namespace)
 
     def _names_below(self, connection: sa.Connection, namespace: Namespace) -> list[str]:
         """The namespaces of all rows in this namespace and below it."""
@@ -141,6 +213,15 @@ class SqlPointerStore(SqlPointers):
             NAMESPACES.c.catalog_name == self._catalog, namespace_or_below(NAMESPACES.c.namespace, namespace)
         )
         return list(connection.execute(sa.union(tables, namespaces)).scalars())
+
+
+def _split(name: str) -> Namespace:
+    return tuple(name.split("."))
+
+
+def _levels(names: Iterable[str]) -> set[Namespace]:
+    """The namespaces, and those above them, which exist too."""
+    return {levels[: i + 1] for levels in map(_split, names) for i in range(len(levels))}
 
 
 def _check_count(properties: Collection[str]) -> None:

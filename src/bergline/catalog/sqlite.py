@@ -40,9 +40,11 @@ class SqliteDatabase(SqlDatabase):
     """One file; one writer at a time, and readers are never in its way."""
 
     answers_at_once = True
+    sorts_by_bytes = True
 
     def __init__(self, path: str, busy_timeout_s: float) -> None:
         self._quick = QuickRows(self._connect, self._identity)
+        self._at_once = QuickRows(lambda: self._connect(busy_timeout_s=0), self._identity)
         self._path = os.path.abspath(path)
         self._busy_timeout_s = busy_timeout_s
         self._mode = "rw"  # a database that is deleted while it is open must not come back empty
@@ -86,9 +88,17 @@ class SqliteDatabase(SqlDatabase):
         except sqlite3.Error:
             return super().first_row(query, values)
 
+    def row_at_once(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The row, unless a writer keeps readers out: in other modes than WAL it may do so for long."""
+        try:
+            return self._at_once.first(query, values)
+        except sqlite3.Error:
+            return None
+
     def close(self) -> None:
         """Let go of the file."""
         self._quick.close()
+        self._at_once.close()
         super().close()
 
     def insert(self, table: sa.Table) -> Any:
@@ -123,12 +133,12 @@ class SqliteDatabase(SqlDatabase):
             return False
         return True
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, busy_timeout_s: float | None = None) -> sqlite3.Connection:
         still = "&immutable=1" if _is_read_only(os.path.dirname(self._path)) else ""
         return sqlite3.connect(
             f"file:{quote(self._path)}?mode={self._mode}{still}",
             uri=True,
-            timeout=self._busy_timeout_s,
+            timeout=self._busy_timeout_s if busy_timeout_s is None else busy_timeout_s,
             isolation_level=None,  # transactions are ours
             check_same_thread=False,  # the pool lends to one thread at a time
         )

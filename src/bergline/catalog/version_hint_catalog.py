@@ -112,14 +112,14 @@ class _VersionedFiles(MetadataFiles[TableMetadata]):
 
     def load(self, location: str) -> TableMetadata:
         """The metadata in a file, parsed once for the same bytes."""
-        data = self._io.read(location)
+        data = self._read(location)
         key = f"{location}#{hashlib.sha256(data).hexdigest()}"
         return self._find(key) or self._parsed(location, data, key)
 
     def write(self, metadata: TableMetadata, previous_location: str | None) -> str:
         """Hand the bytes over, to be written by the swap."""
         directory = previous_location.rpartition("/")[0] if previous_location else join(metadata.location, "metadata")
-        text = render_metadata(metadata)
+        text = self._rendered(metadata)
         return self._store.stage_file(directory, previous_location, lambda location: pack(text, location))
 
     def is_written(self, location: str) -> bool:

@@ -52,6 +52,13 @@ def serve(
     body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
     request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
     threads: Annotated[int, typer.Option(help="Requests that are worked on at once.", min=1, max=1024)] = 16,
+    max_waiting_commits: Annotated[
+        int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
+    ] = 100,
+    max_connections: Annotated[int, typer.Option(help="Connections at once.", min=1)] = 1000,
+    max_metadata_mib: Annotated[
+        int, typer.Option(help="The largest metadata file of a table or view, unpacked, in MiB.", min=1, max=1024)
+    ] = 256,
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)
     ] = 5000,
@@ -73,6 +80,9 @@ def serve(
             body_timeout_s=body_timeout,
             request_timeout_s=request_timeout,
             threads=threads,
+            max_waiting_commits=max_waiting_commits,
+            max_connections=max_connections,
+            max_metadata_bytes=max_metadata_mib * 1024 * 1024,
             files_per_plan=files_per_plan,
         ),
     )

@@ -9,8 +9,8 @@ from typing import Final
 from bergline.errors import FormatError, InvalidInputError
 
 CODEC_PROPERTY: Final = "write.metadata.compression-codec"
-MAX_INFLATED_BYTES: Final = 2**30
-"""No metadata file is as large; what inflates to more was made to fill the memory."""
+MAX_METADATA_BYTES: Final = 2**30
+"""No metadata file is as large; what is, or inflates to more, was made to fill the memory."""
 _GZIP_ENDINGS = (".gz.metadata.json", ".metadata.json.gz")
 _EXTENSIONS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
 _SLICE = 2**14
@@ -33,7 +33,7 @@ def pack(data: bytes, location: str) -> bytes:
     return gzip.compress(data, mtime=0) if location.endswith(_GZIP_ENDINGS) else data
 
 
-def unpack(data: bytes, location: str, limit: int = MAX_INFLATED_BYTES) -> bytes:
+def unpack(data: bytes, location: str, limit: int = MAX_METADATA_BYTES) -> bytes:
     """The text in the bytes read from this location; FormatError beyond `limit` bytes."""
     return _inflate(data, location, limit) if location.endswith(_GZIP_ENDINGS) else data
 

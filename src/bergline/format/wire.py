@@ -14,6 +14,7 @@ from bergline.format.types_json import parse_type, render_type
 from bergline.format.view import ViewRepresentation, parse_representation, render_representation
 
 Decoded = TypeVar("Decoded")
+_LONGEST = 2000
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 
 
@@ -39,6 +40,8 @@ def describe_decode_error(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"expected UTF-8, found the byte 0x{error.object[error.start]:02x} in a text at $"
     text = str(error) or type(error).__name__
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
     place = match["place"] if (match := _PLACE.search(text)) else "$"
     text = _PLACE.sub("", text).replace(", got ", ", found ")
     start = text[:1] if text[1:2].isupper() else text[:1].lower()

@@ -31,9 +31,9 @@ class FencedFileIO:
             )
         return location
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
-        return self._inner.read(self.check(location))
+        return self._inner.read(self.check(location), most)
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object."""

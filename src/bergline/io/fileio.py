@@ -35,8 +35,11 @@ class OutputFile(Protocol):
 class FileIO(Protocol):
     """Storage for one or more schemes. Locations are URIs or bare paths."""
 
-    def read(self, location: str) -> bytes:
-        """The whole object; NotFoundError if there is none, StorageError if it cannot be read."""
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """The whole object; NotFoundError if there is none, StorageError if it cannot be read.
+
+        FormatError if it has more bytes than `most`, which are not read then.
+        """
         ...
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:

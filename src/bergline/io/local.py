@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
 from bergline.io.fileio import ListedFile
 from bergline.io.locations import local_path, scheme_of
-from bergline.io.ranges import check_range
+from bergline.io.ranges import check_range, check_size
 
 _KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.")
@@ -20,10 +20,13 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.")
 class LocalFileIO:
     """FileIO for `file:` locations and bare paths."""
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole file."""
         with self.open_input(location) as stream, _storage_errors("read", location):
-            return stream.read()
+            check_size(location, os.fstat(stream.fileno()).st_size, most)
+            data = stream.read(-1 if most is None else most + 1)
+            check_size(location, len(data), most)  # the file may grow meanwhile, or have no size, as a pipe
+            return data
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the file."""

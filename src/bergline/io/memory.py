@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from bergline.errors import AlreadyExistsError, NotFoundError
 from bergline.io.fileio import ListedFile
-from bergline.io.ranges import check_range
+from bergline.io.ranges import check_range, check_size
 
 
 class MemoryFileIO:
@@ -20,12 +20,14 @@ class MemoryFileIO:
         self._clock_ms = clock_ms
         self._lock = threading.Lock()
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
         try:
-            return self._files[location]
+            data = self._files[location]
         except KeyError:
             raise NotFoundError(f"no file {location}", kind="file", name=location) from None
+        check_size(location, len(data), most)
+        return data
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object."""

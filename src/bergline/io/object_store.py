@@ -15,7 +15,7 @@ from bergline.io.object_input import ObjectInput
 from bergline.io.object_listing import list_objects
 from bergline.io.object_output import PART_BYTES, ObjectOutput
 from bergline.io.open_store import OpenStore, check_process, open_store
-from bergline.io.ranges import check_range
+from bergline.io.ranges import check_range, check_size
 
 _TAIL_BYTES = 256 * 1024
 _LONGEST_RANGE = 2**62
@@ -36,11 +36,13 @@ class ObjectStoreFileIO:
     def __getstate__(self) -> dict[str, Any]:
         return {"_properties": self._properties, "_stores": {}}
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
         store, key = self._find(location)
         with object_errors("read", location):
-            return bytes(store.api.get(store.store, key).bytes())
+            answer = store.api.get(store.store, key)
+            check_size(location, answer.meta["size"], most)
+            return bytes(answer.bytes())
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object, in one request."""

@@ -37,9 +37,9 @@ class SchemeFileIO:
             known = ", ".join(sorted(self._schemes))
             raise UnsupportedError(f"expected a location with one of the schemes {known}, found `{location}`") from None
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
-        return self.storage_for(location).read(location)
+        return self.storage_for(location).read(location, most)
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object."""

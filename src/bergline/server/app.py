@@ -2,26 +2,45 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from bergline.catalog.rest.endpoints import CREATE_VIEW, ENDPOINTS, GET_TOKEN, LOAD_TABLE, PLAN_TABLE_SCAN, Endpoint
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.endpoints import (
+    COMMIT_TABLE,
+    COMMIT_TRANSACTION,
+    COMMIT_VIEW,
+    CREATE_VIEW,
+    ENDPOINTS,
+    GET_TOKEN,
+    LOAD_TABLE,
+    PLAN_TABLE_SCAN,
+    REGISTER_TABLE,
+    REGISTER_VIEW,
+    RENAME_TABLE,
+    RENAME_VIEW,
+    Endpoint,
+)
 from bergline.errors import BerglineError
 from bergline.server.answer import JSON, Answer, HeaderName
 from bergline.server.call import Call
 from bergline.server.changes import Changes
 from bergline.server.handlers import HANDLERS
+from bergline.server.handlers_commits import committed_tables
 from bergline.server.handlers_tables import load_at_once
 from bergline.server.incoming import Bodies
+from bergline.server.locks import Release
 from bergline.server.operations import OPERATIONS, ready
 from bergline.server.refusal import Refusal, answer_for, error_answer
 from bergline.server.routes import Routes, wrong_method
 from bergline.server.served import Served
+from bergline.server.threads import Threads
 from bergline.server.visitors import check_visitor
 
 Result = TypeVar("Result")
@@ -30,8 +49,12 @@ _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
 _FIRST_ERROR = 400
 _MOST_FORM_BYTES = 64 * 1024  # of who has shown no token yet
+_MOST_NAME_BYTES = 64 * 1024
+_OF_NAMES = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
+"""Whose bodies hold names alone."""
 _NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only so
 _LOOPBACK = {"127.0.0.1", "::1"}
+_COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -45,9 +68,11 @@ class Application:
         self._changes = Changes(served, served.records)
         self._bodies = Bodies()
         self._at_once = served.records.database.answers_at_once
-        threads = served.settings.threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bergline-server")
-        self._slow_pool = ThreadPoolExecutor(max(threads // 4, 1), thread_name_prefix="bergline-server-slow")
+        threads, queued = served.settings.threads, served.settings.max_queued
+        self._pool = Threads("bergline-server", threads, queued)
+        self._slow_pool = Threads("bergline-server-slow", max(threads // 4, 1), queued)
+        self._look_lock = threading.Lock()
+        self._look: Future[Answer] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection's event, as ASGI has them."""
@@ -60,7 +85,7 @@ class Application:
     def close(self) -> None:
         """Let requests under way end, and take no more."""
         for pool in (self._pool, self._slow_pool):
-            pool.shutdown()
+            pool.close()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -89,7 +114,6 @@ class Application:
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, Answer]:
         """The name of the operation, and its answer."""
         name, method = "unknown", scope["method"]
-        loop = asyncio.get_running_loop()
         try:
             raw_path = scope["raw_path"].decode("latin-1")
             headers = Headers(scope=scope)
@@ -104,14 +128,13 @@ class Application:
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
-            separator, is_near = self.served.settings.separator, _is_near(scope)
-            call = Call(endpoint, names, query, headers, body, separator, principal, is_near)
+            settings, is_near = self.served.settings, _is_near(scope)
+            call = Call(
+                endpoint, names, query, headers, body, settings.separator, principal, is_near, settings.max_json_values
+            )
             if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
                 return name, found
-            end = time.monotonic() + self.served.settings.request_timeout_s
-            running = loop.run_in_executor(self._pool_for(call), self._run, call, end)
-            running.add_done_callback(lambda _: self._bodies.let_go(body))
-            return name, await self._in_time(running)
+            return name, await self._in_time(await self._started(call))
         except Refusal as refusal:
             return name, refusal.answer
         except BerglineError as error:
@@ -128,31 +151,72 @@ class Application:
             raise wrong_method(method, _READS)
         if operation is not ready:
             return operation(self.served)
-        return await self._in_time(asyncio.get_running_loop().run_in_executor(self._pool, operation, self.served))
+        with self._look_lock:  # however many ask, one looks
+            if self._look is None or self._look.done():
+                self._look = self._pool.start(operation, self.served)
+            looking = self._look
+        return await self._in_time(looking)
 
     async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
         settings = self.served.settings
-        most = _MOST_FORM_BYTES if endpoint is GET_TOKEN else settings.max_body_bytes
+        most = settings.max_body_bytes
+        if endpoint is GET_TOKEN:
+            most = min(most, _MOST_FORM_BYTES)
+        elif endpoint.name in _OF_NAMES:
+            most = min(most, _MOST_NAME_BYTES)
         return await self._bodies.read(headers, receive, settings, most)
 
     async def _principal(self, header: str | None) -> str:
         door = self.served.door
         known = door.remembered(header)
         if known is None:
-            known = await self._in_time(asyncio.get_running_loop().run_in_executor(self._pool, door.check, header))
+            known = await self._in_time(self._pool.start(door.check, header))
         return known
 
-    async def _in_time(self, running: asyncio.Future[Result]) -> Result:
-        """What a thread comes to; TimeoutError where that takes too long, and it goes on."""
-        return await asyncio.wait_for(asyncio.shield(running), self.served.settings.request_timeout_s)
+    async def _started(self, call: Call) -> Future[Answer]:
+        """The handler of a request in a thread, once it has the locks of the tables that it commits to."""
+        try:
+            release = await self._locked(call)
+            try:
+                running = self._pool_for(call).start(self._run, call)
+            except BaseException:
+                release()
+                raise
+        except BaseException:
+            self._bodies.let_go(call.body)
+            raise
+        running.add_done_callback(lambda _: release())
+        running.add_done_callback(lambda _: self._bodies.let_go(call.body))
+        return running
 
-    def _pool_for(self, call: Call) -> ThreadPoolExecutor:
+    async def _locked(self, call: Call) -> Release:
+        """The locks of the tables that a request commits to, which are waited for without a thread."""
+        names: list[TableName] = []
+        if call.endpoint is COMMIT_TRANSACTION:
+            names = await self._in_time(self._pool.start(committed_tables, call))
+        elif call.endpoint.name in _COMMITS:
+            names = [call.table]
+        try:
+            async with asyncio.timeout(self.served.settings.request_timeout_s):
+                return await self.served.locks.take(names, len(call.body))
+        except TimeoutError:
+            raise _not_begun() from None
+
+    async def _in_time(self, running: Future[Result]) -> Result:
+        """What a thread comes to; Refusal where it does not begin in time, TimeoutError where it goes on for longer."""
+        try:
+            timeout_s = self.served.settings.request_timeout_s
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), timeout_s)
+        except TimeoutError:
+            if running.cancel():
+                raise _not_begun() from None
+            raise
+
+    def _pool_for(self, call: Call) -> Threads:
         """Threads of their own for what may take long, so that it is in nobody's way."""
         return self._slow_pool if call.endpoint is PLAN_TABLE_SCAN or "purgeRequested" in call.query else self._pool
 
-    def _run(self, call: Call, end: float) -> Answer:
-        if time.monotonic() > end:  # the client was told already, and does not expect it to begin any more
-            return _too_slow(call.endpoint.method)
+    def _run(self, call: Call) -> Answer:
         handler = HANDLERS[call.endpoint.name]
         try:
             if call.endpoint.name in _CHANGING:
@@ -166,6 +230,12 @@ def _is_near(scope: Scope) -> bool:
     """Whether a request comes from the same machine; a proxy there says whom it speaks for."""
     client = scope.get("client") or ("",)
     return client[0] in _LOOPBACK
+
+
+def _not_begun() -> Refusal:
+    """That a request waited too long for its turn."""
+    why = "the server is too busy: nothing was changed, try again"
+    return Refusal(503, "ServiceUnavailableException", why, {"retry-after": "5"})
 
 
 def _too_slow(method: str) -> Answer:

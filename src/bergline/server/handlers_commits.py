@@ -1,15 +1,21 @@
 """Changes to tables."""
 
+import msgspec
+
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.asked_commits import AskedChange, check_number, commit_asked
 from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
-from bergline.errors import InvalidInputError
+from bergline.errors import FormatError, InvalidInputError
 from bergline.format.updates import SetLocation, SetProperties
 from bergline.format.updates_json import WireUpdate, plain_updates
+from bergline.format.wire import decode_json
 from bergline.server.answer import NO_CONTENT, Answer
 from bergline.server.call import Call
 from bergline.server.handlers_tables import table_answer
+from bergline.server.new_tables import new_name
 from bergline.server.served import Served
+
+_MOST_TABLES = 1000
 
 
 def commit_table(served: Served, call: Call) -> Answer:
@@ -19,22 +25,41 @@ def commit_table(served: Served, call: Call) -> Answer:
     if asked.identifier is not None and asked.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{asked.identifier}` in the body")
     change = _change(served, name, asked)
-    with served.locks.held([name]):
-        (table,) = commit_asked(served.catalog, (change,))
+    (table,) = commit_asked(served.catalog, (change,))
     return table_answer(served, table)
 
 
 def commit_transaction(served: Served, call: Call) -> Answer:
     """Change several tables, all or none."""
     asked: CommitTransactionRequest[WireUpdate] = call.read()
+    if len(asked.table_changes) > _MOST_TABLES:
+        raise InvalidInputError(
+            f"expected changes to up to {_MOST_TABLES} tables in a transaction, found {len(asked.table_changes)}"
+        )
     changes = []
     for place, change in enumerate(asked.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
         changes.append(_change(served, parse_table_name(change.identifier), change))
-    with served.locks.held([change.name for change in changes]):
-        commit_asked(served.catalog, changes)
+    commit_asked(served.catalog, changes)
     return NO_CONTENT
+
+
+def committed_tables(call: Call) -> list[TableName]:
+    """The tables that a transaction is about, as far as they can be read; the handler says what is wrong with it."""
+    try:
+        named = decode_json(call.body, _NamedTables, "the request's body")
+    except FormatError:
+        return []
+    return [change.identifier for change in named.table_changes[:_MOST_TABLES] if change.identifier is not None]
+
+
+class _NamedTable(msgspec.Struct):
+    identifier: TableName | None = None
+
+
+class _NamedTables(msgspec.Struct, rename="kebab"):
+    table_changes: tuple[_NamedTable, ...] = ()
 
 
 def _change(served: Served, name: TableName, asked: CommitTableRequest[WireUpdate]) -> AskedChange:
@@ -45,4 +70,7 @@ def _change(served: Served, name: TableName, asked: CommitTableRequest[WireUpdat
             served.check_place(update.location)
         if isinstance(update, SetProperties):
             served.check_properties(update.updates)
-    return AskedChange(name, asked.requirements, updates)
+    change = AskedChange(name, asked.requirements, updates)
+    if change.creates:
+        new_name(name.namespace, name.name)
+    return change

@@ -1,6 +1,7 @@
 """Namespaces."""
 
 from bergline.catalog.identifiers import Namespace, parse_namespace
+from bergline.catalog.named_pointers import check_namespace
 from bergline.catalog.rest.bodies import (
     CreateNamespaceRequest,
     NamespaceAnswer,
@@ -13,20 +14,28 @@ from bergline.errors import NotFoundError
 from bergline.format.arguments import check_texts
 from bergline.server.answer import NO_CONTENT, Answer, answer_json
 from bergline.server.call import Call
-from bergline.server.paging import page
+from bergline.server.paging import page_token, wanted_page
 from bergline.server.refusal import Refusal
 from bergline.server.served import Served
 
 _LOCATION = "location"
+_WITH_ROWS = "+"
 
 
 def list_namespaces(served: Served, call: Call) -> Answer:
     """Those directly below one, or at the top."""
     text = call.query.get("parent")
     parent: Namespace = parse_namespace(split_levels(text, call.separator)) if text else ()
-    below = [n for n in served.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
-    shown, token = page(below, lambda n: n, call.query)
-    return answer_json(NamespacesAnswer(shown, token))
+    wanted = wanted_page(call.query, 2)
+    if wanted is None:
+        below = [n for n in served.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
+        return answer_json(NamespacesAnswer(tuple(below), None))
+    if parent:
+        check_namespace(served.store, parent)
+    after = (wanted.after[0] == _WITH_ROWS, wanted.after[1]) if wanted.after else None
+    page = served.store.namespaces_after(parent, after, wanted.size)
+    token = page.mark and page_token(_WITH_ROWS if page.mark[0] else "", page.mark[1])
+    return answer_json(NamespacesAnswer(tuple(page.namespaces), token))
 
 
 def create_namespace(served: Served, call: Call) -> Answer:

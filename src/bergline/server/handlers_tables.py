@@ -4,6 +4,7 @@ import time
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.named_pointers import check_namespace
 from bergline.catalog.rest.bodies import (
     CreateTableRequest,
     IdentifiersAnswer,
@@ -12,6 +13,7 @@ from bergline.catalog.rest.bodies import (
     RenameRequest,
 )
 from bergline.catalog.rest.wording import renamed_onto
+from bergline.catalog.sql_pointers import SqlPointers
 from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
@@ -21,8 +23,8 @@ from bergline.server.call import Call
 from bergline.server.handlers_credentials import end_for, keys_for, known_keys_for, made_with_keys, wants_keys
 from bergline.server.kept_answers import KeptAnswer
 from bergline.server.load_answers import load_answer, not_modified, waits_for_packing
-from bergline.server.new_tables import new_table
-from bergline.server.paging import page
+from bergline.server.new_tables import new_name, new_table
+from bergline.server.paging import page_token, wanted_page
 from bergline.server.served import Served
 from bergline.table.purge import purge_table
 
@@ -31,14 +33,13 @@ _TRIES = 100
 
 def list_tables(served: Served, call: Call) -> Answer:
     """Those in a namespace."""
-    shown, token = page(served.catalog.list_tables(call.namespace), lambda t: (t.name,), call.query)
-    return answer_json(IdentifiersAnswer(shown, token))
+    return names_answer(served, served.store, call)
 
 
 def create_table(served: Served, call: Call) -> Answer:
     """A new table, or one that is only staged."""
     asked: CreateTableRequest = call.read()
-    name = parse_table_name(TableName(call.namespace, asked.name))
+    name = new_name(call.namespace, asked.name)
     served.catalog.check_free(name)
     metadata = new_table(served, name, asked, time.time_ns() // 1_000_000)
     if asked.stage_create:
@@ -71,7 +72,7 @@ def load_table(served: Served, call: Call) -> Answer:
 def load_at_once(served: Served, call: Call) -> Answer | None:
     """The answer of a load where it takes no waiting: a row of SQLite, and bytes in memory; None where it would."""
     name = call.table
-    pointer = served.catalog.store.read(name)
+    pointer = served.store.read_at_once(name)
     if pointer is None or is_gone(pointer):
         return None
     mode = check_mode(call.query.get("snapshots"))
@@ -103,7 +104,7 @@ def drop_table(served: Served, call: Call) -> Answer:
 def register_table(served: Served, call: Call) -> Answer:
     """A table that exists, by its metadata file."""
     asked: RegisterTableRequest = call.read()
-    name = parse_table_name(TableName(call.namespace, asked.name))
+    name = new_name(call.namespace, asked.name)
     served.check_metadata(asked.metadata_location)
     register = served.catalog.register_over if asked.overwrite else served.catalog.register_table
     made = register(name, asked.metadata_location)
@@ -129,7 +130,7 @@ def rename_table(served: Served, call: Call) -> Answer:
     asked: RenameRequest = call.read()
     source = parse_table_name(asked.source)
     try:
-        served.catalog.rename_table(source, parse_table_name(asked.destination))
+        served.catalog.rename_table(source, new_name(asked.destination.namespace, asked.destination.name))
     except AlreadyExistsError as error:
         raise renamed_onto(source, error) from error
     return NO_CONTENT
@@ -141,6 +142,19 @@ def report_metrics(served: Served, call: Call) -> Answer:
     served.catalog.pointer(call.table)
     served.metrics.count_report(report.report_type)
     return NO_CONTENT
+
+
+def names_answer(served: Served, pointers: SqlPointers | None, call: Call) -> Answer:
+    """Names of tables or of views in a namespace: a page of them, or all; none where the catalog has no such thing."""
+    namespace, wanted = call.namespace, wanted_page(call.query, 1)
+    check_namespace(served.store, namespace)
+    if pointers is None:
+        return answer_json(IdentifiersAnswer((), None))
+    if wanted is None:
+        return answer_json(IdentifiersAnswer(tuple(pointers.list_names(namespace)), None))
+    found = pointers.names_after(namespace, wanted.after[0] if wanted.after else None, wanted.size + 1)
+    shown = tuple(found[: wanted.size])
+    return answer_json(IdentifiersAnswer(shown, page_token(shown[-1].name) if len(found) > wanted.size else None))
 
 
 def table_answer(served: Served, table: LoadedTable) -> Answer:

@@ -6,12 +6,11 @@ from uuid import uuid4
 import msgspec
 
 from bergline.catalog.catalog import LoadedView
-from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.identifiers import parse_table_name
 from bergline.catalog.rest.asked_commits import commit_asked_view
 from bergline.catalog.rest.bodies import (
     CommitViewRequest,
     CreateViewRequest,
-    IdentifiersAnswer,
     RegisterViewRequest,
     RenameRequest,
 )
@@ -22,11 +21,12 @@ from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetPrope
 from bergline.format.updates_json import WireViewUpdate, plain_updates
 from bergline.format.view_apply import apply_view_updates
 from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
-from bergline.server.answer import NO_CONTENT, Answer, answer_json
+from bergline.server.answer import NO_CONTENT, Answer
 from bergline.server.call import Call
+from bergline.server.handlers_tables import names_answer
 from bergline.server.kept_answers import KeptAnswer
 from bergline.server.load_answers import load_answer
-from bergline.server.paging import page
+from bergline.server.new_tables import new_name
 from bergline.server.served import Served
 
 _LAST_ADDED = -1
@@ -34,14 +34,13 @@ _LAST_ADDED = -1
 
 def list_views(served: Served, call: Call) -> Answer:
     """Those in a namespace."""
-    shown, token = page(served.catalog.list_views(call.namespace), lambda v: (v.name,), call.query)
-    return answer_json(IdentifiersAnswer(shown, token))
+    return names_answer(served, served.store.views, call)
 
 
 def create_view(served: Served, call: Call) -> Answer:
     """A new view."""
     asked: CreateViewRequest = call.read()
-    name = parse_table_name(TableName(call.namespace, asked.name))
+    name = new_name(call.namespace, asked.name)
     served.catalog.check_free(name)
     check_queries(asked.view_version)
     served.check_properties(asked.properties or {})
@@ -80,8 +79,7 @@ def commit_view(served: Served, call: Call) -> Answer:
             served.check_place(update.location)
         if isinstance(update, SetProperties):
             served.check_properties(update.updates)
-    with served.locks.held([name]):
-        return view_answer(served, commit_asked_view(served.catalog, name, asked.requirements or (), updates))
+    return view_answer(served, commit_asked_view(served.catalog, name, asked.requirements or (), updates))
 
 
 def drop_view(served: Served, call: Call) -> Answer:
@@ -93,7 +91,7 @@ def drop_view(served: Served, call: Call) -> Answer:
 def register_view(served: Served, call: Call) -> Answer:
     """A view that exists, by its metadata file."""
     asked: RegisterViewRequest = call.read()
-    name = parse_table_name(TableName(call.namespace, asked.name))
+    name = new_name(call.namespace, asked.name)
     served.check_metadata(asked.metadata_location)
     return view_answer(served, served.catalog.register_view(name, asked.metadata_location))
 
@@ -103,7 +101,7 @@ def rename_view(served: Served, call: Call) -> Answer:
     asked: RenameRequest = call.read()
     source = parse_table_name(asked.source)
     try:
-        served.catalog.rename_view(source, parse_table_name(asked.destination))
+        served.catalog.rename_view(source, new_name(asked.destination.namespace, asked.destination.name))
     except AlreadyExistsError as error:
         raise renamed_onto(source, error) from error
     return NO_CONTENT

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bergline.catalog.identifiers import TableName, parse_table_name
+from bergline.catalog.identifiers import Namespace, TableName, check_lengths, parse_table_name
 from bergline.catalog.rest.bodies import CreateTableRequest
 from bergline.format.arguments import check_texts
 from bergline.format.compatibility import check_free_names, check_order_fits, check_partition_names, check_spec_fits
@@ -13,9 +13,15 @@ from bergline.server.served import Served
 from bergline.table.definition import TableDefinition
 
 
+def new_name(namespace: Namespace, name: str) -> TableName:
+    """The name of a table or view that is to be, if the catalog's database can hold it."""
+    parsed = parse_table_name(TableName(namespace, name))
+    check_lengths(".".join(parsed.namespace), parsed.name)
+    return parsed
+
+
 def new_table(served: Served, name: TableName, asked: CreateTableRequest, now_ms: int) -> TableMetadata:
     """The metadata of the table; nothing is written yet."""
-    parse_table_name(name)
     check_free_names(asked.schema)
     spec, order = _spec(asked), _order(asked)
     check_spec_fits(spec, asked.schema)

@@ -16,7 +16,7 @@ from bergline.server.cached_loads import SNAPSHOT_MODES
 
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
-_SERVER_STATUSES = (405, 408, 413, 504)
+_SERVER_STATUSES = (405, 408, 413, 415, 504)
 _OAUTH2_STATUSES = {"400", "401"}
 _HOOKED: dict[Any, dict[str, Any]] = {
     IcebergType: {"oneOf": [{"type": "string"}, {"type": "object"}]},

@@ -35,7 +35,9 @@ def open_served(
 ) -> Served:
     """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
     given = dict(properties or {})
-    wish = CatalogWish(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places))
+    wish = CatalogWish(
+        uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), max_metadata_bytes=limits.max_metadata_bytes
+    )
     catalog = open_catalog(wish)
     if not isinstance(catalog, PointerCatalog):
         raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")

@@ -1,30 +1,35 @@
-"""Pages of a sorted list: a token names the last thing of the page before, so pages hold while others come and go."""
+"""Pages of a list: a token names the last thing of the page before, so pages hold while others come and go."""
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from bergline.errors import InvalidInputError
 
-Item = TypeVar("Item")
 _DEFAULT_SIZE = 1000
 _LARGEST_SIZE = 100_000
 _MOST_DIGITS = 9
 
 
-def page(
-    items: Sequence[Item], key: Callable[[Item], tuple[str, ...]], query: Mapping[str, str]
-) -> tuple[tuple[Item, ...], str | None]:
-    """The items of the page that a request asks for, and the token of the next; all if it asks for none."""
+class Wanted(NamedTuple):
+    """The page that a request asks for: its size, and the parts of the token where the page before ended."""
+
+    size: int
+    after: tuple[str, ...] | None
+
+
+def wanted_page(query: Mapping[str, str], parts: int) -> Wanted | None:
+    """The page that a request asks for, by a token of so many parts; None if it asks for all."""
     token = query.get("pageToken")
     if token is None and "pageSize" not in query:
-        return tuple(items), None
-    size = _size(query.get("pageSize"))
-    after = _decode(token) if token else None
-    rest = [item for item in items if after is None or key(item) > after]
-    shown = tuple(rest[:size])
-    return shown, _encode(key(shown[-1])) if len(rest) > size else None
+        return None
+    return Wanted(_size(query.get("pageSize")), _decode(token, parts) if token else None)
+
+
+def page_token(*parts: str) -> str:
+    """The token of the page behind this one."""
+    return base64.urlsafe_b64encode("\0".join(parts).encode()).decode()
 
 
 def _size(text: str | None) -> int:
@@ -35,12 +40,11 @@ def _size(text: str | None) -> int:
     return min(int(text), _LARGEST_SIZE)
 
 
-def _encode(key: tuple[str, ...]) -> str:
-    return base64.urlsafe_b64encode("\0".join(key).encode()).decode()
-
-
-def _decode(token: str) -> tuple[str, ...]:
+def _decode(token: str, parts: int) -> tuple[str, ...]:
     try:
-        return tuple(base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode().split("\0"))
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInputError(f"expected a page token of this server, found `{token[:40]}`") from error
+        found = tuple(base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode().split("\0"))
+    except (binascii.Error, ValueError):
+        found = ()
+    if len(found) != parts:
+        raise InvalidInputError(f"expected a page token of this server, found `{token[:40]}`")
+    return found

@@ -11,6 +11,7 @@ from bergline.server.settings import Settings
 
 _NOT_HTTP = "expected a request in HTTP/1.1, found another message"
 _BODY_AFTER_UPGRADE = "expected a body with a content-length in a request that asks for another protocol"
+_REFUSED_AT_ONCE = 100
 _LINGER_S = 1.0
 """So long a client that was refused may go on sending: hung up on at once, it would not see the answer."""
 
@@ -33,6 +34,12 @@ class _GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait_for_head()
+        most = self.settings.max_connections
+        if len(self.connections) > most + _REFUSED_AT_ONCE:
+            self.transport.abort()
+        elif len(self.connections) > most:
+            why = f"expected up to {most} connections, found more: try again"
+            self._refuse(503, "ServiceUnavailableException", why, "retry-after: 1\r\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -128,13 +135,13 @@ class _GuardedProtocol(HttpToolsProtocol):
         self._refuse(431, "BadRequestException", f"expected a head of up to {most} bytes, found a larger one")
         return False
 
-    def _refuse(self, status: int, kind: str, message: str) -> None:
+    def _refuse(self, status: int, kind: str, message: str, more: str = "") -> None:
         """Say why, and hang up when the client has, or soon."""
         if self._is_over:
             return
         self._is_refused = True
         body = error_answer(status, kind, message).body
-        head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n{more}\r\n"
         self.transport.write(STATUS_LINE[status] + head.encode() + body)
         self.transport.write_eof()
         self._stop_waiting()

@@ -6,6 +6,7 @@ from bergline.catalog.rest.wording import known_message
 from bergline.errors import BerglineError
 from bergline.server.answer import Answer, answer_json
 
+_LONGEST = 8000
 _HEADERS = {503: {"retry-after": "1"}, 401: {"www-authenticate": "Bearer"}}
 
 
@@ -18,7 +19,8 @@ class Refusal(Exception):  # noqa: N818  (an answer, which only looks like an er
 
 
 def error_answer(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """The protocol's body for an error."""
+    """The protocol's body for an error; a message repeats what the client sent, but not megabytes of it."""
+    message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
     return answer_json(ErrorAnswer(ErrorModel(message, kind, status)), status=status, headers=headers)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.records import records_of
+from bergline.catalog.records import records_of, sql_store_of
+from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import is_absolute, scheme_of
@@ -21,6 +22,8 @@ _PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path"
 _METADATA_FILE = ".metadata.json"
 _MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
 
+_LONGEST_LOCATION = 4096
+
 Handler = Callable[["Served", Call], Answer]
 
 
@@ -32,10 +35,15 @@ class Served:
         self.settings = settings
         self.vending = vending
         self.loads = CachedLoads(settings.table_config)
-        self.locks = TableLocks()
+        self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self.door = Doorkeeper(self.records)
+
+    @property
+    def store(self) -> SqlPointerStore:
+        """The pointers; InvalidInputError after the catalog was closed."""
+        return sql_store_of(self.catalog)
 
     def new_location(self, name: TableName, wish: str | None) -> str:
         """Where a new table or view goes: where the client wants it, if that is allowed, or where the catalog does.
@@ -69,6 +77,11 @@ class Served:
             return
         if not location:
             raise InvalidInputError("expected a location, found an empty text")
+        if len(location) > _LONGEST_LOCATION:
+            most, size = _LONGEST_LOCATION, len(location)
+            raise InvalidInputError(
+                f"expected a location of up to {most} characters, found {size} in `{location[:80]}…`"
+            )
         if scheme_of(location) == "file" and _is_too_long(location):
             raise InvalidInputError(f"expected a location that a disk can have, found `{location[:200]}…`")
         if isinstance(self.catalog.io, FencedFileIO):

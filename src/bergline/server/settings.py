@@ -22,6 +22,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_s: float = 30.0
     request_timeout_s: float = 120.0
     threads: int = 16
+    max_queued: int = 500
+    """Requests that wait for a thread."""
+    max_waiting_commits: int = 100
+    """Commits that wait for another one to the same table."""
+    max_connections: int = 1000
+    max_json_values: int = 1_000_000
+    """Of one body."""
+    max_metadata_bytes: int = 256 * 1024 * 1024
+    """Of a metadata file, unpacked."""
     files_per_plan: int = 5_000
     """How many files a plan names at once; the others are fetched by plan tasks."""
     idempotency_lifetime_s: int = 30 * 60

@@ -17,7 +17,7 @@ from bergline.errors import (
     NotFoundError,
     RefusedError,
 )
-from bergline.format.metadata_gzip import unpack
+from bergline.format.metadata_gzip import MAX_METADATA_BYTES, unpack
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
@@ -124,7 +124,7 @@ class _Identity(msgspec.Struct, rename="kebab"):
 def _uuid(io: FileIO, location: str) -> str | None:
     """The uuid of the table in a metadata file; None if it is none that can be read."""
     try:
-        return msgspec.json.decode(unpack(io.read(location), location), type=_Identity).table_uuid
+        return msgspec.json.decode(unpack(io.read(location, MAX_METADATA_BYTES), location), type=_Identity).table_uuid
     except (NotFoundError, FormatError, msgspec.MsgspecError):
         return None
 

@@ -31,10 +31,10 @@ class CrashingFileIO:
         self._io = io
         self._steps = steps
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
         self._steps.take()
-        return self._io.read(location)
+        return self._io.read(location, most)
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object."""

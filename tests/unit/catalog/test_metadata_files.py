@@ -70,9 +70,9 @@ class CountingIO(MemoryFileIO):
         super().__init__()
         self.reads: list[str] = []
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         self.reads.append(location)
-        return super().read(location)
+        return super().read(location, most)
 
 
 def test_file_is_parsed_once_while_it_is_among_those_used_last(

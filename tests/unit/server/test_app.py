@@ -116,7 +116,7 @@ def held(served: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 def test_answer_that_takes_too_long_is_given_up(
     ask: Asking, served: Served, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.01)
+    served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.2)
     monkeypatch.setattr(served.catalog, "create_namespace", held)
     assert ask("GET", "/v1/namespaces").error == (503, "ServiceUnavailableException")
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}).error == (504, "CommitStateUnknownException")
@@ -186,7 +186,7 @@ def test_change_that_waited_too_long_for_a_thread_does_not_begin(served: Served,
         return [told.status, (await first).status]
 
     with Asking(served) as ask:
-        assert asyncio.run(behind(ask)) == [504, 200]
+        assert asyncio.run(behind(ask)) == [503, 200]  # not 504: it is certain that it never began
     assert not served.catalog.namespace_exists(("db",))
 
 

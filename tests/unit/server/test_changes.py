@@ -6,10 +6,11 @@ from uuid import uuid4
 
 import pytest
 from asked import SCHEMA, Asking, set_property
-from at_once import LONG_S, run_at_once
+from at_once import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
+from bergline.server.opening import open_served
 from bergline.server.served import Served
 
 ORDERS = "/v1/namespaces/db/tables/orders"
@@ -172,7 +173,7 @@ def test_key_must_be_a_uuid(ask: Asking, key: str) -> None:
 
 
 def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both find no answer to their key; the database lets one of them in."""
+    """Two servers find no answer to their key; the database lets one of them in."""
     ask.table()
     headers = keyed()
     together = threading.Barrier(2, timeout=LONG_S)
@@ -186,9 +187,17 @@ def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeyp
             together.wait()
         return found
 
-    monkeypatch.setattr(served.records, "find_request", find_together)
+    second = open_served(f"sqlite:///{served.store.database.name}")
+    for server in (served, second):
+        monkeypatch.setattr(server.records, "find_request", find_together)
     told: list[Any] = []
-    run_at_once(*[lambda: told.append(ask.commit(set_property("a", "b"), headers=headers))] * 2)
+
+    def commit(asking: Asking) -> None:
+        told.append(asking.commit(set_property("a", "b"), headers=headers))
+
+    with Asking(second) as other:
+        run_for_each(commit, (ask, other))
+    second.catalog.close()
     assert [t.status for t in told] == [200, 200]
     assert told[0].json == told[1].json
     assert len(told[0].json["metadata"]["metadata-log"]) == 1
