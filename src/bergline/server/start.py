@@ -1,7 +1,9 @@
 """Start the server on an address that it may have."""
 
+import contextlib
 import errno
 import ipaddress
+import resource
 import socket
 from collections.abc import Callable
 
@@ -14,6 +16,7 @@ from bergline.server.protocol import guarded_protocol
 from bergline.server.served import Served
 
 _BACKLOG = 1024
+_OWN_FILES = 512
 _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 
 
@@ -25,6 +28,7 @@ def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callabl
             f"cannot hand out credentials on {host} without tokens: every machine that reaches it would get them",
             hints=["make a token with `bergline token create NAME`"],
         )
+    _make_room(served.settings.max_connections)
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
     application = Application(served, by_any_name=anonymous)
@@ -56,6 +60,16 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
         f"cannot serve on {host} without tokens: every machine that reaches it could change every table",
         hints=["make a token with `bergline token create`, in the same --catalog", "let everybody in with --anonymous"],
     )
+
+
+def _make_room(connections: int) -> None:
+    """Let the process open as many files as the connections need, and its own beside them, if it may."""
+    with contextlib.suppress(OSError, ValueError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = connections + _OWN_FILES
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -56,6 +56,16 @@ class FileIOSuite(ABC):
             assert self.make_io().read(f"{place}/{name}") == data
             assert io.exists(f"{place}/{name}")
 
+    def test_object_that_is_too_large_is_refused(self) -> None:
+        """One byte more than may be read, and not one of as many."""
+        io, location = self.make_io(), f"{self.make_directory()}/f"
+        io.create(location, b"12345")
+        assert io.read(location, 5) == b"12345"
+        with pytest.raises(FormatError, match=r"expected at most 4 bytes, found 5 in "):
+            io.read(location, 4)
+        with pytest.raises(NotFoundError):
+            io.read(f"{location}-none", 4)
+
     def test_create_never_overwrites(self) -> None:
         """Not even with the same bytes."""
         io, location = self.make_io(), f"{self.make_directory()}/f"

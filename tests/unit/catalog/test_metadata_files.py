@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bergline.catalog.metadata_files import next_location, table_files
-from bergline.errors import FormatError, NotFoundError
+from bergline.errors import FormatError, NotFoundError, RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.metadata_json import render_metadata
 from bergline.io.memory import MemoryFileIO
@@ -102,3 +102,23 @@ def test_file_larger_than_the_cache_is_parsed_once_too(
     files.discard(location)
     with pytest.raises(NotFoundError):
         files.load(location)
+
+
+def test_file_that_is_too_large_is_not_read(metadata: TableMetadata) -> None:
+    io, data = MemoryFileIO(), render_metadata(metadata)
+    io.create("memory:/t/v1.metadata.json", data)
+    io.create("memory:/t/v1.gz.metadata.json", gzip.compress(data))
+    for name in ("memory:/t/v1.metadata.json", "memory:/t/v1.gz.metadata.json"):
+        assert table_files(io, len(data)).load(name) == metadata
+        with pytest.raises(FormatError, match=f"expected at most {len(data) - 1:,} bytes"):
+            table_files(io, len(data) - 1).load(name)
+
+
+@pytest.mark.parametrize("properties", [{}, {CODEC: "gzip"}])
+def test_file_that_nobody_could_read_again_is_not_written(metadata: TableMetadata, properties: dict[str, Any]) -> None:
+    io, changed = MemoryFileIO(), msgspec.structs.replace(metadata, properties=properties)
+    size = len(render_metadata(changed))
+    with pytest.raises(RefusedError, match=f"cannot write metadata of {size:,} bytes: at most {size - 1:,} are read"):
+        table_files(io, size - 1).write(changed, None)
+    assert io.list("memory:/") == []
+    table_files(io, size).write(changed, None)

@@ -197,3 +197,17 @@ def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(po
     told = sent(port, head)
     assert told.startswith(b"HTTP/1.1 404")
     assert b"connection: close" in told
+
+
+def test_connections_beyond_the_limit_are_told_to_come_back(served: Served, clock: HandClock) -> None:
+    limits = msgspec.structs.replace(served.settings, max_connections=2)
+    with on_socket(served, clock.protocol(limits)) as port, connected(port) as first, connected(port) as second:
+        for connection in (first, second):
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        told = sent(port, b"")
+        assert told.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in told
+        assert b"ServiceUnavailableException" in told
+        first.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert heard(first).startswith(b"HTTP/1.1 200 ")

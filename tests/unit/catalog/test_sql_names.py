@@ -1,0 +1,102 @@
+"""Names in the shared SQL layout in parts: page by page, and next to a name that does not exist."""
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.postgres import PostgresPointerStore
+from bergline.catalog.sql_store import SqlPointerStore
+from bergline.catalog.sqlite import SqlitePointerStore
+
+PARTS = ("a", "b", "-", "!", "c-x", "Z", "é", "ab", "a b", "~", "%", "_", "/")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPointerStore]:
+    name = uuid4().hex
+    opened: SqlPointerStore
+    if request.param == "sqlite":
+        opened = SqlitePointerStore(str(tmp_path / "c.db"), catalog_name=name)
+    else:
+        opened = PostgresPointerStore(request.getfixturevalue("postgres"), catalog_name=name)
+    yield opened
+    opened.close()
+
+
+def pages(store: SqlPointerStore, below: Namespace, most: int) -> list[Namespace]:
+    """The namespaces of all pages, one page after the other."""
+    found: list[Namespace] = []
+    mark = None
+    for number in itertools.count():
+        assert number < 1000
+        page = store.namespaces_after(below, mark, most)
+        assert len(page.namespaces) <= most
+        found += page.namespaces
+        mark = page.mark
+        if mark is None:
+            return found
+    return found
+
+
+@pytest.mark.parametrize("in_byte_order", [True, False])
+def test_pages_of_namespaces_have_each_once(
+    store: SqlPointerStore, in_byte_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether they have properties, tables, or only namespaces below them, in whichever order a database has them."""
+    monkeypatch.setattr(type(store.database), "sorts_by_bytes", in_byte_order)  # the tests' PostgreSQL does too
+    chance = random.Random(4)  # noqa: S311
+    for _ in range(60):
+        namespace = tuple(chance.choice(PARTS) + chance.choice(PARTS) for _ in range(chance.randint(1, 3)))
+        if chance.random() < 0.5:
+            store.create_namespace(namespace, {})
+        else:
+            store.create(TableName(namespace, "t"), "p")
+    everything = store.list_namespaces()
+    for below in [(), *chance.sample(everything, 8), ("nope",)]:
+        children = [n for n in store.list_namespaces(below) if len(n) == len(below) + 1]
+        for most in (1, 3, 1000):
+            found = pages(store, below, most)
+            assert sorted(found) == children
+    for namespace in everything:
+        assert store.namespace_exists(namespace)
+        longer = (*namespace[:-1], f"{namespace[-1]}x")
+        assert store.namespace_exists(longer) == (longer in everything)
+
+
+def test_namespace_is_not_dropped_while_anything_is_below_it(store: SqlPointerStore) -> None:
+    store.create_namespace(("a",), {})
+    store.create_namespace(("a-b",), {})
+    store.create(TableName(("a", "b"), "t"), "p")
+    assert not store.drop_namespace(("a",))
+    assert store.drop(TableName(("a", "b"), "t"))
+    assert store.drop_namespace(("a",))
+    assert store.list_namespaces() == [("a-b",)]
+
+
+def test_pages_of_names_have_each_once_and_tell_tables_from_views(store: SqlPointerStore) -> None:
+    assert store.views is not None
+    names = {kind: [TableName(("db",), f"{part}{kind}") for part in PARTS] for kind in ("t", "v")}
+    for table, view in zip(names["t"], names["v"], strict=True):
+        store.create(table, "p")
+        store.views.create(view, "p")
+    store.create(TableName(("db2",), "other"), "p")
+    for pointers, kind in ((store, "t"), (store.views, "v")):
+        found: list[TableName] = []
+        while page := pointers.names_after(("db",), found[-1].name if found else None, 4):
+            found += page
+        assert sorted(found) == sorted(names[kind]) == pointers.list_names(("db",))
+        around = pointers.names_around(TableName(("db",), "ax"), 100)
+        assert sorted(around) == sorted(names[kind])
+        assert len(pointers.names_around(TableName(("db",), "ax"), 2)) <= 4
+
+
+def test_namespaces_next_to_one_are_found_on_both_sides(store: SqlPointerStore) -> None:
+    for name in ("a", "b", "d", "e"):
+        store.create_namespace((name,), {})
+    store.create(TableName(("c", "in"), "t"), "p")
+    assert store.namespaces_around(("c",), 1) == [("b",), ("c",), ("c", "in")]

@@ -1,0 +1,330 @@
+"""Whatever a client sends is bounded, before any work is done on it."""
+
+import asyncio
+import gzip
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from asked import SCHEMA, Asking, Told, set_property
+from at_once import LONG_S
+
+from bergline.catalog.identifiers import TableName
+from bergline.server.opening import open_served
+from bergline.server.served import Served
+from bergline.server.settings import Settings
+
+NAMESPACES = "/v1/namespaces"
+TABLES = "/v1/namespaces/db/tables"
+ORDERS = f"{TABLES}/orders"
+HUGE = 4 * 1024 * 1024
+VERSION = {
+    "version-id": 1,
+    "timestamp-ms": 1,
+    "schema-id": 0,
+    "summary": {},
+    "default-namespace": ["db"],
+    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
+}
+
+
+@pytest.fixture(autouse=True)
+def _orders(ask: Asking) -> None:
+    ask.namespace("db")
+    ask.table()
+
+
+def named(namespace: list[str], name: str) -> dict[str, Any]:
+    return {"namespace": namespace, "name": name}
+
+
+BODIES: list[tuple[str, Callable[[str, list[str]], Any]]] = [
+    (TABLES, lambda name, _: {"name": name, "schema": SCHEMA}),
+    (f"{NAMESPACES}/db/views", lambda name, _: {"name": name, "schema": SCHEMA, "view-version": VERSION}),
+    (NAMESPACES, lambda name, _: {"namespace": [name]}),
+    (NAMESPACES, lambda _, levels: {"namespace": levels}),
+    ("/v1/tables/rename", lambda name, _: {"source": named(["db"], name), "destination": named(["db"], "x")}),
+    ("/v1/tables/rename", lambda name, _: {"source": named(["db"], "orders"), "destination": named([name], "x")}),
+    (f"{NAMESPACES}/db/register", lambda name, _: {"name": name, "metadata-location": "file:///x.metadata.json"}),
+    (ORDERS, lambda name, _: {"identifier": named(["db"], name), "requirements": [], "updates": []}),
+    (ORDERS, lambda name, _: {"requirements": [{"type": "assert-table-uuid", "uuid": name}], "updates": []}),
+    (ORDERS, lambda name, _: {"requirements": [], "updates": [{"action": name}]}),
+    (
+        "/v1/transactions/commit",
+        lambda name, _: {"table-changes": [{"identifier": named(["db"], name), "requirements": [], "updates": []}]},
+    ),
+    (TABLES, lambda name, _: {"name": "new", "schema": SCHEMA, "location": f"file:///{name}"}),
+    (f"{NAMESPACES}/db/properties", lambda name, _: {"updates": {name: "x"}}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), BODIES)
+def test_name_of_megabytes_is_refused_in_few_words(
+    ask: Asking, path: str, body: Callable[[str, list[str]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reaches neither the database nor a comparison with other names, and is not repeated in the answer."""
+    reached: list[object] = []
+    monkeypatch.setattr("bergline.errors.difflib.get_close_matches", lambda name, *_, **__: reached.append(name) or [])
+    sent = json.dumps(body("x" * HUGE, ["a"] * (HUGE // 5))).encode()
+    told = ask("POST", path, sent)
+    assert told.status in {400, 409, 413}
+    assert len(told.body) < 20_000
+    if path in {TABLES, NAMESPACES, f"{NAMESPACES}/db/views"}:
+        assert re.search("up to (8192 characters|4096 characters|1024 levels)", told.message)
+    assert not reached
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 9000, "ä" * 256])
+def test_name_that_the_database_cannot_hold_is_refused_before_anything_is_written(
+    ask: Asking, served: Served, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(served.catalog.io, "create", lambda location, _data: written.append(location))
+    place = f"{served.settings.warehouse}/elsewhere"
+    assert ask("POST", TABLES, {"name": name, "schema": SCHEMA, "location": place}).status == 400
+    updates = [{"action": "set-location", "location": place}, {"action": "add-schema", "schema": SCHEMA}]
+    create = {"requirements": [{"type": "assert-create"}], "updates": updates}
+    assert ask("POST", f"{TABLES}/{quote(name)}", create).status == 400
+    assert not written
+
+
+def test_path_of_very_many_levels_is_refused(ask: Asking) -> None:
+    told = ask("GET", f"{NAMESPACES}/{'%1F'.join(['a'] * 5000)}")
+    assert told.error == (400, "IllegalArgumentException")
+    assert "up to 1024 levels, found 5000" in told.message
+
+
+DEEP = 1_000_000
+
+
+@pytest.mark.parametrize("nested", [b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP + b"1" + b"}" * DEEP])
+@pytest.mark.parametrize(
+    ("path", "before"),
+    [
+        (NAMESPACES, b'{"zz":'),
+        (TABLES, b'{"name":"n","schema":{"type":"struct","fields":[{"id":1,"name":"a","required":true,"type":'),
+        (ORDERS, b'{"requirements":[],"updates":[{"action":"add-schema","schema":'),
+        (f"{ORDERS}/plan", b'{"filter":'),
+    ],
+)
+def test_deeply_nested_json_is_refused_where_it_gets_too_deep(
+    ask: Asking, path: str, before: bytes, nested: bytes
+) -> None:
+    told = ask("POST", path, before + nested[: HUGE - 200])
+    assert told.status == 400
+    assert len(told.body) < 1000
+
+
+def test_json_of_very_many_values_is_refused(served: Served) -> None:
+    served.settings = msgspec.structs.replace(served.settings, max_json_values=1000)
+    with Asking(served) as ask:
+        removals = [f"p{n}" for n in range(1001)]
+        told = ask("POST", f"{NAMESPACES}/db/properties", {"removals": removals})
+        assert told.error == (413, "BadRequestException")
+        assert "up to 1,000 values" in told.message
+        assert ask("POST", f"{NAMESPACES}/db/properties", {"removals": removals[1:]}).status == 200
+
+
+def test_body_of_names_alone_is_small(ask: Asking) -> None:
+    body = {"source": named(["db"], "orders"), "destination": named(["db"], "new"), "more": "x" * 70_000}
+    assert ask("POST", "/v1/tables/rename", body).status == 413
+    assert ask("HEAD", ORDERS).status == 204
+
+
+def test_transaction_of_very_many_tables_is_refused(ask: Asking) -> None:
+    change = {"identifier": named(["db"], "orders"), "requirements": [], "updates": []}
+    told = ask("POST", "/v1/transactions/commit", {"table-changes": [change] * 1001})
+    assert told.error == (400, "IllegalArgumentException")
+    assert "up to 1000 tables in a transaction, found 1001" in told.message
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "gzip, identity", "x"])
+def test_encoding_of_a_body_that_is_not_known_is_said_so(ask: Asking, encoding: str) -> None:
+    body = json.dumps({"namespace": ["new"]}).encode()
+    for sent in (body, gzip.compress(body)):
+        told = ask("POST", NAMESPACES, sent, headers={"Content-Encoding": encoding})
+        assert told.error == (415, "BadRequestException")
+        assert told.headers["accept-encoding"] == "identity"
+    assert ask("HEAD", f"{NAMESPACES}/new").status == 404
+    assert ask("POST", NAMESPACES, body, headers={"Content-Encoding": "Identity"}).status == 200
+
+
+def test_location_of_a_table_that_no_store_can_have_is_refused(ask: Asking) -> None:
+    told = ask("POST", TABLES, {"name": "new", "schema": SCHEMA, "location": f"s3://bucket/{'x' * 5000}"})
+    assert told.error == (400, "IllegalArgumentException")
+    assert "up to 4096 characters" in told.message
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Asking]:
+    """A server that reads metadata files of 20,000 bytes at most."""
+    opened = open_served(f"sqlite:///{tmp_path}/small/catalog.db", limits=Settings(max_metadata_bytes=20_000))
+    with Asking(opened) as asking:
+        asking.namespace("db")
+        asking.table()
+        yield asking
+    opened.catalog.close()
+
+
+def register(ask: Asking, name: str) -> Told:
+    return ask("POST", f"{NAMESPACES}/db/register", {"name": "theirs", "metadata-location": name})
+
+
+def test_metadata_file_of_gigabytes_is_refused_unread(small: Asking) -> None:
+    warehouse = small.application.served.settings.warehouse
+    for endpoint in ("register", "register-view"):
+        place = f"{warehouse}/{endpoint}/big.metadata.json"
+        path = Path(place.removeprefix("file://"))
+        path.parent.mkdir(parents=True)
+        path.touch()
+        os.truncate(path, 10 * 2**30)  # a hole: nothing is on the disk
+        told = small("POST", f"{NAMESPACES}/db/{endpoint}", {"name": "theirs", "metadata-location": place})
+        assert told.error == (422, "FormatException")
+        assert f"expected at most 20,000 bytes, found 10,737,418,240 in {place}" in told.message
+    assert small("HEAD", f"{TABLES}/theirs").status == 404
+
+
+def test_metadata_file_that_unpacks_to_gigabytes_is_refused(small: Asking) -> None:
+    place = f"{small.application.served.settings.warehouse}/bomb.gz.metadata.json"
+    small.application.served.catalog.io.create(place, gzip.compress(b" " * 10_000_000))
+    told = register(small, place)
+    assert told.error == (422, "FormatException")
+    assert "expected at most 20,000 bytes of metadata, found more" in told.message
+
+
+def test_table_does_not_grow_until_nobody_can_read_it(small: Asking) -> None:
+    served = small.application.served
+    assert small.commit(set_property("a", "x" * 10_000)).status == 200
+    before = served.catalog.io.list(served.settings.warehouse or "")
+    told = small.commit(set_property("b", "x" * 10_000))
+    assert told.error == (403, "ForbiddenException")
+    assert "at most 20,000 are read" in told.message
+    assert served.catalog.io.list(served.settings.warehouse or "") == before
+    assert small("GET", ORDERS).json["metadata"]["properties"].keys() == {"a"} | set(
+        small.commit({"action": "remove-properties", "removals": ["none"]}).json["metadata"]["properties"]
+    )
+    assert small.commit({"action": "remove-properties", "removals": ["a"]}).status == 200
+
+
+def test_load_does_not_wait_for_a_writer_in_the_event_loop(served: Served, ask: Asking) -> None:
+    """Of a database that is not in WAL mode: while a writer keeps readers out, others are answered."""
+    assert ask("GET", ORDERS).status == 200  # from now on in memory
+    served.store.database.close()
+    with sqlite3.connect(served.store.database.name, isolation_level=None, check_same_thread=False) as writer:
+        assert writer.execute("PRAGMA journal_mode=DELETE").fetchone() == ("delete",)
+        assert ask("GET", ORDERS).status == 200
+
+        async def meanwhile() -> list[int]:
+            writer.execute("BEGIN EXCLUSIVE")
+            loads = [asyncio.create_task(ask.send("GET", ORDERS, [])) for _ in range(5)]
+            await asyncio.sleep(0)
+            try:
+                health = await ask.send("GET", "/health", [])
+            finally:
+                writer.execute("ROLLBACK")
+            return [health.status, *[(await load).status for load in loads]]
+
+        assert asyncio.run(meanwhile()) == [200] * 6
+    writer.close()
+
+
+class SlowSwap:
+    """Commits that wait until they are let on, and the order in which they came."""
+
+    def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._swap = served.catalog.store.swap
+        self.begun = threading.Semaphore(0)
+        self.let_on = threading.Event()
+        monkeypatch.setattr(served.catalog.store, "swap", self)
+
+    def __call__(self, table: TableName, expected: str, new: str) -> bool:
+        self.begun.release()
+        assert self.let_on.wait(LONG_S)
+        return bool(self._swap(table, expected, new))
+
+
+async def send_commit(ask: Asking, number: int) -> Told:
+    body = {"requirements": [], "updates": [set_property(f"p{number}", "x")]}
+    return await ask.send("POST", ORDERS, [json.dumps(body).encode()])
+
+
+def test_commits_beyond_those_that_may_wait_are_put_off(
+    served: Served, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Settings(max_waiting_commits=3)
+    opened = open_served(f"sqlite:///{served.store.database.name}", limits=limits)
+    slow = SlowSwap(opened, monkeypatch)
+
+    async def hammer(busy: Asking) -> list[Told]:
+        tasks = [asyncio.create_task(send_commit(busy, number)) for number in range(8)]
+        assert await asyncio.to_thread(slow.begun.acquire, timeout=LONG_S)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert all(task.result().status == 503 for task in done)
+        slow.let_on.set()
+        return [await task for task in tasks]
+
+    with Asking(opened) as busy:
+        told = asyncio.run(hammer(busy))
+    opened.catalog.close()
+    assert [t.status for t in told] == [200] * 4 + [503] * 4
+    assert told[-1].error == (503, "ServiceUnavailableException")
+    assert told[-1].headers["retry-after"] == "1"
+    assert "nothing was changed" in told[-1].message
+    properties = ask("GET", ORDERS).json["metadata"]["properties"].keys()
+    assert {name for name in properties if name.startswith("p")} == {f"p{n}" for n in range(4)}
+
+
+def test_requests_beyond_those_that_may_wait_for_a_thread_are_put_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.settings = msgspec.structs.replace(served.settings, threads=1, max_queued=2)
+    over = threading.Event()
+
+    def slow(_namespace: object) -> list[Any]:
+        assert over.wait(LONG_S)
+        return []
+
+    monkeypatch.setattr(served.catalog, "list_namespaces", slow)
+
+    async def crowd(ask: Asking) -> list[Told]:
+        tasks = [asyncio.create_task(ask.send("GET", NAMESPACES, [])) for _ in range(6)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        over.set()
+        return [await task for task in tasks]
+
+    with Asking(served) as ask:
+        told = asyncio.run(crowd(ask))
+    assert sorted(t.status for t in told) == [200] * 3 + [503] * 3
+    assert {t.headers.get("retry-after") for t in told if t.status == 503} == {"1"}
+
+
+def test_however_many_ask_whether_it_is_ready_one_looks(
+    served: Served, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    let_on = threading.Event()
+    check = served.store.database.check_ready
+
+    def counted() -> None:
+        looks.append(1)
+        assert let_on.wait(LONG_S)
+        check()
+
+    monkeypatch.setattr(served.store.database, "check_ready", counted)
+
+    async def crowd() -> list[int]:
+        tasks = [asyncio.create_task(ask.send("GET", "/ready", [])) for _ in range(64)]
+        await asyncio.sleep(0.05)
+        let_on.set()
+        return [(await task).status for task in tasks]
+
+    assert asyncio.run(crowd()) == [200] * 64
+    assert len(looks) < 5

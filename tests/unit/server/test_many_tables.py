@@ -1,0 +1,255 @@
+"""A catalog of 100,000 tables: what a request costs does not grow with them, and one hot table is in nobody's way."""
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asked import Asking, Told, set_property
+from at_once import LONG_S
+from many_tables import BIG, TABLES, Work, fill, plans, watched
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.records import AuditEntry
+from bergline.errors import NotFoundError
+from bergline.lake import connect
+from bergline.server.opening import open_served
+from bergline.server.served import Served
+
+pytestmark = pytest.mark.long
+
+CLIENTS = 64
+IN_BIG = f"/v1/namespaces/{BIG}"
+VIEWS = TABLES // 1000
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server over a catalog of very many tables in one namespace, and of few in another."""
+    place = tmp_path_factory.mktemp("many")
+    uri = f"sqlite:///{place}/lake/catalog.db"
+    if request.param == "postgresql":
+        uri = request.getfixturevalue("postgres")
+    served = open_served(uri, warehouse=str(place / "warehouse"), name=uuid4().hex)
+    with Asking(served) as ask:
+        for namespace in ("db", BIG, f"{BIG}-2"):
+            ask.namespace(namespace)
+        for table in ("orders", "items"):
+            ask.table(table)
+    fill(served)
+    if request.param == "postgresql":
+        with served.store.database.writing() as connection:
+            connection.exec_driver_sql("ANALYZE")  # as autovacuum does
+    yield served
+    served.catalog.close()
+
+
+@pytest.fixture
+def ask_many(many: Served) -> Iterator[Asking]:
+    with Asking(many) as asking:
+        yield asking
+
+
+def asked(many: Served, ask: Asking, path: str, **more: Any) -> tuple[Told, Work]:
+    """The answer, and the database's work for it."""
+    ask("GET", "/v1/config")  # so that who asks is known, and nothing else is looked up
+    with watched(many.store.database) as work:
+        told = ask("GET", path, **more)
+    return told, work
+
+
+def most_rows(lines: list[str]) -> int:
+    """The most rows that a step of a PostgreSQL plan looked at, those that a filter removed included."""
+    found = [re.search(r"actual.* rows=([0-9.]+) loops=([0-9]+)", line) for line in lines]
+    removed = [re.search(r"Rows Removed by Filter: ([0-9]+)", line) for line in lines]
+    rows = [float(m[1]) * float(m[2]) for m in found if m] + [float(m[1]) for m in removed if m]
+    return int(max(rows, default=0))
+
+
+def check_work(many: Served, work: Work, most: int) -> None:
+    """No more rows than `most` are looked at, and none is sorted that stands in order in an index."""
+    assert work.statements
+    lines = plans(many.store.database, work)
+    if many.store.database.engine.dialect.name == "sqlite":
+        assert not [line for line in lines if line.startswith("SCAN iceberg") or "TEMP B-TREE" in line], lines
+        assert work.thousands * 1000 <= most * 30, lines
+    else:
+        assert most_rows(lines) <= most, lines
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_missing_name_looks_at_its_neighbours_alone(many: Served, ask_many: Asking, method: str) -> None:
+    told, work = asked(many, ask_many, f"{IN_BIG}/tables/t050000x")
+    assert told.error == (404, "NoSuchTableException")
+    assert "did you mean `big.t050000`" in told.message
+    check_work(many, work, 300)
+    assert ask_many(method, f"{IN_BIG}/tables/t050000x").status == 404
+
+
+def test_missing_view_looks_at_its_neighbours_alone(many: Served, ask_many: Asking) -> None:
+    told, work = asked(many, ask_many, f"{IN_BIG}/views/t05x")
+    assert told.error == (404, "NoSuchViewException")
+    check_work(many, work, 300)
+
+
+def test_missing_name_in_the_library_looks_at_its_neighbours_alone(many: Served) -> None:
+    with watched(many.store.database) as work, pytest.raises(NotFoundError) as caught:
+        many.catalog.load_table(TableName((BIG,), "t050000x"))
+    assert f"{BIG}.t050000" in caught.value.near
+    check_work(many, work, 300)
+
+
+def test_near_namespaces_are_found_among_neighbours(many: Served, ask_many: Asking) -> None:
+    told = ask_many("GET", "/v1/namespaces/bigg")
+    assert told.error == (404, "NoSuchNamespaceException")
+    assert "did you mean `big`" in told.message
+    if many.store.database.sorts_by_bytes:
+        check_work(many, asked(many, ask_many, "/v1/namespaces/bigg")[1], 300)
+
+
+def test_readiness_looks_at_next_to_nothing(many: Served, ask_many: Asking) -> None:
+    told, work = asked(many, ask_many, "/ready")
+    assert told.status == 200
+    assert work.thousands <= 1
+    if many.store.database.engine.dialect.name == "postgresql":
+        check_work(many, work, 10)
+
+
+def paged(ask: Asking, path: str, size: int, key: str) -> Iterator[list[Any]]:
+    token: str | None = ""
+    while token is not None:
+        told = ask("GET", path, query={"pageToken": token, "pageSize": str(size)})
+        assert told.status == 200, told
+        yield told.json[key]
+        token = told.json["next-page-token"]
+
+
+def test_page_reads_its_own_rows_and_sorts_nothing(many: Served, ask_many: Asking) -> None:
+    pages = paged(ask_many, f"{IN_BIG}/tables", 1000, "identifiers")
+    next(itertools.islice(pages, 20, None))
+    with watched(many.store.database) as work:
+        assert len(next(pages)) == 1000
+    check_work(many, work, 1100)
+
+
+@pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
+def test_pages_cover_all_names_once(many: Served, ask_many: Asking, kind: str, number: int) -> None:
+    path = f"{IN_BIG}/{kind}"
+    with watched(many.store.database) as whole:
+        told = ask_many("GET", path).json["identifiers"]
+    with watched(many.store.database) as work:
+        pages = list(paged(ask_many, path, 5000 if kind == "tables" else 10, "identifiers"))
+    assert [name for page in pages for name in page] == told
+    assert len(told) == number
+    assert len(pages) == (20 if kind == "tables" else 10)
+    assert work.thousands <= 3 * whole.thousands
+
+
+def test_pages_of_namespaces_read_their_own_alone(many: Served, ask_many: Asking) -> None:
+    """That one of them has very many tables makes no difference."""
+    with watched(many.store.database) as work:
+        first = next(paged(ask_many, "/v1/namespaces", 2, "namespaces"))
+    assert first == [[BIG], [f"{BIG}-2"]]
+    check_work(many, work, 300)
+    assert [n for page in paged(ask_many, "/v1/namespaces", 2, "namespaces") for n in page] == [
+        [BIG],
+        [f"{BIG}-2"],
+        ["db"],
+    ]
+
+
+class SlowSwap:
+    """Commits to `orders` wait until they are let on."""
+
+    def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waiting = 0
+        self.most_at_once = 0
+        self.begun, self.let_on = asyncio.Event(), asyncio.Event()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._swap = served.catalog.store.swap
+        monkeypatch.setattr(served.catalog.store, "swap", self)
+
+    def __call__(self, table: TableName, expected: str, new: str) -> bool:
+        if table.name == "orders":
+            assert self.loop
+            self.waiting += 1
+            self.loop.call_soon_threadsafe(self.begun.set)
+            self.most_at_once = max(self.most_at_once, self.waiting)
+            asyncio.run_coroutine_threadsafe(self.let_on.wait(), self.loop).result(LONG_S)
+            self.waiting -= 1
+        return bool(self._swap(table, expected, new))
+
+
+async def commit(ask: Asking, name: str, key: str) -> Told:
+    body = {"requirements": [], "updates": [set_property(key, "x")]}
+    return await ask.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
+
+
+def test_hot_table_is_in_nobodys_way(many: Served, ask_many: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to."""
+    slow = SlowSwap(many, monkeypatch)
+
+    async def meanwhile() -> tuple[list[int], list[int]]:
+        slow.loop = asyncio.get_running_loop()
+        hot = [asyncio.create_task(commit(ask_many, "orders", f"hot{n}")) for n in range(CLIENTS)]
+        await slow.begun.wait()
+        told = [await commit(ask_many, "items", f"other{n}") for n in range(5)]
+        told += [await ask_many.send("GET", "/v1/namespaces/db/tables/items", [])]
+        told += [await ask_many.send("GET", f"{IN_BIG}/tables", [], query={"pageSize": "10"})]
+        told += [await ask_many.send("GET", "/v1/namespaces/db/tables/orders", [])]
+        told += [await ask_many.send("HEAD", f"{IN_BIG}/tables/nope", [])]
+        assert not any(task.done() for task in hot)
+        slow.let_on.set()
+        return [t.status for t in told], [(await task).status for task in hot]
+
+    others, hot = asyncio.run(meanwhile())
+    assert others == [200] * 8 + [404]
+    assert hot == [200] * CLIENTS
+    assert slow.most_at_once == 1
+    properties = ask_many("GET", "/v1/namespaces/db/tables/orders").json["metadata"]["properties"]
+    assert {f"hot{n}" for n in range(CLIENTS)} <= properties.keys()
+
+
+def test_audit_is_read_by_its_indexes(many: Served) -> None:
+    records, database = many.records, many.store.database
+    with database.writing() as connection:
+        for number in range(3000):
+            entry = AuditEntry(number, f"who{number % 2}", "commit_table", f"table/db/t{number % 30}")
+            records.add_audit(connection, entry)
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("ANALYZE bergline_audit")
+    for query, most in (
+        ({}, 10),
+        ({"resources": ("table/db/t3", "view/db/t3")}, 10),
+        ({"principal": "who1"}, 10),
+        ({"principal": "nobody"}, 10),
+        ({"since_ms": 2990}, 10),
+        ({"resources": ("table/db/none",), "since_ms": 5}, 10),
+    ):
+        with watched(database) as work:
+            found = records.newest_audit(10, **query)  # type: ignore[arg-type]
+        assert found == sorted(found, key=lambda e: e.at_ms, reverse=True)
+        lines = plans(database, work)
+        if database.engine.dialect.name == "sqlite":
+            assert all("USING INDEX bergline_audit_" in line for line in lines), lines
+            assert work.thousands <= 1
+        else:
+            assert most_rows(lines) <= most, lines
+    assert [e.at_ms for e in records.newest_audit(2, resources=("table/db/t3", "view/db/t3"))] == [2973, 2943]
+
+
+def test_connected_lake_with_a_missing_name_is_as_cheap(many: Served, tmp_path: Path) -> None:
+    """The library opened by itself on the same database, as a client beside the server."""
+    name = many.store.database.name
+    if many.store.database.engine.dialect.name != "sqlite":
+        pytest.skip("the URI is not kept with its password")
+    with connect(f"sqlite:///{name}", warehouse=str(tmp_path), name=many.store.catalog_name) as lake:
+        database = lake.catalog.store.database  # type: ignore[attr-defined]
+        with watched(database) as work, pytest.raises(NotFoundError):
+            lake.load_table(f"{BIG}.t050000x")
+    check_work(many, work, 300)
