@@ -8,7 +8,7 @@ from bergline.expressions.fold import fold
 from bergline.expressions.predicate import ColumnTest, IsNull, Predicate
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, IcebergType
+from bergline.format.types import DOUBLE, FLOAT, IcebergType, NestedField
 from bergline.format.values import decode_value
 
 
@@ -38,6 +38,11 @@ def must_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     )
 
 
+def bounds_of(file: DataFile, field: NestedField) -> tuple[Any, Any]:
+    """Between which values those of a column are that are neither null nor NaN; None where nobody knows."""
+    return reliable(_bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type))
+
+
 def _facts(file: DataFile, test: ColumnTest, schema: Schema) -> ColumnFacts:
     field = schema.names[test.column]
     nulls = (file.null_value_counts or {}).get(field.id)
@@ -47,9 +52,7 @@ def _facts(file: DataFile, test: ColumnTest, schema: Schema) -> ColumnFacts:
     only_nan = nans is not None and values is not None and 0 < nans == values - (nulls or 0)
     lower = upper = None
     if not isinstance(test, IsNull):  # which may be asked of types without an order
-        lower, upper = reliable(
-            _bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type)
-        )
+        lower, upper = bounds_of(file, field)
     return ColumnFacts(
         lower,
         upper,

@@ -86,10 +86,16 @@ def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: Ta
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
     """All entries of a manifest with their numbers filled in."""
-    spec = spec_of(manifest, metadata)
-    types = partition_types(spec, metadata.schema_for(spec))
-    entries = entries_of(_columns(io, manifest), types, spec.spec_id, manifest.manifest_path)
-    return list(inherit(entries, manifest))
+    return _entries(_columns(io, manifest), manifest, metadata)
+
+
+def live_deletes(
+    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, data_paths: pl.Series
+) -> Iterator[ManifestEntry]:
+    """The live entries of delete manifests, without those that name one data file that is not among the paths."""
+    about = pl.col("referenced_data_file").is_null() | pl.col("referenced_data_file").is_in(data_paths.implode())
+    for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
+        yield from (e for e in _entries(frame.filter(about), manifest, metadata) if e.is_live)
 
 
 def live_entries(io: FileIO, manifests: Iterable[ManifestFile], metadata: TableMetadata) -> Iterator[ManifestEntry]:
@@ -128,6 +134,12 @@ def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:
         existing_rows_count=int(existing.sum()),
         deleted_rows_count=int(deleted.sum()),
     )
+
+
+def _entries(frame: pl.DataFrame, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
+    spec = spec_of(manifest, metadata)
+    types = partition_types(spec, metadata.schema_for(spec))
+    return list(inherit(entries_of(frame, types, spec.spec_id, manifest.manifest_path), manifest))
 
 
 def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:

@@ -33,7 +33,7 @@ def plan_scan(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
-    bound = _bound(row_filter, table_schema)
+    bound = bound_on(row_filter, table_schema)
     files: Sequence[PlannedFile] = ()
     keys: tuple[KeyColumn, ...] = ()
     if snapshot_id is not None:
@@ -42,8 +42,9 @@ def plan_scan(
         entries = list(live_entries(io, deletes, metadata))
         keys = key_columns(metadata, {i for e in entries for i in e.data_file.equality_ids or ()})
         data = [m for m in manifests if m.content is ManifestContent.DATA]
-        pruning = Pruning(bound, table_schema)
-        files = PlannedFiles(_groups(io, data, metadata, pruning, DeleteIndex(entries, metadata)))
+        groups = file_groups(io, data, metadata, Pruning(bound, table_schema))
+        index = DeleteIndex(entries, metadata)
+        files = PlannedFiles([with_deletes(group, index) for group in groups])
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshot_id,
@@ -68,17 +69,9 @@ def plan_appends(
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
     """The files that some snapshots added, as they were added: no deletes apply. The last snapshot comes first."""
-    bound = _bound(row_filter, table_schema)
-    manifests = {
-        m.manifest_path: m
-        for snapshot_id in snapshots
-        for m in load_manifest_list(io, metadata.snapshot(snapshot_id))
-        if m.content is ManifestContent.DATA and m.added_snapshot_id == snapshot_id
-    }
-    pruning = Pruning(bound, table_schema)
-    groups = _groups(io, list(manifests.values()), metadata, pruning, DeleteIndex((), metadata))
-    added = (pl.col("status") == int(EntryStatus.ADDED)) & pl.col("snapshot_id").is_in(list(snapshots))
-    files = PlannedFiles([FileGroup(g.frame.filter(added), g.spec_id, g.partition) for g in groups])
+    bound = bound_on(row_filter, table_schema)
+    manifests = append_manifests(io, metadata, snapshots)
+    files = PlannedFiles(added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots))
     mapping = metadata.properties.get(NAME_MAPPING_PROPERTY)
     return ScanPlan(
         snapshot_id=snapshots[0] if snapshots else None,
@@ -92,34 +85,61 @@ def plan_appends(
     )
 
 
-def _bound(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
+def append_manifests(io: FileIO, metadata: TableMetadata, snapshots: Sequence[int]) -> list[ManifestFile]:
+    """The manifests in which snapshots added files, each once."""
+    manifests = {
+        m.manifest_path: m
+        for snapshot_id in snapshots
+        for m in load_manifest_list(io, metadata.snapshot(snapshot_id))
+        if m.content is ManifestContent.DATA and m.added_snapshot_id == snapshot_id
+    }
+    return list(manifests.values())
+
+
+def added_groups(
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    metadata: TableMetadata,
+    pruning: Pruning,
+    snapshots: Sequence[int],
+) -> list[FileGroup]:
+    """The matching files that snapshots added, spec by spec; no deletes apply."""
+    groups = file_groups(io, manifests, metadata, pruning)
+    added = (pl.col("status") == int(EntryStatus.ADDED)) & pl.col("snapshot_id").is_in(list(snapshots))
+    return [FileGroup(g.frame.filter(added), g.spec_id, g.partition) for g in groups]
+
+
+def bound_on(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
+    """A filter on the columns of a schema."""
     return row_filter.on(schema) if isinstance(row_filter, BoundFilter) else bind(row_filter, schema)
 
 
-def _groups(
-    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning, index: DeleteIndex
+def file_groups(
+    io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning
 ) -> list[FileGroup]:
-    """The matching files, spec by spec."""
+    """The matching files, spec by spec; what deletes apply to them is not looked at."""
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
     return [
-        _group(batch, spec_id, metadata, pruning, index)
-        for spec_id, batch in resolved_columns(io, kept, metadata).items()
+        _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
     ]
 
 
-def _group(
-    batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning, index: DeleteIndex
-) -> FileGroup:
+def with_deletes(group: FileGroup, index: DeleteIndex) -> FileGroup:
+    """The files with the deletes that apply to each."""
+    if not index:
+        return group
+    files, spec_id, types = group.frame, group.spec_id, group.partition
+    partitions = [partition_values(files, field_id, type_) for field_id, type_ in types.items()]
+    keys = zip(*partitions, strict=True) if partitions else [()] * files.height
+    rows = zip(files["file_path"].to_list(), keys, files["sequence_number"].to_list(), strict=True)
+    deletes = [index.deletes_for(path, partition_key_of(spec_id, key), number) for path, key, number in rows]
+    return FileGroup(files, spec_id, types, deletes)
+
+
+def _group(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: Pruning) -> FileGroup:
     spec = metadata.specs_by_id[spec_id]
     types = partition_types(spec, metadata.schema_for(spec))
     live = batch.filter(pl.col("status") != int(EntryStatus.DELETED))
     if live["content"].fill_null(0).max():
         raise FormatError("expected data files in a data manifest, found delete files")
-    matching = pruning.matching(live, spec)
-    if not index:
-        return FileGroup(matching, spec_id, types)
-    partitions = [partition_values(matching, field_id, type_) for field_id, type_ in types.items()]
-    keys = zip(*partitions, strict=True) if partitions else [()] * matching.height
-    rows = zip(matching["file_path"].to_list(), keys, matching["sequence_number"].to_list(), strict=True)
-    deletes = [index.deletes_for(path, partition_key_of(spec_id, key), number) for path, key, number in rows]
-    return FileGroup(matching, spec_id, types, deletes)
+    return FileGroup(pruning.matching(live, spec), spec_id, types)

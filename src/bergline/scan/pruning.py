@@ -25,15 +25,20 @@ class Pruning:
         self._filter = row_filter
         self._schema = schema
         self._projected = cache(lambda spec: project_inclusive(row_filter, spec, schema))
+        self._manifests: dict[str, bool] = {}
 
     def may_match_manifest(self, manifest: ManifestFile, spec: PartitionSpec) -> bool:
         """False only if no file of the manifest can hold matching rows."""
         if self._filter == ALWAYS_TRUE or manifest.partitions is None:
             return True
-        try:
-            return may_match_manifest(self._projected(spec), manifest.partitions, spec, self._schema)
-        except FormatError as error:
-            raise FormatError(f"{error} for {manifest.manifest_path}") from error
+        known = self._manifests.get(manifest.manifest_path)
+        if known is None:
+            try:
+                known = may_match_manifest(self._projected(spec), manifest.partitions, spec, self._schema)
+            except FormatError as error:
+                raise FormatError(f"{error} for {manifest.manifest_path}") from error
+            self._manifests[manifest.manifest_path] = known
+        return known
 
     def matching(self, files: pl.DataFrame, spec: PartitionSpec) -> pl.DataFrame:
         """The files that may hold matching rows."""

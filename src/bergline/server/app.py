@@ -18,6 +18,7 @@ from bergline.catalog.rest.endpoints import (
     COMMIT_VIEW,
     CREATE_VIEW,
     ENDPOINTS,
+    FETCH_SCAN_TASKS,
     GET_TOKEN,
     LOAD_TABLE,
     PLAN_TABLE_SCAN,
@@ -55,6 +56,7 @@ _OF_NAMES = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTE
 _NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only so
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
+_PLANNING = (PLAN_TABLE_SCAN, FETCH_SCAN_TASKS)
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -71,6 +73,7 @@ class Application:
         threads, queued = served.settings.threads, served.settings.max_queued
         self._pool = Threads("bergline-server", threads, queued)
         self._slow_pool = Threads("bergline-server-slow", max(threads // 4, 1), queued)
+        self._planning_pool = Threads("bergline-server-planning", max(threads // 4, 1), queued)
         self._look_lock = threading.Lock()
         self._look: Future[Answer] | None = None
 
@@ -84,7 +87,7 @@ class Application:
 
     def close(self) -> None:
         """Let requests under way end, and take no more."""
-        for pool in (self._pool, self._slow_pool):
+        for pool in (self._pool, self._slow_pool, self._planning_pool):
             pool.close()
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -214,7 +217,9 @@ class Application:
 
     def _pool_for(self, call: Call) -> Threads:
         """Threads of their own for what may take long, so that it is in nobody's way."""
-        return self._slow_pool if call.endpoint is PLAN_TABLE_SCAN or "purgeRequested" in call.query else self._pool
+        if call.endpoint in _PLANNING:
+            return self._planning_pool
+        return self._slow_pool if "purgeRequested" in call.query else self._pool
 
     def _run(self, call: Call) -> Answer:
         handler = HANDLERS[call.endpoint.name]

@@ -1,6 +1,9 @@
-"""Scans planned by the server: a first part of the files at once, the others as plan tasks that clients fetch."""
+"""Scans planned by the server: a first part of the files at once, the others as plan tasks that clients fetch.
 
-from collections.abc import Sequence
+Every answer is bounded: in files, in bytes, and in the files that are looked at for it.
+"""
+
+from collections.abc import Iterator
 from uuid import uuid4
 
 import msgspec
@@ -10,38 +13,44 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
 from bergline.scan.plan import PlannedFile
-from bergline.scan.planned_files import PlannedFiles
-from bergline.scan.planner import plan_appends, plan_scan
+from bergline.scan.plan_parts import PlanParts
 from bergline.server.answer import Answer, answer_json
 from bergline.server.call import Call
 from bergline.server.plan_tasks import PlanTask, no_task, parse_task, render_task
 from bergline.server.served import Served
 from bergline.server.wire_fields import FieldNames
-from bergline.server.wire_files import FileWording
-from bergline.server.wire_filters import choosing, read_filter
-from bergline.server.wire_residuals import WHOLE, Residuals
+from bergline.server.wire_files import FileWording, ScanTasks
+from bergline.server.wire_filters import choosing
+from bergline.server.wire_residuals import NOTHING, WHOLE, Residuals
 from bergline.table.append_scan import append_snapshots
 from bergline.table.version import resolve_version
+
+_MOST_ASKED_BYTES = 4 * 1024 * 1024
+_MOST_BYTES = 8 * 1024 * 1024
+_MOST_LOOKED_AT = 50_000
+_MADE_AT_ONCE = 500
+_MOST_TASKS, _MOST_TASK_BYTES = 500, 4 * 1024 * 1024
 
 
 def plan_table_scan(served: Served, call: Call) -> Answer:
     """The files of a snapshot, or of the appends between two, that may hold matching rows."""
+    if len(call.body) > _MOST_ASKED_BYTES:
+        raise InvalidInputError(
+            f"expected at most {_MOST_ASKED_BYTES:,} bytes for a scan to plan, found {len(call.body):,}",
+            hints=["such a filter is for the client to plan by: scan-planning-mode=client"],
+        )
     asked: PlanRequest = call.read()
     metadata = served.catalog.load_table(call.table).metadata
-    most = served.settings.files_per_plan
-    task = _task(metadata, asked, most)
-    planned = _Planned(served, metadata, task)
-    first = planned.part(0, most)
-    enough = planned.enough(first, asked.min_rows_requested or 0)
-    later = () if enough < len(first) else range(most, planned.count, most)
-    files, deletes = planned.wording.scan_tasks(first[:enough])
+    planning = _Planning(served, metadata, _task(metadata, asked))
+    tasks, left = planning.fill(planning.whole, asked.min_rows_requested or 0)
+    later = tuple(map(render_task, planning.split(left))) if left else None
     return answer_json(
         PlanAnswer(
             status="completed",
             plan_id=str(uuid4()),
-            file_scan_tasks=files,
-            delete_files=deletes,
-            plan_tasks=tuple(render_task(msgspec.structs.replace(task, start=start)) for start in later) or None,
+            file_scan_tasks=tasks.files,
+            delete_files=tasks.deletes,
+            plan_tasks=later,
         )
     )
 
@@ -51,55 +60,115 @@ def fetch_scan_tasks(served: Served, call: Call) -> Answer:
     asked: FetchTasksRequest = call.read()
     metadata = served.catalog.load_table(call.table).metadata
     task = parse_task(asked.plan_task)
-    if task.table != (metadata.table_uuid or "") or task.start < 0 or task.length < 1:
+    if task.table != (metadata.table_uuid or ""):
         raise no_task(asked.plan_task)
     try:
-        planned = _Planned(served, metadata, task)
+        planning = _Planning(served, metadata, task)
     except NotFoundError as error:  # the snapshot has expired since
         raise no_task(asked.plan_task) from error
-    files, deletes = planned.wording.scan_tasks(
-        planned.part(task.start, min(task.length, served.settings.files_per_plan))
-    )
-    return answer_json(TasksAnswer(file_scan_tasks=files, delete_files=deletes))
+    whole = planning.whole
+    if task.manifests != whole.manifests or not 0 <= task.first <= task.first + task.part <= task.stop <= whole.stop:
+        raise no_task(asked.plan_task)
+    tasks, left = planning.fill(task)
+    later = None if left is None else (render_task(left),)
+    return answer_json(TasksAnswer(file_scan_tasks=tasks.files, delete_files=tasks.deletes, plan_tasks=later))
 
 
-class _Planned:
-    """The plan that a task is a part of."""
+class _Planning:
+    """The plan that a task is a part of; only the manifests of the task are read."""
 
     def __init__(self, served: Served, metadata: TableMetadata, task: PlanTask) -> None:
         schema = metadata.schema_by_id(task.schema)
         names = FieldNames(schema, task.case_sensitive)
-        wire = read_filter(task.filter, names)
-        statistics = names.ids(task.statistics, "$.stats-fields")
+        wire = served.filters.read(task.filter, names, task.table)
+        self._statistics = names.ids(task.statistics, "$.stats-fields")
         columns = names.ids(task.select or tuple(schema.names), "$.select")
-        self.residuals = Residuals(wire, metadata, schema)
-        self.wording = FileWording(metadata, self.residuals, columns=columns, statistics=statistics)
-        io, chosen_by = served.catalog.io, choosing(wire, names)
-        if task.after is None:
-            plan = plan_scan(io, metadata, task.snapshot, table_schema=schema, columns=schema, row_filter=chosen_by)
-        else:
-            appends = append_snapshots(metadata, task.after, task.snapshot)
-            plan = plan_appends(io, metadata, appends, table_schema=schema, columns=schema, row_filter=chosen_by)
-        files = plan.files if isinstance(plan.files, PlannedFiles) else PlannedFiles(())
-        self._files = files if statistics else files.without_metrics
-        self.count = len(files)
+        self._residuals = Residuals(wire, metadata, schema)
+        self._wording = FileWording(metadata, columns=columns, statistics=self._statistics)
+        self._most_files = served.settings.files_per_plan
+        self._run_length = self._most_files if wire is True else max(self._most_files, _MOST_LOOKED_AT)
+        self._parts = PlanParts(
+            served.catalog.io,
+            metadata,
+            snapshot_id=task.snapshot,
+            appends=None if task.after is None else append_snapshots(metadata, task.after, task.snapshot),
+            schema=schema,
+            row_filter=choosing(wire, names),
+        )
+        self.whole = _replaced(task, manifests=len(self._parts), first=0, stop=len(self._parts), part=0, skip=0)
 
-    def part(self, start: int, length: int) -> Sequence[PlannedFile]:
-        """Some of the files."""
-        return tuple(self._files.part(start, length))
+    def fill(self, task: PlanTask, rows: int = 0) -> tuple[ScanTasks, PlanTask | None]:
+        """The files of a task that fit one answer, and the task of the others.
 
-    def enough(self, files: Sequence[PlannedFile], rows: int) -> int:
-        """How many of the files hold so many matching rows for sure; all of them where that is not sure."""
+        With `rows` none are left once the files hold so many matching rows for sure.
+        """
+        tasks, looked_at, sure = ScanTasks(self._wording), 0, 0
+        first, part, skip = task.first, task.part, task.skip
+        while first < task.stop:
+            stop = first + part if part else self._end_of_run(first, task.stop, self._most_files)
+            for number, planned in self._planned(first, stop, skip):
+                if len(tasks.files) >= self._most_files or tasks.size >= _MOST_BYTES:
+                    return tasks, _replaced(task, first=first, part=stop - first, skip=number)
+                left = self._residuals.of(planned.file)
+                if left is NOTHING:
+                    continue
+                tasks.add(planned, left)
+                if left is WHOLE and not planned.deletes:
+                    sure += planned.file.record_count
+                    if 0 < rows <= sure:
+                        return tasks, None
+            looked_at += sum(self._parts.files_at(place) or 0 for place in range(first, stop))
+            first, part, skip = stop, 0, 0
+            if looked_at >= _MOST_LOOKED_AT:
+                break
+        return tasks, _replaced(task, first=first, part=0, skip=0) if first < task.stop else None
+
+    def split(self, task: PlanTask) -> list[PlanTask]:
+        """Tasks that clients fetch side by side; not so many that naming them takes long."""
+        most = max(1, min(_MOST_TASKS, _MOST_TASK_BYTES // len(render_task(task))))
+        tasks = list(self._runs(task))
+        together = -(-len(tasks) // most)
+        return [
+            _replaced(tasks[place], stop=tasks[min(place + together, len(tasks)) - 1].stop)
+            for place in range(0, len(tasks), together)
+        ]
+
+    def _runs(self, task: PlanTask) -> Iterator[PlanTask]:
+        """The task in runs of manifests that have about as many files as one answer."""
+        first = task.first
+        if task.part:
+            yield _replaced(task, stop=first + task.part)
+            first += task.part
+        while first < task.stop:
+            stop = self._end_of_run(first, task.stop, self._run_length)
+            if any(self._parts.files_at(place) != 0 for place in range(first, stop)):
+                yield _replaced(task, first=first, stop=stop, part=0, skip=0)
+            first = stop
+
+    def _end_of_run(self, first: int, stop: int, most_files: int) -> int:
+        """Where manifests from a place on have so many files; a manifest of which nobody knows counts as one run."""
         found = 0
-        for number, planned in enumerate(files, 1):
-            if not planned.deletes and self.residuals.of(planned.file) is WHOLE:
-                found += planned.file.record_count
-                if 0 < rows <= found:
-                    return number
-        return len(files)
+        for place in range(first, stop):
+            number = self._parts.files_at(place)
+            if place > first and (number is None or found + number > most_files):
+                return place
+            found += most_files if number is None else number
+        return stop
+
+    def _planned(self, start: int, stop: int, skip: int) -> Iterator[tuple[int, PlannedFile]]:
+        """The files of a run of manifests from a number on, with their numbers."""
+        files = self._parts.plan(start, stop)
+        if not self._statistics and not self._residuals.needs_bounds:
+            files = files.without_metrics
+        for begin in range(skip, len(files), _MADE_AT_ONCE):
+            yield from enumerate(files.part(begin, _MADE_AT_ONCE), begin)
 
 
-def _task(metadata: TableMetadata, asked: PlanRequest, length: int) -> PlanTask:
+def _replaced(task: PlanTask, **fields: int) -> PlanTask:
+    return msgspec.structs.replace(task, **fields)
+
+
+def _task(metadata: TableMetadata, asked: PlanRequest) -> PlanTask:
     """What is asked for, once and for all: whatever becomes of the table, the parts are those of one plan."""
     if asked.min_rows_requested is not None and asked.min_rows_requested < 0:
         raise InvalidInputError(f"expected a number of rows, found {asked.min_rows_requested} at $.min-rows-requested")
@@ -114,7 +183,6 @@ def _task(metadata: TableMetadata, asked: PlanRequest, length: int) -> PlanTask:
         case_sensitive=asked.case_sensitive is not False,
         select=asked.select or (),
         statistics=asked.stats_fields or (),
-        length=length,
     )
 
 

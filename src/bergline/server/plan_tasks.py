@@ -1,6 +1,6 @@
 """Parts of a plan that clients fetch later: each says itself what it is of, so that the server keeps nothing.
 
-It holds what the client asked for and the numbers of some files: whoever makes one up gets no more than a plan gives.
+It holds what the client asked for and the places of manifests: whoever makes one up gets no more than a plan gives.
 """
 
 import base64
@@ -14,11 +14,11 @@ from bergline.errors import FormatError, NotFoundError
 from bergline.format.integers import Int, Long
 from bergline.format.wire import decode_json, encode_json
 
-_MOST_BYTES = 32 * 1024 * 1024
+_MOST_BYTES = 8 * 1024 * 1024
 
 
 class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """Files of the plan of one state of a table, by their numbers in it."""
+    """Files of the plan of one state of a table: those of a run of its manifests, some of which were named before."""
 
     table: str
     """The table's uuid."""
@@ -32,8 +32,15 @@ class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     select: tuple[str, ...] = ()
     """The columns that are read; all of them if none is named."""
     statistics: tuple[str, ...] = ()
-    start: Long = 0
-    length: Long = 0
+    manifests: Int = 0
+    """How many the whole plan has; the places count only while that holds."""
+    first: Int = 0
+    stop: Int = 0
+    """The first manifest of the run, and the one behind its last."""
+    part: Int = 0
+    """How many manifests at its beginning were planned together before."""
+    skip: Long = 0
+    """How many files of that part were named before."""
 
 
 def render_task(task: PlanTask) -> str:

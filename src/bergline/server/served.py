@@ -17,6 +17,7 @@ from bergline.server.metrics import Metrics
 from bergline.server.settings import Settings
 from bergline.server.tokens import Doorkeeper
 from bergline.server.vending import Vending
+from bergline.server.wire_filters import KeptFilters
 
 _PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _METADATA_FILE = ".metadata.json"
@@ -35,6 +36,7 @@ class Served:
         self.settings = settings
         self.vending = vending
         self.loads = CachedLoads(settings.table_config)
+        self.filters = KeptFilters()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)

@@ -1,7 +1,7 @@
 """Planned files in the protocol's words."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
@@ -12,7 +12,6 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.types import IcebergType
 from bergline.format.wire import encode_json
 from bergline.scan.plan import PlannedFile
-from bergline.server.wire_residuals import Residuals
 
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
@@ -28,38 +27,24 @@ _OPTIONAL = (
 
 
 class FileWording:
-    """How the files of one plan are worded: with which statistics, and what is left of the filter for each."""
+    """How the files of one plan are worded, and with which statistics."""
 
-    def __init__(
-        self, metadata: TableMetadata, residuals: Residuals, *, columns: frozenset[int], statistics: frozenset[int]
-    ) -> None:
+    def __init__(self, metadata: TableMetadata, *, columns: frozenset[int], statistics: frozenset[int]) -> None:
         known = columns | metadata.schema.ids.keys()
         self._types = {spec_id: _partition_types(metadata, spec_id, known) for spec_id in metadata.specs_by_id}
-        self._residuals = residuals
         self._statistics = statistics
         self._partitions: dict[Any, Raw] = {}
 
-    def scan_tasks(self, files: Iterable[PlannedFile]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Each file with the places of its delete files in a list of them; and that list."""
-        places: dict[tuple[str, int | None], int] = {}
-        deletes: list[dict[str, Any]] = []
-        tasks = []
-        for planned in files:
-            references = []
-            for file in planned.deletes:
-                key = file.file_path, file.content_offset
-                if key not in places:
-                    places[key] = len(deletes)
-                    deletes.append(self._content_file(file))
-                references.append(places[key])
-            data = self._content_file(planned.file)
-            if self._statistics:
-                data |= _statistics(planned.file, self._statistics)
-            task: dict[str, Any] = {"data-file": data, "residual-filter": self._residuals.of(planned.file)}
-            tasks.append(task | ({"delete-file-references": references} if references else {}))
-        return tasks, deletes
+    def scan_task(self, planned: PlannedFile, left: Raw, references: Sequence[int]) -> Raw:
+        """A file, what is left of the filter for its rows, and the places of its delete files in a list of them."""
+        data = self.content_file(planned.file)
+        if self._statistics:
+            data |= _statistics(planned.file, self._statistics)
+        task: dict[str, Any] = {"data-file": data, "residual-filter": left}
+        return Raw(encode_json(task | ({"delete-file-references": references} if references else {})))
 
-    def _content_file(self, file: DataFile) -> dict[str, Any]:
+    def content_file(self, file: DataFile) -> dict[str, Any]:
+        """A data or delete file."""
         wire: dict[str, Any] = {
             "spec-id": file.spec_id,
             "content": FileContent(file.content).name.lower().replace("_", "-"),
@@ -83,6 +68,32 @@ class FileWording:
             values = zip(self._types[file.spec_id], file.partition, strict=True)
             found = self._partitions[key] = Raw(encode_json([_value(type_, value) for type_, value in values]))
         return found
+
+
+class ScanTasks:
+    """The files of one answer, each with the places of its delete files; `size` is what they come to in bytes."""
+
+    def __init__(self, wording: FileWording) -> None:
+        self._wording = wording
+        self._places: dict[tuple[str, int | None], int] = {}
+        self.files: list[Raw] = []
+        self.deletes: list[Raw] = []
+        self.size = 0
+
+    def add(self, planned: PlannedFile, left: Raw) -> None:
+        """One more file."""
+        references = [self._place(file) for file in planned.deletes]
+        task = self._wording.scan_task(planned, left, references)
+        self.files.append(task)
+        self.size += len(task)
+
+    def _place(self, file: DataFile) -> int:
+        key = file.file_path, file.content_offset
+        if key not in self._places:
+            self._places[key] = len(self.deletes)
+            self.deletes.append(Raw(encode_json(self._wording.content_file(file))))
+            self.size += len(self.deletes[-1])
+        return self._places[key]
 
 
 def _partition_types(metadata: TableMetadata, spec_id: int, known: frozenset[int]) -> tuple[IcebergType | None, ...]:

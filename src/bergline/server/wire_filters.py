@@ -4,13 +4,20 @@ Iceberg's filters have two values: `not-eq` holds where a column is null. So neg
 and each negated test holds for null too. Tests that cannot be said in our words choose every file.
 """
 
+import hashlib
+import threading
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, assert_never
 
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter
+from bergline.expressions.literals import locate
+from bergline.expressions.metrics import bounds_of
 from bergline.expressions.predicate import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -27,7 +34,9 @@ from bergline.expressions.predicate import (
     any_of,
     bind,
 )
-from bergline.format.types import IcebergType
+from bergline.format.manifest import DataFile
+from bergline.format.types import DOUBLE, FLOAT, UUID, IcebergType, NestedField
+from bergline.format.wire import encode_json
 from bergline.server.wire_fields import FieldNames
 from bergline.server.wire_literals import read_literal
 
@@ -41,7 +50,24 @@ _NEGATED = {
     "is-nan": "not-nan",
 }
 _NEGATED |= {b: a for a, b in _NEGATED.items()}
+_LONG = 64
+_LONG_TEXT, _MOST_KEPT_TEXT = 16 * 1024, 8 * 1024 * 1024
+_UNORDERED = (FLOAT, DOUBLE, UUID)  # by NaN and zeros, and by what writers take for the order
 _COMPARED: dict[str, Any] = {"eq": "=", "not-eq": "!=", "lt": "<", "lt-eq": "<=", "gt": ">", "gt-eq": ">="}
+
+
+class LongList(msgspec.Struct, frozen=True):
+    """The values of a test that are many, sorted, each with the client's word for it."""
+
+    field: NestedField
+    values: list[Any]
+    words: list[Any]
+
+    def within(self, lower: Any, upper: Any) -> list[Any]:
+        """The words for the values between two bounds, each of which may be unknown."""
+        start = 0 if lower is None else bisect_left(self.values, lower)
+        stop = len(self.values) if upper is None else bisect_right(self.values, upper)
+        return self.words[start:stop]
 
 
 class FilterTest(msgspec.Struct, frozen=True):
@@ -49,6 +75,18 @@ class FilterTest(msgspec.Struct, frozen=True):
 
     wire: dict[str, Any]
     bound: Predicate | None
+    listed: LongList | None = None
+    """The values of `in` and `not-in` where they are many."""
+
+    def within(self, file: DataFile) -> Any:
+        """The test in decoded JSON for the rows of a file: of many values only those that its bounds let in."""
+        if self.listed is None:
+            return self.wire
+        words = self.listed.within(*bounds_of(file, self.listed.field))
+        if not words:
+            return self.wire["type"] == "not-in"
+        values = self.wire["values"]
+        return {**self.wire, "values": {**values, "values": words} if isinstance(values, dict) else words}
 
 
 class FilterGroup(msgspec.Struct, frozen=True):
@@ -66,21 +104,79 @@ def read_filter(wire: Any, names: FieldNames) -> WireFilter:
     return True if wire is None else _Reading(names).read(wire, "$.filter", negated=False, depth=0)
 
 
+class KeptFilters:
+    """The long filters that were read last: the tasks of one plan all have the same."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int, bool, bytes], tuple[WireFilter, int]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._size = 0
+
+    def read(self, wire: Any, names: FieldNames, table: str) -> WireFilter:
+        """The filter in decoded JSON of a table with this uuid, as it was read before."""
+        text = b"" if wire is None else encode_json(wire)
+        if len(text) < _LONG_TEXT:
+            return read_filter(wire, names)
+        key = table, names.schema.schema_id or 0, names.case_sensitive, hashlib.sha256(text).digest()
+        with self._lock:
+            found = self._kept.get(key)
+        if found is not None:
+            return found[0]
+        read = read_filter(wire, names)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = read, len(text)
+                self._size += len(text)
+            while self._size > _MOST_KEPT_TEXT:
+                self._size -= self._kept.popitem(last=False)[1][1]
+        return read
+
+
 def choosing(filter_: WireFilter, names: FieldNames) -> BoundFilter:
     """What a file is chosen by."""
     return BoundFilter(_predicate(filter_), names.schema)
 
 
-def reduced(filter_: WireFilter, decide: Callable[[Predicate], bool | None]) -> Any:
-    """The filter in decoded JSON without the tests that are decided already."""
+def reduced(filter_: WireFilter, decide: Callable[[Predicate], bool | None]) -> WireFilter:
+    """The filter without the tests that are decided already."""
     match filter_:
         case bool():
             return filter_
-        case FilterTest(wire, bound):
+        case FilterTest(_, bound):
             decided = None if bound is None else decide(bound)
-            return wire if decided is None else decided
+            return filter_ if decided is None else decided
         case FilterGroup(kind, parts):
-            return _joined(kind, [reduced(part, decide) for part in parts])
+            decisive = kind == "or"
+            left = [part for part in (reduced(part, decide) for part in parts) if part is not (not decisive)]
+            if any(part is decisive for part in left):
+                return decisive
+            return (left[0] if len(left) == 1 else FilterGroup(kind, tuple(left))) if left else not decisive
+        case _:
+            assert_never(filter_)
+
+
+def worded(filter_: WireFilter, file: DataFile) -> Any:
+    """The filter in decoded JSON for the rows of a file."""
+    match filter_:
+        case bool():
+            return filter_
+        case FilterTest():
+            return filter_.within(file)
+        case FilterGroup(kind, parts):
+            return _joined(kind, [worded(part, file) for part in parts])
+        case _:
+            assert_never(filter_)
+
+
+def has_long_lists(filter_: WireFilter) -> bool:
+    """Whether what is left of the filter depends on the bounds of a file."""
+    match filter_:
+        case bool():
+            return False
+        case FilterTest(listed=listed):
+            return listed is not None
+        case FilterGroup(_, parts):
+            return any(map(has_long_lists, parts))
         case _:
             assert_never(filter_)
 
@@ -138,7 +234,9 @@ class _Reading:
         if kind not in _NEGATED:
             raise InvalidInputError(f"expected a known type of filter, found `{kind[:40]}` at {place}")
         kind = _NEGATED[kind] if negated else kind
-        return FilterTest({**wire, "type": kind}, self._bound(kind, wire, place))
+        bound = self._bound(kind, wire, place)
+        listed = self._long_list(wire, place) if bound is not None and kind in {"in", "not-in"} else None
+        return FilterTest({**wire, "type": kind}, bound, listed)
 
     def _constant(self, value: Any, place: str) -> bool:
         if not isinstance(value, bool):
@@ -156,6 +254,19 @@ class _Reading:
             return None
         except InvalidInputError as error:
             raise error if place in str(error) else InvalidInputError(f"{error} at {place}") from error
+
+    def _long_list(self, wire: dict[str, Any], place: str) -> LongList | None:
+        """The values of a test that was bound; None where they are few, or of a type that has no one order."""
+        words = _listed(wire)
+        column = self._column(wire, place)
+        if column is None or len(words) < _LONG:
+            return None
+        field = self._names.schema.names[column]
+        if field.type in _UNORDERED:
+            return None
+        located = ((locate(read_literal(word, field.type, place), field.type, column), word) for word in words)
+        pairs = sorted(((p.value, word) for p, word in located if p.side == 0), key=itemgetter(0))
+        return LongList(field, [value for value, _ in pairs], [word for _, word in pairs])
 
     def _column(self, wire: dict[str, Any], place: str) -> str | None:
         """The column that a test looks at; None where it looks at something made of one."""
@@ -190,6 +301,11 @@ def _parts(wire: dict[str, Any], kind: str, place: str) -> list[tuple[Any, str]]
     return parts
 
 
+def _listed(wire: dict[str, Any]) -> Any:
+    values = wire.get("values")
+    return values.get("values") if isinstance(values, dict) else values
+
+
 def _test(kind: str, column: str, wire: dict[str, Any], type_: IcebergType, place: str) -> Predicate:
     match kind:
         case "is-null":
@@ -201,10 +317,9 @@ def _test(kind: str, column: str, wire: dict[str, Any], type_: IcebergType, plac
         case "not-nan":
             return Or(Not(IsNan(column)), IsNull(column))
         case "in" | "not-in":
-            values = wire.get("values")
-            listed = values.get("values") if isinstance(values, dict) else values
+            listed = _listed(wire)
             if not isinstance(listed, list):
-                raise InvalidInputError(f"expected a list of values, found {values!r:.80} at {place}.values")
+                raise InvalidInputError(f"expected a list of values, found {listed!r:.80} at {place}.values")
             literals = (read_literal(value, type_, f"{place}.values[{n}]") for n, value in enumerate(listed))
             among = IsIn(column, tuple(literals))
             return among if kind == "in" else Or(Not(among), IsNull(column))

@@ -153,13 +153,14 @@ def test_health_is_told_while_every_thread_waits(served: Served, held: Held) -> 
         assert asyncio.run(meanwhile(ask)) == [200, 200]
 
 
-def test_slow_plans_are_in_nobodys_way(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("what", "body"), [("plan", b"{}"), ("tasks", b'{"plan-task": "x"}')])
+def test_slow_plans_are_in_nobodys_way(served: Served, monkeypatch: pytest.MonkeyPatch, what: str, body: bytes) -> None:
     held = Held(lambda: 1 / 0)
     monkeypatch.setattr(served.catalog, "load_table", held)
 
     async def meanwhile(ask: Asking) -> list[int]:
         plans = [
-            asyncio.create_task(ask.send("POST", "/v1/namespaces/db/tables/orders/plan", [b"{}"])) for _ in range(20)
+            asyncio.create_task(ask.send("POST", f"/v1/namespaces/db/tables/orders/{what}", [body])) for _ in range(20)
         ]
         try:
             await held.has_begun()

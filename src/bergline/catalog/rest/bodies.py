@@ -209,8 +209,8 @@ class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True
 
     status: str
     plan_id: str
-    file_scan_tasks: list[dict[str, Any]]
-    delete_files: list[dict[str, Any]]
+    file_scan_tasks: list[Any]
+    delete_files: list[Any]
     plan_tasks: tuple[str, ...] | None = None
 
 
@@ -220,11 +220,12 @@ class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):
     plan_task: str
 
 
-class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab"):
-    """The files of a part of a plan."""
+class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """The files of a part of a plan, and the tasks by which those are fetched that did not fit."""
 
-    file_scan_tasks: list[dict[str, Any]]
-    delete_files: list[dict[str, Any]]
+    file_scan_tasks: list[Any]
+    delete_files: list[Any]
+    plan_tasks: tuple[str, ...] | None = None
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,76 @@
+"""The files of a snapshot by runs of its manifests: each is planned by itself, and all together are the plan."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.format.manifest import ManifestContent, ManifestFile
+from bergline.format.metadata import TableMetadata
+from bergline.format.schema import Schema
+from bergline.io.fileio import FileIO
+from bergline.scan.delete_index import DeleteIndex
+from bergline.scan.manifests import live_deletes, load_manifest_list, spec_of
+from bergline.scan.planned_files import FileGroup, PlannedFiles
+from bergline.scan.planner import added_groups, append_manifests, bound_on, file_groups, with_deletes
+from bergline.scan.pruning import Pruning
+
+
+class PlanParts:
+    """A scan of one snapshot, or of what appends added; manifests are known by their places, which never change."""
+
+    def __init__(
+        self,
+        io: FileIO,
+        metadata: TableMetadata,
+        *,
+        snapshot_id: int | None,
+        appends: Sequence[int] | None = None,
+        schema: Schema,
+        row_filter: BoundFilter,
+    ) -> None:
+        self._io = io
+        self._metadata = metadata
+        self._appends = appends
+        self._pruning = Pruning(bound_on(row_filter, schema), schema)
+        manifests: list[ManifestFile] = []
+        if appends is not None:
+            manifests = append_manifests(io, metadata, appends)
+        elif snapshot_id is not None:
+            manifests = [m for m in load_manifest_list(io, metadata.snapshot(snapshot_id)) if m.has_live_files]
+        self._data = [m for m in manifests if m.content is ManifestContent.DATA]
+        self._deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
+
+    def __len__(self) -> int:
+        """How many manifests there are."""
+        return len(self._data)
+
+    def files_at(self, place: int) -> int | None:
+        """How many files the manifest at a place may add to the plan; None if nobody knows without reading it."""
+        manifest = self._data[place]
+        if not self._may_match(manifest):
+            return 0
+        counts = manifest.added_files_count, manifest.existing_files_count
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def plan(self, start: int, stop: int) -> PlannedFiles:
+        """The matching files of a run of manifests, with their deletes."""
+        run = self._data[start:stop]
+        if self._appends is not None:
+            return PlannedFiles(added_groups(self._io, run, self._metadata, self._pruning, self._appends))
+        groups = file_groups(self._io, run, self._metadata, self._pruning)
+        index = self._index(run, groups)
+        return PlannedFiles([with_deletes(group, index) for group in groups])
+
+    def _index(self, run: Sequence[ManifestFile], groups: Sequence[FileGroup]) -> DeleteIndex:
+        """The deletes that may apply to the files: none that are older than all of them, or of other partitions."""
+        paths = pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
+        oldest = min((m.min_sequence_number or 0 for m in run), default=0)
+        # spec: deletes apply to data files of their own partition, unless they are of an unpartitioned spec
+        manifests = [m for m in self._deletes if (m.sequence_number or 0) >= oldest and self._may_match(m)]
+        if not len(paths):
+            manifests = []
+        return DeleteIndex(live_deletes(self._io, manifests, self._metadata, paths), self._metadata)
+
+    def _may_match(self, manifest: ManifestFile) -> bool:
+        return self._pruning.may_match_manifest(manifest, spec_of(manifest, self._metadata))

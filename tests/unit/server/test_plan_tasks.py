@@ -1,0 +1,197 @@
+"""Plans that do not fit one answer: every file once, each answer bounded, each task only its part."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from asked import Asking, Told
+
+from bergline import Table
+from bergline.io.locations import local_path
+from bergline.lake import Lake
+from bergline.scan.manifest_cache import forget_files
+from bergline.scan.manifests import load_manifest_list
+from bergline.server import handlers_planning
+from bergline.server.plan_tasks import PlanTask, parse_task, render_task
+from bergline.server.served import Served
+
+PLAN = "/v1/namespaces/db/tables/t/plan"
+TASKS = "/v1/namespaces/db/tables/t/tasks"
+SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])
+UNKNOWN = (404, "NoSuchPlanTaskException")
+FILES = 12
+
+
+@pytest.fixture
+def table(served: Served) -> Table:
+    """Six manifests of two files each, ten rows in a file: ids 0 to 9 in the first, and so on."""
+    lake = Lake(served.catalog, "lake")
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", SCHEMA, partition_by=["part"])
+    table.set_properties({"commit.manifest-merge.enabled": "false", "write.delete.mode": "merge-on-read"})
+    for start in range(0, 10 * FILES, 20):
+        ids = list(range(start, start + 20))
+        table.append(pa.table({"id": ids, "part": [i // 10 for i in ids]}, schema=SCHEMA))
+    return table
+
+
+@pytest.fixture
+def few(served: Served, table: Table) -> Iterator[Asking]:
+    """A server that names three files at once."""
+    served.settings = msgspec.structs.replace(served.settings, files_per_plan=3)
+    with Asking(served) as asking:
+        yield asking
+
+
+def answers(ask: Asking, asked: dict[str, Any]) -> list[Any]:
+    """The answers of a whole plan, all tasks fetched."""
+    found: list[Any] = [ask("POST", PLAN, asked)]
+    waiting = list(found[0].json.get("plan-tasks", ()))
+    while waiting:
+        told = ask("POST", TASKS, {"plan-task": waiting.pop()})
+        assert told.status == 200, told
+        found.append(told)
+        waiting += told.json.get("plan-tasks", ())
+    return found
+
+
+def parts_of(told: list[Told]) -> list[int]:
+    """The partitions that files were named of."""
+    return [task["data-file"]["partition"][0] for answer in told for task in answer.json["file-scan-tasks"]]
+
+
+def long_list(*values: int) -> dict[str, Any]:
+    """A filter by so many values that they are looked up by a file's bounds."""
+    return {"type": "in", "term": "id", "values": [*values, *range(10_000, 10_200)]}
+
+
+def test_every_file_is_named_once_in_answers_of_so_many(few: Asking) -> None:
+    told = answers(few, {})
+    assert sorted(parts_of(told)) == list(range(FILES))
+    assert max(len(answer.json["file-scan-tasks"]) for answer in told) == 3
+    assert len(told[0].json["plan-tasks"]) > 2  # to be fetched side by side
+
+
+def test_every_file_is_named_once_in_answers_of_so_many_bytes(
+    few: Asking, monkeypatch: pytest.MonkeyPatch, table: Table
+) -> None:
+    table.delete("id IN (3, 13, 113)")
+    monkeypatch.setattr(handlers_planning, "_MOST_BYTES", 1)
+    told = answers(few, {"stats-fields": ["id"]})
+    assert [len(answer.json["file-scan-tasks"]) for answer in told] == [1] * FILES
+    assert sorted(parts_of(told)) == list(range(FILES))
+    with_deletes = [part for answer in told for part in parts_of([answer]) if answer.json["delete-files"]]
+    assert sorted(with_deletes) == [0, 1, 11]
+    for answer in told:
+        references = {r for t in answer.json["file-scan-tasks"] for r in t.get("delete-file-references", [])}
+        assert references == set(range(len(answer.json["delete-files"])))
+
+
+def test_tasks_of_another_setting_bring_the_same_files(served: Served, few: Asking) -> None:
+    first = few("POST", PLAN, {})
+    for most in (1, 2, 100):
+        served.settings = msgspec.structs.replace(served.settings, files_per_plan=most)
+        waiting, told = list(first.json["plan-tasks"]), [first]
+        while waiting:
+            told.append(few("POST", TASKS, {"plan-task": waiting.pop()}))
+            waiting += told[-1].json.get("plan-tasks", ())
+        assert sorted(parts_of(told)) == list(range(FILES))
+
+
+def test_appends_between_two_snapshots_come_in_tasks_too(few: Asking, table: Table) -> None:
+    first, *_, last = (s.snapshot_id for s in table.metadata.snapshots)
+    told = answers(few, {"start-snapshot-id": first, "end-snapshot-id": last})
+    assert sorted(parts_of(told)) == list(range(2, FILES))
+
+
+def test_task_reads_its_own_manifests_alone(few: Asking, table: Table) -> None:
+    head = table.current_snapshot
+    assert head
+    manifests = [Path(local_path(m.manifest_path)) for m in load_manifest_list(table.io, head)]
+    tasks = few("POST", PLAN, {}).json["plan-tasks"]
+    last = parse_task(tasks[-1])
+    assert (last.first, last.stop) == (5, 6)
+    for manifest in manifests[:5]:
+        manifest.unlink()
+    forget_files()
+    told = few("POST", TASKS, {"plan-task": tasks[-1]})
+    assert len(parts_of([told])) == 2
+    assert few("POST", TASKS, {"plan-task": tasks[0]}).status != 200
+
+
+def test_selective_plan_needs_no_task_for_manifests_without_matches(few: Asking) -> None:
+    told = answers(few, {"filter": {"type": "eq", "term": "id", "value": 117}})
+    assert [parts_of([answer]) for answer in told] == [[11]]
+
+
+def test_plans_that_look_at_many_files_go_on_in_tasks(few: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 4)
+    told = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
+    assert parts_of(told) == [11]
+    assert len(told) > 1
+
+
+def test_tasks_are_few_where_each_is_long(few: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    random.seed(7)
+    asked = {"filter": long_list(*random.sample(range(10 * FILES), 60), *random.sample(range(10**9, 2 * 10**9), 5_000))}
+    monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 3)
+    assert len(few("POST", PLAN, asked).json["plan-tasks"]) > 1
+    monkeypatch.setattr(handlers_planning, "_MOST_TASK_BYTES", 1)
+    told = answers(few, asked)
+    assert len(told[0].json["plan-tasks"]) == 1
+    assert sorted(parts_of(told)) == list(range(FILES))
+
+
+def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: Asking) -> None:
+    told = answers(few, {"filter": long_list(3, 7, 55, 119)})
+    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in told for t in a.json["file-scan-tasks"]}
+    assert {part: test["values"] for part, test in left.items()} == {0: [3, 7], 5: [55], 11: [119]}
+    told = answers(few, {"filter": {**long_list(3, 7, 55), "type": "not-in"}})
+    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in told for t in a.json["file-scan-tasks"]}
+    assert left.pop(0)["values"] == [3, 7]
+    assert left.pop(5)["values"] == [55]
+    assert set(left.values()) == {True}
+    assert len(left) == FILES - 2
+
+
+def test_answers_do_not_grow_with_the_filter_times_the_files(
+    served: Served, few: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values that lie between the bounds of every file stay in what is left: then fewer files fit an answer."""
+    table = Lake(served.catalog, "lake").create_table("db.wide", SCHEMA)
+    for number in range(3):
+        table.append(pa.table({"id": [number, 10**6 - number], "part": [0, 0]}, schema=SCHEMA))
+    asked = {"filter": {"type": "in", "term": "id", "values": list(range(5, 5_000))}}
+    size = len(few("POST", PLAN.replace("/t/", "/wide/"), {"filter": True}).body)
+    monkeypatch.setattr(handlers_planning, "_MOST_BYTES", 10_000)
+    told = few("POST", PLAN.replace("/t/", "/wide/"), asked)
+    assert len(told.json["file-scan-tasks"]) == 1
+    assert len(told.json["file-scan-tasks"][0]["residual-filter"]["values"]) == 4_995  # exact, however long
+    assert len(told.body) < size + 45_000
+
+
+def test_scan_that_is_too_large_to_ask_for_is_refused(few: Asking) -> None:
+    told = few("POST", PLAN, {"filter": {"type": "in", "term": "id", "values": list(range(700_000))}})
+    assert told.status == 400
+    assert "expected at most 4,194,304 bytes" in told.message
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"first": -1},
+        {"stop": 7},
+        {"first": 4, "stop": 2},
+        {"part": 9},
+        {"manifests": 5},
+        {"first": 2**31 - 1, "stop": 2**31 - 1},
+    ],
+)
+def test_places_that_no_plan_has_are_unknown(few: Asking, places: dict[str, int]) -> None:
+    task = parse_task(few("POST", PLAN, {}).json["plan-tasks"][-1])
+    made_up: PlanTask = msgspec.structs.replace(task, **places)
+    assert few("POST", TASKS, {"plan-task": render_task(made_up)}).error == UNKNOWN
