@@ -170,6 +170,21 @@ def vectors(planned_lake: Lake) -> Table:
     return table.refresh()
 
 
+@pytest.fixture(scope="module")
+def scattered(planned_lake: Lake) -> Table:
+    """Twelve manifests of files whose ids all lie between the same bounds, so that no file rules a value out."""
+    columns = pa.schema([("id", pa.int64()), ("part", pa.int32())])
+    table = planned_lake.create_table("db.scattered", columns, partition_by=["part"])
+    table.set_properties({"commit.manifest-merge.enabled": "false"})
+    for first in range(12):
+        ids = [0, *range(1 + first, 1200, 12), 1200]
+        table.append(pa.table({"id": ids, "part": [first % 4] * len(ids)}, schema=columns))
+    return table.refresh()
+
+
+WANTED = list(range(5, 1200, 3))
+
+
 def plans(server: BerglineServer) -> int:
     """How many scans the server has planned."""
     lines = urllib3.request("GET", f"{server.uri}/metrics").data.decode().splitlines()
@@ -234,3 +249,44 @@ def test_pyiceberg_reads_the_same_rows_by_plans_of_the_server(
     assert peer.load_table("db.plain").scan(row_filter="day = '2026-01-01'").count() == 5
     assert plans(planning_server) - before == len(PEER_FILTERS) + 1
     peer.close()
+
+
+def test_pyiceberg_counts_and_reads_by_a_long_list_over_many_tasks(
+    scattered: Table, planning_server: BerglineServer
+) -> None:
+    """It counts the rows of a file as they are where nothing is left of the filter."""
+    peer = load_catalog("served", type="rest", **{"uri": planning_server.uri, "scan-planning-mode": "server"})
+    theirs = peer.load_table("db.scattered")
+    chosen: BooleanExpression = In("id", WANTED)
+    assert theirs.scan(row_filter=chosen).count() == len(WANTED)
+    assert sorted(theirs.scan(row_filter=chosen).to_arrow()["id"].to_pylist()) == WANTED
+    outside = And(NotIn("id", WANTED), EqualTo("part", 1))
+    ours = scattered.scan("part = 1").to_arrow()["id"].to_pylist()
+    assert theirs.scan(row_filter=outside).count() == len([i for i in ours if i not in set(WANTED)])
+    peer.close()
+
+
+_GENERIC = """
+jvm = spark._jvm
+table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "planned.db.scattered")
+values = jvm.java.util.ArrayList()
+for value in wanted:
+    values.add(jvm.java.lang.Long(value))
+chosen = getattr(jvm.org.apache.iceberg.expressions.Expressions, "in")("id", values)
+rows = jvm.org.apache.iceberg.data.IcebergGenerics.read(table).where(chosen).build().iterator()
+result = []
+while rows.hasNext():
+    result.append(rows.next().getField("id"))
+queried = spark.sql(f"SELECT id FROM planned.db.scattered WHERE id IN ({', '.join(map(str, wanted))})").collect()
+result = [sorted(result), sorted(row.id for row in queried)]
+"""
+
+
+@pytest.mark.official
+def test_java_reads_by_a_long_list_over_many_tasks(
+    scattered: Table, planning_server: BerglineServer, official_runtime: OfficialRuntime
+) -> None:
+    """Its generic readers filter by what the server says is left, and by nothing else."""
+    script = _JAVA + _GENERIC
+    found = official_runtime.python(script, uri=planning_server.uri, queries=[], wanted=WANTED)
+    assert found == [WANTED, WANTED]

@@ -8,12 +8,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from asked import SCHEMA, Asking, set_property
+from asked import SCHEMA, Asking, Told, set_property
 from bergline_server import BerglineServer
+from iam_policy import allows
 from pyiceberg.catalog import load_catalog
 from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
+from sts_server import StsServer
 
 import bergline
+from bergline.lake import Lake
 from bergline.server.opening import Vend, open_served
 from bergline.server.served import Served
 
@@ -97,6 +100,123 @@ def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: Served, 
     assert SECRET_KEY.encode() not in (tmp_path / "catalog.db").read_bytes()
     for path in ("/v1/config", "/metrics", "/openapi.json"):
         assert SECRET_KEY not in ask("GET", path).body.decode()
+
+
+ROLE = "arn:aws:iam::123456789012:role/tables"
+
+
+@pytest.fixture
+def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
+    with StsServer() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.uri)
+        yield server
+
+
+@pytest.fixture
+def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) -> Iterator[Served]:
+    """A server that lends keys of a role, for one table each; the whole bucket is allowed."""
+    opened = open_served(
+        f"sqlite:///{tmp_path}/catalog.db",
+        warehouse=f"{bucket}/warehouse",
+        places=[bucket],
+        properties=s3_server.properties,
+        vend=Vend(ROLE),
+    )
+    yield opened
+    opened.catalog.close()
+
+
+@pytest.fixture
+def borrow(lending: Served) -> Iterator[Asking]:
+    with Asking(lending) as asking:
+        asking.namespace("db")
+        yield asking
+
+
+def create(ask: Asking, name: str, location: str | None = None, **properties: str) -> Told:
+    body: dict[str, Any] = {"name": name, "schema": SCHEMA, "properties": properties}
+    return ask("POST", "/v1/namespaces/db/tables", body | ({"location": location} if location else {}), headers=WISH)
+
+
+def test_keys_of_a_role_open_the_directories_of_one_table(borrow: Asking, bucket: str, sts: StsServer) -> None:
+    made = create(borrow, "orders", **{"write.data.path": f"{bucket}/data/orders"})
+    assert create(borrow, "items").status == 200
+    arn = bucket.replace("s3://", "arn:aws:s3:::")
+    assert made.json["storage-credentials"][0]["config"]["s3.access-key-id"] == "ASIA1"
+    orders, items = sts.policies
+    for key in ("warehouse/db/orders/metadata/x.json", "data/orders/f.parquet"):
+        assert allows(orders, "s3:PutObject", f"{arn}/{key}")
+        assert not allows(items, "s3:GetObject", f"{arn}/{key}")
+    for key in ("warehouse/db/items/data/f", "data/items/f", "warehouse/db/f", "warehouse/x", "f"):
+        assert not allows(orders, "s3:GetObject", f"{arn}/{key}")
+    for prefix in ("", "warehouse/", "warehouse/db/", "warehouse/db/items/", "data/"):
+        assert not allows(orders, "s3:ListBucket", arn, s3_prefix=prefix)
+    assert allows(orders, "s3:ListBucket", arn, s3_prefix="data/orders/")
+    for path in (ORDERS, f"{ORDERS}/credentials"):  # the same keys again
+        assert borrow("GET", path, headers=WISH).json["storage-credentials"] == made.json["storage-credentials"]
+    assert len(sts.policies) == 2
+
+
+def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: Asking, bucket: str, sts: StsServer) -> None:
+    orders, data = f"{bucket}/warehouse/db/orders", f"{bucket}/data/orders"
+    made = create(borrow, "orders", **{"write.data.path": data})
+    assert create(borrow, "items").status == 200
+    others = [orders, f"{orders}/", f"{orders}/inside", f"{bucket}/warehouse/db", data, f"{data}/x", f"{bucket}/data"]
+    others.append(orders.replace("s3://", "s3a://"))
+    for place in others:
+        for told in (
+            create(borrow, "new", place),
+            create(borrow, "new", **{"write.data.path": place}),
+            create(borrow, "new", **{"write.metadata.path": place}),
+            borrow.commit({"action": "set-location", "location": place}, name="items"),
+            borrow.commit(set_property("write.data.path", place), name="items"),
+        ):
+            assert told.error == (403, "ForbiddenException"), (place, told)
+            assert "which overlaps the files of table `db." in told.message
+    registered = {"name": "again", "metadata-location": made.json["metadata-location"]}
+    assert borrow("POST", "/v1/namespaces/db/register", registered).status == 403
+    assert {t["name"] for t in borrow("GET", "/v1/namespaces/db/tables").json["identifiers"]} == {"orders", "items"}
+    assert borrow.commit(set_property("write.data.path", f"{data}/inside")).status == 200  # its own
+    assert borrow.commit(set_property("write.data.path", f"{bucket}/data/items"), name="items").status == 200
+    assert create(borrow, "beside", f"{orders}2").status == 200
+    assert borrow("DELETE", ORDERS).status == 204
+    assert create(borrow, "after", orders).status == 200
+    assert len(sts.policies) == 4
+
+
+@pytest.mark.parametrize("place", ["", "/", "/warehouse", "/warehouse/"])
+def test_no_table_lies_where_all_others_do(borrow: Asking, bucket: str, place: str) -> None:
+    assert create(borrow, "orders").status == 200
+    for told in (
+        create(borrow, "new", f"{bucket}{place}"),
+        create(borrow, "new", **{"write.data.path": f"{bucket}{place}"}),
+        borrow.commit({"action": "set-location", "location": f"{bucket}{place}"}),
+        borrow.commit(set_property("write.metadata.path", f"{bucket}{place}")),
+    ):
+        assert told.error == (403, "ForbiddenException"), told
+        assert "expected a directory below the warehouse" in told.message
+
+
+def test_tables_that_overlap_already_get_no_keys(
+    borrow: Asking, lending: Served, bucket: str, sts: StsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = Lake(lending.catalog, "lake")
+    inner = f"{bucket}/warehouse/db/outer/inner"
+    lake.create_table("db.outer", ROWS.schema)
+    lake.create_table("db.inner", ROWS.schema, location=inner)
+    lake.create_table("db.root", ROWS.schema, location=f"{bucket}/warehouse")
+    for name, why in (("outer", "overlaps"), ("inner", "overlaps"), ("root", "all of it")):
+        path = f"/v1/namespaces/db/tables/{name}"
+        for _ in range(2):
+            told = borrow("GET", path, headers=WISH)
+            assert told.status == 200
+            assert "storage-credentials" not in told.json
+        assert why in borrow("GET", f"{path}/credentials").message
+        assert caplog.text.count(f"no credentials for table `db.{name}`") == 1
+    assert not sts.policies
+    lake.drop_table("db.root")
+    lake.drop_table("db.inner")
+    assert borrow("GET", "/v1/namespaces/db/tables/outer", headers=WISH).json["storage-credentials"]
 
 
 def duck(server: BerglineServer) -> duckdb.DuckDBPyConnection:

@@ -1,12 +1,15 @@
 """Changes to tables."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.asked_commits import AskedChange, check_number, commit_asked
 from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
-from bergline.errors import FormatError, InvalidInputError
-from bergline.format.updates import SetLocation, SetProperties
+from bergline.catalog.rest.client_files import directories_of
+from bergline.errors import FormatError, InvalidInputError, NotFoundError
+from bergline.format.updates import SetLocation, SetProperties, Update
 from bergline.format.updates_json import WireUpdate, plain_updates
 from bergline.format.wire import decode_json
 from bergline.server.answer import NO_CONTENT, Answer
@@ -67,10 +70,32 @@ def _change(served: Served, name: TableName, asked: CommitTableRequest[WireUpdat
     check_number(updates)
     for update in updates:
         if isinstance(update, SetLocation):
-            served.check_place(update.location)
+            served.check_directory(update.location)
         if isinstance(update, SetProperties):
             served.check_properties(update.updates)
+    _check_apart(served, name, updates)
     change = AskedChange(name, asked.requirements, updates)
     if change.creates:
         new_name(name.namespace, name.name)
     return change
+
+
+def _check_apart(served: Served, name: TableName, updates: Sequence[Update]) -> None:
+    """Refuse new directories that are another table's."""
+    location: str | None = None
+    properties: dict[str, str] = {}
+    for update in updates:
+        match update:
+            case SetLocation(location=new):
+                location = new
+            case SetProperties(updates=new):
+                properties |= new
+    if location is None and not directories_of("", properties):
+        return
+    try:
+        metadata = served.catalog.load_table(name).metadata
+    except NotFoundError:  # it is made by this change
+        directories = directories_of(location or "", properties)
+    else:
+        directories = directories_of(location or metadata.location, {**metadata.properties, **properties})
+    served.check_apart(name, directories)

@@ -1,24 +1,29 @@
 """Credentials for the files of a table, by themselves or with the table."""
 
+import logging
+from collections.abc import Sequence
+
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.bodies import CredentialsAnswer
-from bergline.catalog.rest.client_files import directories_of
 from bergline.catalog.rest.endpoints import LOAD_CREDENTIALS
 from bergline.catalog.rest.names import encode_name, encode_namespace
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.server.answer import Answer, answer_json
 from bergline.server.call import Call
-from bergline.server.served import Served
-from bergline.server.vending import Keys, asks_for_keys
+from bergline.server.served import Served, table_directories
+from bergline.server.vending import Keys, Vending, asks_for_keys
+
+_LOG = logging.getLogger("bergline.server")
 
 
 def load_credentials(served: Served, call: Call) -> Answer:
     """Fresh credentials; none where clients reach the files with their own."""
-    pointer = served.catalog.pointer(call.table)
+    name = call.table
+    pointer = served.catalog.pointer(name)
     if served.vending is None:
         return answer_json(CredentialsAnswer(()))
-    return answer_json(CredentialsAnswer(served.vending.keys(_places_at(served, pointer)).credentials))
+    return answer_json(CredentialsAnswer(_keys(served, served.vending, name, _places_at(served, pointer)).credentials))
 
 
 def wants_keys(served: Served, call: Call) -> bool:
@@ -26,9 +31,16 @@ def wants_keys(served: Served, call: Call) -> bool:
     return served.vending is not None and asks_for_keys(call.headers)
 
 
-def keys_for(served: Served, pointer: str) -> Keys | None:
-    """The credentials of the table in a metadata file."""
-    return served.vending.keys(_places_at(served, pointer)) if served.vending else None
+def keys_for(served: Served, name: TableName, pointer: str) -> Keys | None:
+    """The credentials of the table in a metadata file; None, and a line in the log, for one that can have none."""
+    if served.vending is None:
+        return None
+    try:
+        return _keys(served, served.vending, name, _places_at(served, pointer))
+    except RefusedError as error:
+        if served.note_without_keys(name):
+            _LOG.warning("no credentials for table `%s`: %s", name, error)
+        return None
 
 
 def known_keys_for(served: Served, pointer: str) -> Keys | None:
@@ -50,11 +62,23 @@ def made_with_keys(served: Served, call: Call, name: TableName, answer: Answer, 
     if served.vending is None or not wants_keys(served, call):
         return answer
     try:
-        keys = served.vending.keys(_places(served, metadata))
+        keys = _keys(served, served.vending, name, _places(served, metadata))
     except BerglineError:
         return answer
     headers = {key: value for key, value in answer.headers.items() if key != "etag"}  # that of a load without keys
     return Answer(answer.status, served.loads.with_end(answer.body, end_for(served, name, keys)), headers)
+
+
+def _keys(served: Served, vending: Vending, name: TableName, places: Sequence[str]) -> Keys:
+    """Credentials for a table's directories; RefusedError where they would open more than this table."""
+    known = vending.known_keys(places)
+    if known is not None:
+        return known
+    if vending.is_for_one_table:
+        for place in places:
+            served.check_directory(place)
+        served.check_apart(name, places)
+    return vending.keys(places)
 
 
 def _places_at(served: Served, pointer: str) -> tuple[str, ...]:
@@ -64,7 +88,7 @@ def _places_at(served: Served, pointer: str) -> tuple[str, ...]:
 def _places(served: Served, metadata: TableMetadata) -> tuple[str, ...]:
     """The directories of a table that the server itself may touch."""
     allowed = []
-    for place in directories_of(metadata.location, metadata.properties):
+    for place in table_directories(metadata):
         try:
             served.check_place(place)
         except RefusedError:

@@ -42,6 +42,7 @@ def create_table(served: Served, call: Call) -> Answer:
     name = new_name(call.namespace, asked.name)
     served.catalog.check_free(name)
     metadata = new_table(served, name, asked, time.time_ns() // 1_000_000)
+    served.check_table(name, metadata)
     if asked.stage_create:
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         staged = Answer(200, served.loads.render_table(None, metadata))
@@ -59,7 +60,7 @@ def load_table(served: Served, call: Call) -> Answer:
             _check_moved(served, name, pointer)
             continue
         try:
-            keys = keys_for(served, pointer) if wants_keys(served, call) else None
+            keys = keys_for(served, name, pointer) if wants_keys(served, call) else None
             tag = entity_tag(pointer, mode, keys)
             if matches(tag, call.headers.get("if-none-match")):
                 return not_modified(tag)
@@ -106,6 +107,7 @@ def register_table(served: Served, call: Call) -> Answer:
     asked: RegisterTableRequest = call.read()
     name = new_name(call.namespace, asked.name)
     served.check_metadata(asked.metadata_location)
+    served.check_table(name, served.catalog.metadata_at(asked.metadata_location))
     register = served.catalog.register_over if asked.overwrite else served.catalog.register_table
     made = register(name, asked.metadata_location)
     return made_with_keys(served, call, name, table_answer(served, made), made.metadata)

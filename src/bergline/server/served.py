@@ -1,14 +1,17 @@
 """What handlers work with: the catalog, the answers it gave, and the server's settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.records import records_of, sql_store_of
+from bergline.catalog.rest.client_files import directories_of
+from bergline.catalog.shared_directories import TablePlaces, spelt
 from bergline.catalog.sql_store import SqlPointerStore
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, RefusedError
+from bergline.format.metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
-from bergline.io.locations import is_absolute, scheme_of
+from bergline.io.locations import directory_location, is_absolute, scheme_of
 from bergline.server.answer import Answer
 from bergline.server.cached_loads import CachedLoads
 from bergline.server.call import Call
@@ -20,6 +23,7 @@ from bergline.server.vending import Vending
 from bergline.server.wire_filters import KeptFilters
 
 _PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
+_MOST_NOTED = 10_000
 _METADATA_FILE = ".metadata.json"
 _MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
 
@@ -40,6 +44,8 @@ class Served:
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)
+        self._without_keys: set[TableName] = set()
+        self._places = TablePlaces(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
         self.door = Doorkeeper(self.records)
 
     @property
@@ -56,7 +62,7 @@ class Served:
             return self.catalog.default_location(name)
         if not is_absolute(wish):
             raise InvalidInputError(f"expected an absolute location, found `{wish[:200]}`")
-        self.check_place(wish)
+        self.check_directory(wish)
         return wish
 
     def check_properties(self, properties: Mapping[str, str]) -> None:
@@ -65,7 +71,40 @@ class Served:
             place = properties.get(key)
             if place and not is_absolute(place):
                 raise InvalidInputError(f"expected an absolute location for property `{key}`, found `{place[:200]}`")
-            self.check_place(place or None)
+            if place:
+                self.check_directory(place)
+
+    def check_directory(self, location: str) -> None:
+        """RefusedError for a directory of a table or view that is outside, or that all others would lie in."""
+        self.check_place(location)
+        scheme, home = scheme_of(location), self.settings.warehouse
+        is_whole = scheme != "file" and not directory_location(location).key
+        if is_whole or (home is not None and f"{spelt(home)}/".startswith(f"{spelt(location)}/")):
+            raise RefusedError(
+                f"expected a directory below the warehouse, found `{location[:200]}`, which is all of it",
+                hints=["other tables lie there: give this one a directory of its own"],
+            )
+
+    def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
+        """Refuse directories, the table's location first, that keys for it would open to other tables' files too."""
+        if self.vending is not None and self.vending.is_for_one_table:
+            self._places.check_apart(name, directories)
+
+    def note_without_keys(self, name: TableName) -> bool:
+        """Whether it is new that there are no keys for a table."""
+        if name in self._without_keys:
+            return False
+        if len(self._without_keys) >= _MOST_NOTED:
+            self._without_keys.clear()
+        self._without_keys.add(name)
+        return True
+
+    def check_table(self, name: TableName, metadata: TableMetadata) -> None:
+        """Refuse the directories of a table that is to be made."""
+        directories = table_directories(metadata)
+        for directory in directories:
+            self.check_directory(directory)
+        self.check_apart(name, directories)
 
     def check_metadata(self, location: str) -> None:
         """Refuse a metadata file that is outside, or that by its name is another file: nobody knows how large."""
@@ -88,6 +127,11 @@ class Served:
             raise InvalidInputError(f"expected a location that a disk can have, found `{location[:200]}…`")
         if isinstance(self.catalog.io, FencedFileIO):
             self.catalog.io.check(location)
+
+
+def table_directories(metadata: TableMetadata) -> tuple[str, ...]:
+    """The directories of a table's files, its location first."""
+    return directories_of(metadata.location, metadata.properties)
 
 
 def _is_too_long(location: str) -> bool:

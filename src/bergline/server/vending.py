@@ -35,6 +35,9 @@ class Keys(msgspec.Struct, frozen=True):
 class Vending(Protocol):
     """Who hands out credentials."""
 
+    is_for_one_table: bool
+    """Whether they open the directories of one table alone."""
+
     def keys(self, places: Sequence[str]) -> Keys:
         """Credentials for the directories of a table; UnavailableError while there are none to be had."""
 
@@ -44,6 +47,8 @@ class Vending(Protocol):
 
 class StaticVending:
     """Hands out the very properties of storage that the server works with: whoever has them may do what it may."""
+
+    is_for_one_table = False
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
@@ -71,7 +76,10 @@ def asks_for_keys(headers: Mapping[str, str]) -> bool:
 
 
 def prefixes_of(places: Sequence[str]) -> tuple[str, ...]:
-    """One prefix in each bucket, as Java wants it: the one directory there, or the bucket if there are several."""
+    """Where clients use credentials, one prefix in each bucket, as Java wants it: the directory, or the bucket.
+
+    It says nothing of what the credentials open.
+    """
     by_bucket: dict[str, list[str]] = {}
     for place in dict.fromkeys(place.rstrip("/") for place in places):
         scheme, _, rest = place.partition("://")

@@ -1,22 +1,24 @@
 """Keys of AWS that live for a time and open one table alone: a role that the server assumes for each table."""
 
 import importlib
+import json
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from bergline.catalog.rest.bodies import StorageCredential
-from bergline.errors import InvalidInputError, UnavailableError, UnsupportedError
+from bergline.catalog.table_places import outermost
+from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
 from bergline.server.settings import public_settings
 from bergline.server.vending import Keys, mark_of, prefixes_of, storage_config
 
 SHORTEST_S, LONGEST_S = 900, 43_200
+MOST_POLICY_CHARACTERS = 2048
+_ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
 _MOST_TABLES = 10_000
 _SESSION_NAME = "bergline"
 _OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
@@ -24,6 +26,8 @@ _OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipar
 
 class StsVending:
     """Keys by AssumeRole, with a policy for the table's own directories; given again until half their time is over."""
+
+    is_for_one_table = True
 
     def __init__(
         self,
@@ -46,43 +50,46 @@ class StsVending:
         self._lock = threading.Lock()
 
     def keys(self, places: Sequence[str]) -> Keys:
-        """Keys for the directories, as they are or new ones."""
-        prefixes = _on_s3(places)
-        if not prefixes:
+        """Keys for the directories, as they are or new ones; RefusedError where no policy can open them alone."""
+        directories = _on_s3(places)
+        if not directories:
             return Keys((), "")
-        found = self._find(prefixes)
+        found = self._find(directories)
         if found is None:
-            found = self._assume(prefixes)
+            found = self._assume(directories)
             with self._lock:
-                self._kept[prefixes] = found
-                self._kept.move_to_end(prefixes)
+                self._kept[directories] = found
+                self._kept.move_to_end(directories)
                 while len(self._kept) > _MOST_TABLES:
                     self._kept.popitem(last=False)
         return found
 
     def known_keys(self, places: Sequence[str]) -> Keys | None:
         """Keys that were made before and have half their time left."""
-        prefixes = _on_s3(places)
-        return self._find(prefixes) if prefixes else Keys((), "")
+        directories = _on_s3(places)
+        return self._find(directories) if directories else Keys((), "")
 
-    def _find(self, prefixes: tuple[str, ...]) -> Keys | None:
+    def _find(self, directories: tuple[str, ...]) -> Keys | None:
         with self._lock:
-            found = self._kept.get(prefixes)
+            found = self._kept.get(directories)
         if found is None or found.expires_ms is None:
             return found
         return found if self._clock_ms() < found.expires_ms - 500 * self._lifetime_s else None
 
-    def _assume(self, prefixes: tuple[str, ...]) -> Keys:
+    def _assume(self, directories: tuple[str, ...]) -> Keys:
+        opening = render_policy(directories, self._role)
         try:
             lent = self._sts.assume_role(
                 RoleArn=self._role,
                 RoleSessionName=_SESSION_NAME,
                 DurationSeconds=self._lifetime_s,
-                Policy=msgspec.json.encode(policy(prefixes)).decode(),
+                Policy=opening,
             )["Credentials"]
         except Exception as error:
             # botocore has a class for each; none of them tells more than its name and code
             code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+            if code in _ABOUT_THE_POLICY:
+                raise _too_long(directories, f"AWS STS says {code}") from error
             raise UnavailableError(
                 f"cannot get credentials for a table: AWS STS says {code or type(error).__name__}"
             ) from error
@@ -94,26 +101,58 @@ class StsVending:
             "s3.session-token-expires-at-ms": str(expires_ms),
         }
         public = public_settings(self._properties)
-        credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes)
+        credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes_of(directories))
         return Keys(credentials, mark_of(lent["AccessKeyId"], str(expires_ms)), expires_ms)
 
 
 def _on_s3(places: Sequence[str]) -> tuple[str, ...]:
-    return tuple(p for p in prefixes_of(places) if scheme_of(p) in S3_SCHEMES)
+    """The directories of a table on S3, without those that lie in another one."""
+    return tuple(outermost(p.rstrip("/") for p in places if scheme_of(p) in S3_SCHEMES))
 
 
-def policy(prefixes: Sequence[str]) -> dict[str, Any]:
-    """What the keys of a table may do: read, write and delete below the prefixes, and list them."""
+def render_policy(directories: Sequence[str], role: str) -> str:
+    """The policy for STS; RefusedError where it would open a bucket, or is longer than STS takes."""
+    for directory in directories:
+        if not directory.partition("://")[2].partition("/")[2]:
+            raise RefusedError(
+                f"expected a directory below a bucket to hand out keys for, found the whole of `{directory}`",
+                hints=["give the table a location of its own"],
+            )
+    # STS takes no letters beyond Latin-1 in a policy as they are
+    text = json.dumps(policy(directories, partition_of(role)), separators=(",", ":"))
+    if len(text) > MOST_POLICY_CHARACTERS:
+        raise _too_long(directories, f"found {len(text):,}")
+    return text
+
+
+def policy(directories: Sequence[str], partition: str = "aws") -> dict[str, Any]:
+    """What the keys of a table may do: read, write and delete below each directory, and list what is there."""
     statements: list[dict[str, Any]] = []
-    for prefix in prefixes:
-        bucket, _, path = prefix.partition("://")[2].partition("/")
-        arn = f"arn:aws:s3:::{bucket}"
-        statements.append({"Effect": "Allow", "Action": _OBJECTS, "Resource": [f"{arn}/{_literal(path)}*"]})
-        within = {"StringLike": {"s3:prefix": [f"{_literal(path)}*"]}} if path else {}
-        listing = {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": [arn]}
-        statements.append(listing | ({"Condition": within} if within else {}))
-        statements.append({"Effect": "Allow", "Action": ["s3:GetBucketLocation"], "Resource": [arn]})
+    below: dict[str, list[str]] = {}
+    for directory in directories:
+        bucket, _, path = directory.partition("://")[2].partition("/")
+        arn = f"arn:{partition}:s3:::{bucket}"
+        statements.append({"Effect": "Allow", "Action": _OBJECTS, "Resource": f"{arn}/{_literal(path)}/*"})
+        below.setdefault(arn, []).append(f"{_literal(path)}/*")
+    for arn, prefixes in below.items():
+        within = {"StringLike": {"s3:prefix": prefixes}}
+        statements.append({"Effect": "Allow", "Action": "s3:ListBucket", "Resource": arn, "Condition": within})
+        statements.append({"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn})
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def partition_of(role: str) -> str:
+    """The part of AWS that a role is in, e.g. `aws-cn`."""
+    parts = role.split(":")
+    return parts[1] if len(parts) > 1 and parts[1] else "aws"
+
+
+def _too_long(directories: Sequence[str], found: str) -> RefusedError:
+    return RefusedError(
+        f"expected directories whose policy AWS STS takes (at most {MOST_POLICY_CHARACTERS:,} characters), {found} "
+        f"for {len(directories)} directories",
+        hints=["give the table a shorter location, or fewer directories"],
+    )
 
 
 def _literal(path: str) -> str:

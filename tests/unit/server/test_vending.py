@@ -1,17 +1,20 @@
 """Credentials that a server hands out."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from asked import Asking
 from glue_server import GlueServer
+from iam_policy import allows
+from sts_server import StsServer
 
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.server.opening import Vend, open_served
 from bergline.server.start import serve
 from bergline.server.vending import StaticVending, asks_for_keys, prefixes_of
-from bergline.server.vending_sts import StsVending, policy
+from bergline.server.vending_sts import StsVending, partition_of, policy, render_policy
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
 WISH = {"X-Iceberg-Access-Delegation": "vended-credentials"}
@@ -61,14 +64,42 @@ def test_without_keys_none_are_handed_out() -> None:
         StaticVending({"s3.region": "eu-west-1"})
 
 
-def test_policy_names_the_directory_and_no_pattern() -> None:
-    objects, listing, place = policy(["s3://b/w/od*d?$/"])["Statement"]
-    assert objects["Resource"] == ["arn:aws:s3:::b/w/od${*}d${?}${$}/*"]
-    assert "s3:DeleteObject" in objects["Action"]
-    assert listing["Resource"] == ["arn:aws:s3:::b"]
-    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["w/od${*}d${?}${$}/*"]}}
-    assert place["Action"] == ["s3:GetBucketLocation"]
-    assert "Condition" not in policy(["s3://b/"])["Statement"][1]
+OBJECT = "arn:aws:s3:::b/{}"
+READING, LISTING = "s3:GetObject", "s3:ListBucket"
+
+
+def test_policy_opens_each_directory_and_nothing_else() -> None:
+    opened = policy(["s3://b/w/t", "s3a://b/data/t", "s3://c/x"])
+    for key in ("w/t/metadata/1.json", "data/t/part=1/f.parquet"):
+        for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
+            assert allows(opened, action, OBJECT.format(key)), (action, key)
+        assert not allows(opened, "s3:PutObjectAcl", OBJECT.format(key))
+        assert not allows(opened, "s3:GetObject", f"arn:aws:s3:::c/{key}")
+    for key in ("w/t", "w/t2/f", "w/other/f", "data/f", "data/t2/f", "x/f", "f", "w/", "w/t.parquet"):
+        assert not allows(opened, READING, OBJECT.format(key)), key
+    assert allows(opened, READING, "arn:aws:s3:::c/x/f")
+    for prefix, listed in {"w/t/": True, "w/t/data/": True, "data/t/": True}.items():
+        assert allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix=prefix) is listed
+        assert not allows(opened, LISTING, "arn:aws:s3:::c", s3_prefix=prefix)
+    for prefix in ("", "w/", "w/t", "w/t2/", "data/", "x/"):
+        assert not allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix=prefix), prefix
+    assert not allows(opened, LISTING, "arn:aws:s3:::b")
+    assert allows(opened, "s3:GetBucketLocation", "arn:aws:s3:::b")
+
+
+def test_no_character_of_a_directory_stands_for_others() -> None:
+    opened = policy(["s3://b/w/o*d?$/${aws:username}"])
+    assert allows(opened, READING, OBJECT.format("w/o*d?$/${aws:username}/f"))
+    for key in ("w/oxxd?$/${aws:username}/f", "w/o*dx$/${aws:username}/f", "w/o*d?$/ann/f"):
+        assert not allows(opened, READING, OBJECT.format(key)), key
+    assert allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix="w/o*d?$/${aws:username}/data")
+    assert not allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix="w/oxxd?$/${aws:username}/data")
+
+
+def test_policies_are_for_the_part_of_aws_that_the_role_is_in() -> None:
+    assert partition_of(ROLE) == "aws"
+    text = render_policy(["s3://b/t"], ROLE.replace("arn:aws:", "arn:aws-cn:"))
+    assert "arn:aws-cn:s3:::b/t/*" in text
 
 
 def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path) -> None:
@@ -94,6 +125,49 @@ def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
 def sts(glue_server: GlueServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS STS, which moto has too."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{glue_server.port}")
+
+
+@pytest.fixture
+def asked_sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
+    """AWS STS that keeps what it is asked for."""
+    with StsServer() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.uri)
+        yield server
+
+
+def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer) -> None:
+    vending = StsVending(PROPERTIES, ROLE, 900)
+    keys = vending.keys(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"])
+    (opened,) = asked_sts.policies
+    assert {s["Resource"] for s in opened["Statement"]} == {
+        "arn:aws:s3:::b/w/t/*",
+        "arn:aws:s3:::b/data/été/*",
+        "arn:aws:s3:::b",
+    }
+    assert allows(opened, "s3:PutObject", OBJECT.format("data/été/f"))
+    assert not allows(opened, READING, OBJECT.format("w/other/f"))
+    assert [c.prefix for c in keys.credentials] == ["s3://b/"]  # where clients use them; Java takes one for each bucket
+    vending.keys(["s3://b/日本/t"])
+    assert allows(asked_sts.policies[1], READING, OBJECT.format("日本/t/f"))
+
+
+@pytest.mark.parametrize("places", [["s3://b"], ["s3://b/"], ["s3://b/t", "s3://c/"]])
+def test_no_keys_open_a_whole_bucket(asked_sts: StsServer, places: list[str]) -> None:
+    with pytest.raises(RefusedError, match="expected a directory below a bucket"):
+        StsVending(PROPERTIES, ROLE, 900).keys(places)
+    assert not asked_sts.policies
+
+
+def test_directories_that_no_policy_can_name_are_refused(asked_sts: StsServer) -> None:
+    vending = StsVending(PROPERTIES, ROLE, 900)
+    with pytest.raises(RefusedError, match=r"at most 2,048 characters\), found 2,"):
+        vending.keys([f"s3://b/{'x' * 1000}"])
+    asked_sts.refusing = "PackedPolicyTooLarge"
+    with pytest.raises(RefusedError, match="AWS STS says PackedPolicyTooLarge"):
+        vending.keys(["s3://b/t"])
+    asked_sts.refusing = "AccessDenied"
+    with pytest.raises(UnavailableError, match="AWS STS says AccessDenied"):
+        vending.keys(["s3://b/t"])
 
 
 @pytest.mark.usefixtures("sts")
