@@ -123,6 +123,33 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
         run("create", "bob", "--expires-in", "soon")
 
 
+def test_token_may_be_made_before_the_first_start(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/new/catalog.db"
+    for command in (["token", "list"], ["token", "revoke", "ann"], ["audit", "list"]):
+        with pytest.raises(NotFoundError, match="no lake at"):
+            CliRunner().invoke(app, [*command, "--catalog", catalog], catch_exceptions=False)
+    assert not (tmp_path / "new").exists()
+    made = CliRunner().invoke(app, ["token", "create", "ann", "--catalog", catalog], catch_exceptions=False)
+    token = made.stdout.strip()
+    with BerglineServer(tmp_path / "new") as server:
+        assert status_of(server, "GET", "/v1/config") == 401
+        assert status_of(server, "GET", "/v1/config", token=token) == 200
+
+
+def test_server_stays_closed_without_its_last_token_until_it_is_told_otherwise(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    for command in ("create", "revoke"):
+        CliRunner().invoke(app, ["token", command, "ann", "--catalog", catalog], catch_exceptions=False)
+    with BerglineServer(tmp_path) as server:
+        assert status_of(server, "GET", "/v1/config") == 401
+        assert status_of(server, "GET", "/health") == 200
+    assert "nobody can come in: the last token was revoked" in (tmp_path / "log.txt").read_text()
+    with BerglineServer(tmp_path, "--anonymous") as server:
+        assert status_of(server, "GET", "/v1/config") == 200
+    with BerglineServer(tmp_path) as server:
+        assert status_of(server, "GET", "/v1/config") == 401
+
+
 def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
     connect(catalog).close()
@@ -215,9 +242,9 @@ def test_limits_are_those_that_were_asked_for(tmp_path: Path) -> None:
         assert server.is_running
 
 
-def status_of(server: BerglineServer, method: str, path: str, body: bytes) -> int:
+def status_of(server: BerglineServer, method: str, path: str, body: bytes = b"", token: str | None = None) -> int:
     connection = http.client.HTTPConnection(*address(server), timeout=20)
-    connection.request(method, path, body)
+    connection.request(method, path, body, headers={"Authorization": f"Bearer {token}"} if token else {})
     status = connection.getresponse().status
     connection.close()
     return status

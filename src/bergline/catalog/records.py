@@ -19,6 +19,9 @@ from bergline.format.arguments import check_no_nul
 REQUEST = "request"
 """The kind of an AlreadyExistsError for a key that has its answer already; nothing was changed then."""
 
+_CLOSED = ""
+"""The name of the row that says that the catalog asks for tokens; no token has it."""
+_HASH_LENGTH = 64
 _INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building one costs more than running it
 
 
@@ -143,7 +146,7 @@ class Records:
             return connection.execute(statement).rowcount
 
     def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
-        """Let in whoever shows this text; only its hash is kept."""
+        """Let in whoever shows this text; only its hash is kept. The catalog asks for tokens ever after."""
         check_lengths(name)
         check_no_nul(name, "the name of a token")
         if not name:
@@ -151,9 +154,17 @@ class Records:
         row = {"name": name, "hash": hash_token(text), "created_ms": created_ms, "expires_ms": expires_ms}
         try:
             with self.database.changing() as connection:
+                self._close(connection)
                 connection.execute(sa.insert(TOKENS).values({"catalog_name": self._catalog} | row))
         except sa.exc.IntegrityError as error:
             raise AlreadyExistsError(f"token `{name}` exists already", kind="token", name=name) from error
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the catalog has or ever had a token."""
+        query = sa.select(TOKENS.c.name).where(TOKENS.c.catalog_name == self._catalog).limit(1)
+        with self.database.reading() as connection:
+            return connection.execute(query).first() is not None
 
     def find_token(self, text: str) -> Token | None:
         """The token of this text."""
@@ -162,17 +173,27 @@ class Records:
 
     def tokens(self) -> list[Token]:
         """All tokens by name."""
-        return self._tokens(sa.true())
+        return self._tokens(TOKENS.c.name != _CLOSED)
 
     def revoke_token(self, name: str) -> None:
-        """Let nobody in with a token any more."""
-        statement = sa.delete(TOKENS).where(TOKENS.c.catalog_name == self._catalog, TOKENS.c.name == name)
+        """Let nobody in with a token any more; without any, the catalog stays closed."""
+        mine = TOKENS.c.catalog_name == self._catalog
+        statement = sa.delete(TOKENS).where(mine, TOKENS.c.name == name, TOKENS.c.name != _CLOSED)
         with self.database.changing() as connection:
             found = connection.execute(statement).rowcount
+            if found:
+                self._close(connection)
         if not found:
             raise NotFoundError(
                 f"no token `{name}`", kind="token", name=name, known=[token.name for token in self.tokens()]
             )
+
+    def _close(self, connection: sa.Connection) -> None:
+        """Have the catalog ask for tokens, also when there are none any more: a row that lets nobody in."""
+        digest = hashlib.sha256(self._catalog.encode(errors="surrogatepass")).hexdigest()
+        row = {"catalog_name": self._catalog, "name": _CLOSED, "created_ms": 0, "expires_ms": 0}
+        insert = self.database.insert(TOKENS).values(row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]})
+        connection.execute(insert.on_conflict_do_nothing())
 
     def _tokens(self, which: sa.ColumnElement[bool]) -> list[Token]:
         query = sa.select(TOKENS.c.name, TOKENS.c.created_ms, TOKENS.c.expires_ms).where(

@@ -30,12 +30,17 @@ _OTHER_IDENTITIES = ("token", "credential", "rest.auth.type", "header.authorizat
 
 
 def open_lake(
-    catalog: str | None, warehouse: str | None, properties: Sequence[str] | None, name: str = DEFAULT_NAME
+    catalog: str | None,
+    warehouse: str | None,
+    properties: Sequence[str] | None,
+    name: str = DEFAULT_NAME,
+    *,
+    may_create: bool = False,
 ) -> Lake:
-    """A lake that exists: looking must not create one."""
+    """A lake that exists, unless it may be created: looking must not create one."""
     uri = catalog or DEFAULT_CATALOG
     path = uri.removeprefix("sqlite:///")
-    if path != uri and not Path(path).is_file():
+    if path != uri and not may_create and not Path(path).is_file():
         raise NotFoundError(f"no lake at {uri}", kind="lake", name=uri, hints=["name one with --catalog"])
     settings = settings_of(properties)
     if is_server(uri):

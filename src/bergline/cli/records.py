@@ -21,7 +21,12 @@ _MOST_SHOWN = 10
 
 @contextmanager
 def open_records(
-    catalog: str | None, warehouse: str | None, properties: Sequence[str] | None, name: str | None
+    catalog: str | None,
+    warehouse: str | None,
+    properties: Sequence[str] | None,
+    name: str | None,
+    *,
+    may_create: bool = False,
 ) -> Iterator[Records]:
     """The records of the catalog that `bergline serve` serves; the usual one must be there if others are."""
     if catalog is not None and is_server(catalog):
@@ -29,7 +34,7 @@ def open_records(
             "expected the database that the server serves, found the address of a server",
             hints=["give --catalog as `bergline serve` has it: sqlite:///path/catalog.db or postgresql://…"],
         )
-    with open_lake(catalog, warehouse, properties, name or DEFAULT_NAME) as lake:
+    with open_lake(catalog, warehouse, properties, name or DEFAULT_NAME, may_create=may_create) as lake:
         records = records_of(lake.catalog)
         if name is None and (others := records.catalog_names()) and DEFAULT_NAME not in others:
             found = ", ".join(f"`{other}`" for other in others[:_MOST_SHOWN])

@@ -30,11 +30,11 @@ def create(
     catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
-    """Make a token and print it: it is shown this once, and only its hash is kept."""
+    """Make a token and print it: it is shown this once, and only its hash is kept. A new catalog is made."""
     now_ms = time.time_ns() // 1_000_000
     expires_ms = None if expires_in is None else now_ms + 1000 * parse_duration(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
-    with open_records(catalog, warehouse, properties, catalog_name) as records:
+    with open_records(catalog, warehouse, properties, catalog_name, may_create=True) as records:
         records.create_token(name, text, now_ms, expires_ms)
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")
@@ -67,6 +67,6 @@ def revoke(
     catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
-    """Take a token back; servers notice within seconds."""
+    """Take a token back; servers notice within seconds, and stay closed without the last."""
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         records.revoke_token(name)

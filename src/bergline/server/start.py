@@ -22,6 +22,8 @@ _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 
 def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
     """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
+    if anonymous:
+        served.door.open_to_all()
     check_host(host, has_tokens=served.door.has_tokens, anonymous=anonymous)
     if served.vending and not served.door.has_tokens and not _is_loopback(host):
         raise RefusedError(
@@ -43,6 +45,11 @@ def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callabl
         timeout_graceful_shutdown=30,
     )
     say(introduction(served, url))
+    if served.door.has_tokens and not served.records.tokens():
+        say(
+            "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
+            "or let everybody in with --anonymous\n"
+        )
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:

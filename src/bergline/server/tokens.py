@@ -15,19 +15,25 @@ _BEARER = "bearer "
 
 
 class Doorkeeper:
-    """Knows tokens; without any, everybody is anonymous. A server that began with tokens never opens its door."""
+    """Knows tokens; where there never was one, everybody is anonymous. A door that was closed never opens by itself."""
 
     def __init__(self, records: Records, clock: Callable[[], float] = time.time) -> None:
         self._records = records
         self._clock = clock
         self._known: dict[str, tuple[str, float]] = {}
-        self._closed = bool(records.tokens())
+        self._is_open_to_all = False
+        self._closed = self._asks_for_tokens()
         self._looked_at = clock()
 
     @property
     def has_tokens(self) -> bool:
         """Whether a token is needed."""
         return self._closed
+
+    def open_to_all(self) -> None:
+        """Let everybody in as long as there is no token, even if there was one."""
+        self._is_open_to_all = True
+        self._closed = self._asks_for_tokens()
 
     def remembered(self, header: str | None) -> str | None:
         """Who it is, if that was looked up a moment ago; None says nothing."""
@@ -41,7 +47,7 @@ class Doorkeeper:
         """Who it is; AuthenticationError where that cannot be told, Refusal for a token whose time is over."""
         now = self._clock()
         if not self._closed:
-            self._closed = bool(self._records.tokens())
+            self._closed = self._asks_for_tokens()
             self._looked_at = now
             if not self._closed:
                 return ANONYMOUS
@@ -60,6 +66,9 @@ class Doorkeeper:
             return bool(text) and bool(self.check(f"{_BEARER}{text}"))
         except (AuthenticationError, Refusal):
             return False
+
+    def _asks_for_tokens(self) -> bool:
+        return bool(self._records.tokens()) if self._is_open_to_all else self._records.is_closed
 
     def _find(self, text: str, now: float) -> tuple[str, float]:
         token = self._records.find_token(text)

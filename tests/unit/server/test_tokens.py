@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 from asked import Asking
 
-from bergline.errors import RefusedError
+from bergline.catalog.records import Records
+from bergline.errors import AuthenticationError, NotFoundError, RefusedError
 from bergline.server.served import Served
 from bergline.server.start import check_host
 from bergline.server.tokens import Doorkeeper
@@ -72,6 +73,54 @@ def test_server_without_tokens_notices_the_first(served: Served) -> None:
     assert door.remembered(None) is None
     assert door.check(f"Bearer {TOKEN}") == "ann"
     assert door.remembered(None) is None
+
+
+def test_catalog_that_had_a_token_stays_closed(served: Served) -> None:
+    records = served.records
+    assert not records.is_closed
+    with pytest.raises(NotFoundError):
+        records.revoke_token("nobody")
+    assert not records.is_closed
+    records.create_token("ann", TOKEN, 0, None)
+    records.revoke_token("ann")
+    assert records.tokens() == []
+    for door in (served.door, Doorkeeper(records)):
+        with pytest.raises(AuthenticationError):
+            door.check(None)
+        with pytest.raises(AuthenticationError):
+            door.check(f"Bearer {TOKEN}")
+        assert door.has_tokens
+    records.create_token("ann", "bl_again", 0, None)
+    assert Doorkeeper(records).check("Bearer bl_again") == "ann"
+    with pytest.raises(NotFoundError):
+        records.revoke_token("")
+
+
+def test_closed_catalog_is_opened_by_whoever_says_so(served: Served) -> None:
+    served.records.create_token("ann", TOKEN, 0, None)
+    door = Doorkeeper(served.records)
+    door.open_to_all()
+    assert door.has_tokens  # there is one
+    served.records.revoke_token("ann")
+    clock = [1_000.0]
+    door = Doorkeeper(served.records, lambda: clock[0])
+    assert door.has_tokens
+    door.open_to_all()
+    assert not door.has_tokens
+    assert door.check(None) == "anonymous"
+    served.records.create_token("bob", TOKEN, 0, None)
+    clock[0] += 6
+    with pytest.raises(AuthenticationError):
+        door.check(None)
+
+
+def test_other_catalogs_of_the_database_stay_as_they_are(served: Served) -> None:
+    other = Records(served.records.database, "other")
+    for records in (served.records, other):
+        assert not records.is_closed
+        records.create_token("ann", f"{TOKEN} {records.catalog_name}", 0, None)
+        records.revoke_token("ann")
+        assert records.is_closed
 
 
 def test_tokens_are_hashed_at_rest(guarded: Served) -> None:
