@@ -47,7 +47,10 @@ def join_namespace(namespace: Namespace) -> str:
     """A namespace as the layout stores it; a level with a dot would read as two."""
     for level in namespace:
         if "." in level:
-            raise InvalidInputError(f"expected levels of a namespace without dots, found `{level}`")
+            raise InvalidInputError(
+                f"expected levels of a namespace without dots, found `{level}`",
+                hints=["catalogs in SQL keep levels joined by dots, a layout that they share with Java and PyIceberg"],
+            )
     return ".".join(namespace)
 
 

@@ -25,7 +25,7 @@ _V3 = 3
 _FIXED_LENGTHS = range(1, 2**31)
 _STORABLE = (
     "decimals have 1 to 38 digits of which 0 or more, and not more than all, come after the point; "
-    "fixed values have at least one byte, structs at least one field"
+    "fixed values have at least one byte"
 )
 
 
@@ -80,9 +80,7 @@ def _check_storable(name: str, field: NestedField) -> None:
 
 def _is_storable(type_: IcebergType) -> bool:
     match type_:
-        case StructType(fields):
-            return bool(fields)
-        case ListType() | MapType():
+        case StructType() | ListType() | MapType():
             return True
         case FixedType(length):
             return type(length) is int and length in _FIXED_LENGTHS

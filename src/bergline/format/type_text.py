@@ -51,6 +51,8 @@ class _Parser:
             raise self._unexpected()
 
     def _struct(self, levels: int) -> StructType:
+        if self._next() == ">":
+            return StructType(())
         fields = [self._field(levels)]
         while self._next() == ",":
             self._expect(",")

@@ -10,7 +10,7 @@ from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED
-from bergline.format.types import VARIANT, GeographyType, GeometryType
+from bergline.format.types import VARIANT, GeographyType, GeometryType, StructType
 from bergline.io.locations import absolute_location, join
 from bergline.parquet.metrics_mode import MetricsModes, metrics_modes
 
@@ -29,6 +29,7 @@ _CODECS = {
     "uncompressed": "none",
 }
 _LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
+_EMPTY = StructType(())
 _CODEC, _LEVEL = "compression-codec", "compression-level"
 
 
@@ -76,6 +77,11 @@ def check_writable_types(schema: Schema) -> None:
     for name, field in schema.names.items():
         if field.type == VARIANT or isinstance(field.type, GeometryType | GeographyType):
             raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
+        if field.type == _EMPTY:
+            raise UnsupportedError(
+                f"cannot write a struct without fields, which Parquet has no form for, found in column `{name}`",
+                hints=["add a field to it, or drop the column"],
+            )
 
 
 def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:

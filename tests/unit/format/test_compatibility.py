@@ -123,7 +123,7 @@ def test_order_that_does_not_fit_is_refused(source: int, message: str) -> None:
     "type_",
     [
         *(DecimalType(5, -2), DecimalType(3, 5), DecimalType(39, 2), DecimalType(0, 0)),
-        *(FixedType(0), FixedType(-1), FixedType(2**31), StructType(()), PrimitiveType("integer")),
+        *(FixedType(0), FixedType(-1), FixedType(2**31), PrimitiveType("integer")),
         *(GeometryType("a)b"), GeographyType("a", "straight"), None),
     ],
     ids=str,
@@ -132,6 +132,10 @@ def test_type_that_cannot_be_read_again_is_refused_by_column(type_: IcebergType)
     inside = ListType(2, StructType((NestedField(3, "x", False, type_),)), False)
     with pytest.raises(InvalidInputError, match=r"type that can be stored, found .* in column `c.element.x`"):
         check_for_version(Schema((NestedField(1, "c", False, inside),)), 3)
+
+
+def test_struct_may_have_no_fields() -> None:
+    check_for_version(Schema((NestedField(1, "c", False, StructType(())),)), 1)
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,24 @@ def test_what_is_inside_may_be_null_and_has_ids_of_its_own() -> None:
     assert found.fields[0].type.key == STRING
 
 
+def test_struct_may_have_no_fields() -> None:
+    assert parse_type_text("struct<>") == parse_type_text("struct< >") == StructType(())
+
+
 @pytest.mark.parametrize(
     "text",
     [
         *("", "  ", "list", "list<>", "list<string", "list<string>>", "map<string>", "map<string, long, int>"),
-        *("struct<>", "struct<a>", "struct<a: int,>", "struct<: int>", "int long", "list<int> x", "decimal(9", "<int>"),
+        *(
+            "struct<,>",
+            "struct<a>",
+            "struct<a: int,>",
+            "struct<: int>",
+            "int long",
+            "list<int> x",
+            "decimal(9",
+            "<int>",
+        ),
     ],
 )
 def test_anything_else_is_refused(text: str) -> None:

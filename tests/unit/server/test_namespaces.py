@@ -85,6 +85,14 @@ def test_properties_are_set_and_removed(ask: Asking) -> None:
     assert ask("POST", "/v1/namespaces/no/properties", {"updates": {"c": "3"}}).status == 404
 
 
+def test_level_with_a_dot_is_refused_with_the_reason(ask: Asking) -> None:
+    told = ask("POST", "/v1/namespaces", {"namespace": ["db", "a.b"]})
+    assert told.status == 400
+    assert "without dots, found `a.b`" in told.message
+    assert "levels joined by dots, a layout that they share with Java and PyIceberg" in told.message
+    assert ask("GET", "/v1/namespaces").json["namespaces"] == []
+
+
 @pytest.mark.parametrize("level", ["a\x1fb", "\x1f"])
 def test_level_that_no_address_could_name_is_refused(ask: Asking, level: str) -> None:
     assert ask("POST", "/v1/namespaces", {"namespace": [level]}).status == 400

@@ -3,10 +3,13 @@
 from pathlib import Path
 from urllib.parse import urlparse
 
+import pyarrow as pa
 import pytest
 from asked import SCHEMA, Asking, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
+from bergline.errors import UnsupportedError
+from bergline.lake import Lake
 from bergline.server.opening import open_served
 from bergline.server.served import Served
 
@@ -293,3 +296,20 @@ def test_location_that_no_disk_can_have_is_refused(ask: Asking, served: Served) 
         place = f"{served.settings.warehouse}/{more}"
         body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "location": place}
         assert ask("POST", "/v1/namespaces/db/tables", body).error == (400, "IllegalArgumentException")
+
+
+def test_struct_without_fields_is_accepted_and_not_written(ask: Asking, served: Served) -> None:
+    inner = {"id": 2, "name": "s", "type": {"type": "struct", "fields": []}, "required": False}
+    schema = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}, inner]}
+    made = ask("POST", "/v1/namespaces/db/tables", {"name": "t", "schema": schema})
+    assert made.status == 200, made
+    assert made.json["metadata"]["schemas"][0]["fields"][1]["type"] == {"type": "struct", "fields": []}
+    table = Lake(served.catalog, "lake").load_table("db.t")
+    rows = pa.table({"id": [1]})
+    with pytest.raises(UnsupportedError, match="which Parquet has no form for, found in column `s`"):
+        table.append(rows)
+    assert table.scan().to_arrow().num_rows == 0
+    with table.update_schema() as change:
+        change.add_column("s.x", "int")
+    table.append(rows)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "s": None}]
