@@ -6,7 +6,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.records import records_of, sql_store_of
 from bergline.catalog.rest.client_files import directories_of
-from bergline.catalog.shared_directories import TablePlaces, spelt
+from bergline.catalog.table_directories import TableDirectories, spelt
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata import TableMetadata
@@ -45,7 +45,7 @@ class Served:
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self._without_keys: set[TableName] = set()
-        self._places = TablePlaces(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
+        self._places = TableDirectories(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
         self.door = Doorkeeper(self.records)
 
     @property

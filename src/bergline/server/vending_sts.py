@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bergline.catalog.rest.bodies import StorageCredential
-from bergline.catalog.table_places import outermost
+from bergline.catalog.table_directories import outermost
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES

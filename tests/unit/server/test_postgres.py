@@ -8,7 +8,9 @@ import pytest
 from asked import Asking, set_branch, set_property, snapshot
 from at_once import run_for_each
 
-from bergline.errors import InvalidInputError, StorageError
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.table_directories import TableDirectories
+from bergline.errors import InvalidInputError, RefusedError, StorageError
 from bergline.server.opening import open_served
 from bergline.server.served import Served
 from bergline.server.tokens import Doorkeeper
@@ -42,6 +44,24 @@ def test_key_is_known_to_every_server(replicas: tuple[Served, Served]) -> None:
 def test_token_made_by_one_opens_the_other(replicas: tuple[Served, Served]) -> None:
     replicas[0].records.create_token("ann", "bl_x", 0, None)
     assert Doorkeeper(replicas[1].records).check("Bearer bl_x") == "ann"
+
+
+def test_catalog_that_had_a_token_stays_closed_for_all(replicas: tuple[Served, Served]) -> None:
+    replicas[0].records.create_token("ann", "bl_y", 0, None)
+    replicas[1].records.revoke_token("ann")
+    assert replicas[0].records.tokens() == []
+    for served in replicas:
+        assert Doorkeeper(served.records).has_tokens
+
+
+def test_directories_of_tables_are_known_to_every_server(replicas: tuple[Served, Served]) -> None:
+    tables = {TableName(("db",), f"t{n}"): (f"s3://b/w/t{n}", f"s3://b/data/t{n}") for n in range(8)}
+    places = [TableDirectories(served.records, tables.__getitem__) for served in replicas]
+    run_for_each(lambda n: places[n % 2].check_apart(TableName(("db",), f"t{n}"), list(tables.values())[n]), range(8))
+    for known in places:
+        with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t3`"):
+            known.check_apart(TableName(("db",), "new"), ["s3://b/elsewhere", "s3a://b/data/t3/x"])
+        known.check_apart(TableName(("db",), "t3"), ["s3://b/w/t3", "s3a://b/data/t3/x"])
 
 
 def test_writers_of_their_own_branches_through_two_servers_all_succeed(replicas: tuple[Served, Served]) -> None:

@@ -26,7 +26,7 @@ _PLACES = sa.Table(
 )
 
 
-class TablePlaces:
+class TableDirectories:
     """The directories of tables on S3, and which of them lie in one another."""
 
     def __init__(self, records: Records, directories: Callable[[TableName], Sequence[str]]) -> None:
