@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from add_deletes import add_deletes, equality_deletes
+from chosen_readers import native_refusal
 from peers import OfficialRuntime
 from pyspark.sql import SparkSession
 
 from bergline import Lake
-from bergline.spark.read_scan import native_refusal
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.official]
@@ -212,7 +212,7 @@ def test_equality_deletes_are_honoured_by_both_in_tables_of_both(
         schema = pa.schema([("k", pa.string()), ("d", pa.date32())])
         add_deletes(table, equality_deletes(table, pa.Table.from_pylist([{"k": None, "d": None}], schema), [2, 3]))
         add_deletes(table, equality_deletes(table, pa.table({"id": [4]}), [1]))
-        assert native_refusal(table.refresh().scan().plan()) is None
+        assert native_refusal(table.refresh().scan()) is None
     official(f"INSERT INTO {OURS} VALUES (4, NULL, NULL)")
     spark.sql(f"INSERT INTO {THEIRS} VALUES (4, NULL, NULL)")
     assert_same(read, [OURS, THEIRS], ["SELECT * FROM {t}", "SELECT id FROM {t} WHERE k IS NULL", "SELECT d FROM {t}"])

@@ -15,6 +15,7 @@ from s3_server import S3Server
 
 import bergline
 import bergline.spark
+from bergline.spark.read_evidence import FileEvidence
 from bergline.spark.read_groups import read_groups
 from bergline.spark.read_stores import NO_CONNECTOR, s3a_refusal
 
@@ -54,7 +55,7 @@ def test_without_the_connector_the_reason_is_given(
         lake.create_namespace("db")
         table = lake.create_table("db.orders", ORDERS).append(pa.table({"id": [1], "region": ["x"]}, schema=ORDERS))
         assert s3a_refusal(spark_session) == NO_CONNECTOR
-        plan = table.scan().plan()
-        assert [(g.executor, g.reason) for g in read_groups(plan, NO_CONNECTOR)] == [("arrow", NO_CONNECTOR)]
-        assert [g.executor for g in read_groups(plan, None)] == ["native"]
+        plan, look_up = table.scan().plan(), FileEvidence(table.io).look_up
+        assert [(g.executor, g.reason) for g in read_groups(plan, look_up, NO_CONNECTOR)] == [("arrow", NO_CONNECTOR)]
+        assert [g.executor for g in read_groups(plan, look_up, None)] == ["native"]
         assert NO_CONNECTOR in bergline.spark.explain_read(table.scan())

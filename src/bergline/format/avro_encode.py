@@ -48,24 +48,33 @@ def render_container(schema: Any, metadata: Mapping[str, str], records: Iterable
 
 
 def render_containers(
-    schema: Any, metadata: Mapping[str, str], records: Iterable[bytes], target_size: int | None
+    schema: Any,
+    metadata: Mapping[str, str],
+    records: Iterable[bytes],
+    target_size: int | None,
+    about: Callable[[int, int], Mapping[str, str]] = lambda _, __: {},
 ) -> Iterator[tuple[bytes, int]]:
     """Avro files of encoded records, each begun when the one before has reached the target size; with their counts.
 
-    There is always one file, also without records.
+    There is always one file, also without records. `about` says what the header of one says besides the metadata of
+    all, by the number of its first record and by how many it has.
     """
     own = {"avro.schema": msgspec.json.encode(schema), "avro.codec": b"deflate"}
-    header = {**own, **{key: value.encode() for key, value in metadata.items()}}
     blocks: list[tuple[int, bytes]] = []
-    count = size = written = 0
+    start = count = size = written = 0
+
+    def joined() -> bytes:
+        header = {key: value.encode() for key, value in {**metadata, **about(start, count)}.items()}
+        return _join({**own, **header}, blocks)
+
     for number, payload in _blocks(records):
         if target_size is not None and blocks and size >= target_size:
-            yield _join(header, blocks), count
-            blocks, count, size, written = [], 0, 0, written + 1
+            yield joined(), count
+            start, blocks, count, size, written = start + count, [], 0, 0, written + 1
         blocks.append((number, payload))
         count, size = count + number, size + len(payload)
     if blocks or not written:
-        yield _join(header, blocks), count
+        yield joined(), count
 
 
 def _blocks(records: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from bergline.format.types import StructType
+
 
 class FileContent(IntEnum):
     """What the rows of a file mean."""
@@ -55,6 +57,8 @@ class DataFile(msgspec.Struct, frozen=True):
     first_row_id: int | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
+    physical_schema: StructType | None = None
+    """The columns as the file stores them, where our own writer or its manifest says so (see `physical_schema`)."""
 
 
 def is_deletion_vector(file: DataFile) -> bool:

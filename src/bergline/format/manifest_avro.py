@@ -8,9 +8,10 @@ from typing import Any
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.avro_encode import Encode, encoder, render_container, render_containers
 from bergline.format.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
-from bergline.format.manifest import FieldSummary, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest import FieldSummary, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.manifest_columns import entries_of, read_manifest_columns, read_manifest_list
 from bergline.format.partition import PartitionSpec, result_type
+from bergline.format.physical_schema import render_physical_schemas
 from bergline.format.schema import Schema
 from bergline.format.transforms import UnknownTransform
 from bergline.format.types import UNKNOWN
@@ -29,8 +30,9 @@ def render_manifest(
     content: ManifestContent = ManifestContent.DATA,
 ) -> bytes:
     """The bytes of one manifest."""
+    entries = list(entries)
     avro, header, records = _encoded(entries, schema, spec, format_version, content)
-    return render_container(avro, header, records)
+    return render_container(avro, header | _physical_schemas(entries), records)
 
 
 def render_manifests(
@@ -45,7 +47,11 @@ def render_manifests(
     """The bytes of as many manifests as it takes, each of about the target size, with the entries in it."""
     avro, header, records = _encoded(entries, schema, spec, format_version, content)
     start = 0
-    for data, count in render_containers(avro, header, records, target_size):
+
+    def about(first: int, count: int) -> dict[str, str]:
+        return _physical_schemas(entries[first : first + count])
+
+    for data, count in render_containers(avro, header, records, target_size, about):
         yield data, entries[start : start + count]
         start += count
 
@@ -120,6 +126,11 @@ def _encoded(
         del header["content"]
     encode, row = encoder(avro), _rows(avro, _ENTRY_VALUES)
     return avro, header, (_encode(encode, row(e), e.data_file.file_path) for e in entries)
+
+
+def _physical_schemas(entries: Sequence[ManifestEntry]) -> dict[str, str]:
+    files = [e.data_file for e in entries]
+    return render_physical_schemas(f.physical_schema if f.content is FileContent.DATA else None for f in files)
 
 
 def _encode(encode: Encode, row: Sequence[Any], path: str) -> bytes:

@@ -20,6 +20,7 @@ from bergline.format.manifest import (
     ManifestFile,
 )
 from bergline.format.partition_columns import partition_values
+from bergline.format.physical_schema import parse_physical_schemas, schema_of
 from bergline.format.types import IcebergType
 
 _TOGETHER_BYTES = 4 * 1024 * 1024
@@ -95,12 +96,14 @@ _REQUIRED_OF_LIST = ("manifest_path", "manifest_length", "partition_spec_id", "a
 METRICS = frozenset(name for name, *_ in _MAPS.values())
 _LISTS = (*sorted(METRICS), "split_offsets", "equality_ids")
 ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
+PHYSICAL_SCHEMA = "physical_schema"
+"""The column with the number of each file's physical schema, null where its manifest does not say."""
 _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
 _FEW = 64  # entries for which Python is faster than columns
 
 
 def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
-    """The entries of a manifest: ENTRY_COLUMNS, and a column for each partition field, named by its id."""
+    """The entries of a manifest: ENTRY_COLUMNS, PHYSICAL_SCHEMA, and a column for each partition field, by its id."""
     return read_manifests_columns([(data, source)])[source]
 
 
@@ -124,7 +127,18 @@ def manifest_groups(files: Iterable[tuple[bytes, str]]) -> Iterator[dict[str, Co
 def decode_manifests(group: Mapping[str, Container]) -> dict[str, pl.DataFrame]:
     """The entries of manifests that share a schema."""
     frames = decode_columns(list(group.values()), _ENTRY_LAYOUT, list(group), _entry_columns)
-    return dict(zip(group, frames, strict=True))
+    pairs = zip(group.items(), frames, strict=True)
+    return {
+        source: frame.with_columns(_physical_schemas(container, frame.height)) for (source, container), frame in pairs
+    }
+
+
+def _physical_schemas(container: Container, entries: int) -> pl.Series:
+    runs = parse_physical_schemas(container.metadata, entries)
+    if len(runs) == 1:
+        return pl.repeat(*runs[0], dtype=pl.Int64, eager=True).alias(PHYSICAL_SCHEMA)
+    numbers = [number for number, count in runs for _ in range(count)]
+    return pl.Series(PHYSICAL_SCHEMA, numbers, pl.Int64)
 
 
 def _entry_columns(frame: pl.DataFrame) -> pl.DataFrame:
@@ -187,6 +201,7 @@ def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id:
     for name in ("split_offsets", "equality_ids"):
         columns[name] = [None if v is None else tuple(v) for v in columns[name]]
     columns |= {name: _mappings(frame[name]) for name in METRICS}
+    columns[PHYSICAL_SCHEMA] = [schema_of(number) for number in frame[PHYSICAL_SCHEMA].to_list()]
     values = [partition_values(frame, field_id, type_) for field_id, type_ in partition.items()]
     columns["partition"] = list(zip(*values, strict=True)) if values else [()] * frame.height
     names = tuple(columns)

@@ -1,7 +1,4 @@
-"""Which row groups of a file may hold matching rows, from the statistics in its footer.
-
-The footer is read here and not by pyarrow, which ends the whole process when the metadata of a column is damaged.
-"""
+"""Which row groups of a file may hold matching rows, from the statistics in its footer."""
 
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -15,7 +12,7 @@ from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, columns_of
 from bergline.format.manifest import DataFile
 from bergline.format.schema import Schema
 from bergline.format.types import DATE, INT, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField
-from bergline.parquet.thrift import read_struct
+from bergline.parquet.footer import read_footer
 
 _COMPARABLE: dict[IcebergType, tuple[pa.DataType, ...]] = {
     INT: (pa.int32(),),
@@ -30,7 +27,6 @@ _COMPARABLE: dict[IcebergType, tuple[pa.DataType, ...]] = {
 # physical types by number, and the length of their values
 _LENGTHS = {1: 4, 2: 8}
 _BYTE_ARRAY = 6
-_TAIL = 8
 
 
 class _Statistics(msgspec.Struct, frozen=True):
@@ -54,7 +50,7 @@ def matching_groups(
     }
     if not usable:
         return None
-    footer = _footer(stream)
+    footer = read_footer(stream)
     try:
         groups, orders = footer.get(4, []), footer.get(7)
         # whether a single group matches, the file's own metrics have said; without orders nobody knows what is least
@@ -65,16 +61,6 @@ def matching_groups(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"expected row groups in a Parquet footer, found others ({error!r})") from error
     return [n for n, group in enumerate(described) if may_match(predicate, group, schema)]
-
-
-def _footer(stream: BinaryIO) -> dict[int, Any]:
-    size = stream.seek(0, 2)
-    stream.seek(max(0, size - _TAIL))
-    length = int.from_bytes(stream.read(_TAIL)[:4], "little")
-    if length + _TAIL > size:
-        raise FormatError(f"expected a Parquet footer, found one of {length:,} bytes in a file of {size:,}")
-    stream.seek(size - _TAIL - length)
-    return read_struct(stream.read(length))
 
 
 def _described(group: Any, columns: Mapping[str, NestedField], ordered: list[bool]) -> DataFile:

@@ -18,12 +18,26 @@ def read_struct(data: bytes) -> dict[int, Any]:
         raise FormatError("expected a Parquet footer, found an end inside it") from error
 
 
+def read_fields(data: bytes, last: int) -> tuple[dict[int, Any], int]:
+    """The first fields of that struct up to one, and how many bytes they take; what comes after is not looked at."""
+    reader = _Reader(data)
+    try:
+        fields = reader.struct(0, last)
+    except (IndexError, struct.error) as error:
+        raise FormatError("expected a Parquet footer, found an end inside it") from error
+    return fields, reader.place
+
+
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._place = 0
 
-    def struct(self, depth: int) -> dict[int, Any]:
+    @property
+    def place(self) -> int:
+        return self._place
+
+    def struct(self, depth: int, last: int | None = None) -> dict[int, Any]:
         if depth > _MAX_DEPTH:
             raise FormatError(f"expected a Parquet footer of at most {_MAX_DEPTH} levels, found more")
         fields: dict[int, Any] = {}
@@ -33,6 +47,8 @@ class _Reader:
             field_id = field_id + delta if delta else self._signed()
             # a boolean field is its own value
             fields[field_id] = kind == _TRUE if kind in {_TRUE, _FALSE} else self._value(kind, depth + 1)
+            if field_id == last:
+                break
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:

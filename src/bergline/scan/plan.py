@@ -48,8 +48,6 @@ class ScanPlan(msgspec.Struct, frozen=True):
     schema: Schema
     filter: Predicate
     files: Sequence[PlannedFile]
-    by_id_only: str | None = None
-    """Why columns must be matched by field id; None if names do as well."""
     key_columns: tuple[KeyColumn, ...] = ()
     specs: dict[int, PartitionSpec] = {}
     """The partition specs of the files, by id."""

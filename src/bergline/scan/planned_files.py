@@ -74,8 +74,22 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     def split(self, choose: Callable[[FileGroup], pl.Series]) -> tuple["PlannedFiles", "PlannedFiles"]:
         """The files for which a mask is true, and the others."""
-        masks = [(group, choose(group)) for group in self._groups]
-        return PlannedFiles([g.only(mask) for g, mask in masks]), PlannedFiles([g.only(~mask) for g, mask in masks])
+        parts = self.parts(choose)
+        return parts.get(True, PlannedFiles([])), parts.get(False, PlannedFiles([]))
+
+    def parts(self, choose: Callable[[FileGroup], pl.Series]) -> dict[Any, "PlannedFiles"]:
+        """The files by what is chosen for each, which is not null."""
+        found: dict[Any, list[FileGroup]] = {}
+        for group in self._groups:
+            chosen = choose(group)
+            for value in chosen.unique(maintain_order=True).to_list():
+                found.setdefault(value, []).append(group.only(chosen == value))
+        return {value: PlannedFiles(groups) for value, groups in found.items()}
+
+    @property
+    def groups(self) -> Sequence[FileGroup]:
+        """The files of each partition spec."""
+        return self._groups
 
     def __iter__(self) -> Iterator[PlannedFile]:
         for group in self._groups:

@@ -15,7 +15,6 @@ from bergline.format.partition_columns import partition_values
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.evolution import why_not_by_name
 from bergline.scan.key_columns import key_columns
 from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
@@ -52,7 +51,6 @@ def plan_scan(
         schema=columns,
         filter=bound,
         files=files,
-        by_id_only=why_not_by_name(metadata),
         key_columns=keys,
         specs=metadata.specs_by_id,
         name_mapping=None if mapping is None else parse_name_mapping(mapping),
@@ -79,7 +77,6 @@ def plan_appends(
         schema=columns,
         filter=bound,
         files=files,
-        by_id_only=why_not_by_name(metadata),
         specs=metadata.specs_by_id,
         name_mapping=None if mapping is None else parse_name_mapping(mapping),
     )

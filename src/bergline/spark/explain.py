@@ -7,14 +7,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import counted, shown
-from bergline.scan.plan import ScanPlan
 from bergline.spark.late_methods import LateMethods
-from bergline.spark.read_groups import read_groups
-from bergline.spark.read_stores import s3a_refusal
+from bergline.spark.read_scan import Used, all_columns, choose_groups
 from bergline.table.scan import TableScan
 
-Reads = Sequence[tuple[str, TableScan]]
-"""The tables of a query by name, which may stand in it several times."""
+Reads = Sequence[tuple[str, TableScan, Used]]
+"""The tables of a query by name, which may stand in it several times, and which of their columns it uses."""
 
 _READS: "weakref.WeakKeyDictionary[DataFrame, Reads]" = weakref.WeakKeyDictionary()
 
@@ -28,10 +26,10 @@ def remember_reads(frame: DataFrame, reads: Reads) -> DataFrame:
 def explain_read(source: DataFrame | TableScan) -> str:
     """What is read for a scan, for `spark.table(…)` with its filters, or for the result of `spark.sql`."""
     if isinstance(source, TableScan):
-        return _described("scan", source.plan(), SparkSession.getActiveSession())
+        return _described("scan", source, SparkSession.getActiveSession())
     if isinstance(source, LateMethods):
         late = source._late  # noqa: SLF001  (a class of ours)
-        return _described(late.label, late.pruned().plan(), source.sparkSession)
+        return _described(late.label, late.pruned(), source.sparkSession)
     if not isinstance(source, DataFrame):
         raise InvalidInputError(f"expected a DataFrame or a scan to explain, found {shown(source)}")
     if source not in _READS:
@@ -41,12 +39,13 @@ def explain_read(source: DataFrame | TableScan) -> str:
                 "explain the result of spark.table or spark.sql itself; metadata tables are read when a frame is made"
             ],
         )
-    return "\n".join(_described(name, scan.plan(), source.sparkSession) for name, scan in _READS[source])
+    return "\n".join(_described(name, scan, source.sparkSession, used) for name, scan, used in _READS[source])
 
 
-def _described(name: str, plan: ScanPlan, spark: SparkSession | None) -> str:
+def _described(name: str, scan: TableScan, spark: SparkSession | None, used: Used = all_columns) -> str:
+    plan = scan.plan()
     lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
-    for group in read_groups(plan, s3a_refusal(spark)):
+    for group in choose_groups(plan, spark, scan.io, used)[1]:
         deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
         lines.append(f"  {group.executor}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)

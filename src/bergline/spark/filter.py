@@ -31,13 +31,13 @@ def spark_filter(predicate: Predicate, schema: Schema) -> Column:
         case Always(value):
             return F.lit(value).cast("boolean")
         case Comparison(column, op, literal):
-            compared: Any = COMPARE[op](_column(column, schema), _literal(literal, schema.names[column].type))
+            compared: Any = COMPARE[op](_column(column, schema), spark_literal(literal, schema.names[column].type))
             return compared  # type: ignore[no-any-return]
         case IsIn(column, literals):
             if not literals:  # false for every value; Spark's own answer for null depends on a setting
                 return _column(column, schema) != _column(column, schema)
             type_ = schema.names[column].type
-            return _column(column, schema).isin([_literal(v, type_) for v in literals])
+            return _column(column, schema).isin([spark_literal(v, type_) for v in literals])
         case StartsWith(column, prefix):
             return _column(column, schema).startswith(prefix)
         case IsNan(column):
@@ -58,7 +58,7 @@ def _column(name: str, schema: Schema) -> Column:
     return F.col(".".join(f"`{part.replace('`', '``')}`" for part in schema.paths[schema.names[name].id]))
 
 
-def _literal(value: Any, type_: IcebergType) -> Column:
+def spark_literal(value: Any, type_: IcebergType) -> Column:
     """A plain value as a literal of the column's type, whatever the session's time zone."""
     # never by way of Python's or Java's calendars, which end, or leave out ten days of October 1582
     if type_ == DATE:

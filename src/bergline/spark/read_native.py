@@ -11,21 +11,22 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
 
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
-from bergline.format.schema import Schema
 from bergline.format.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 from bergline.spark.connect import over_connect
 from bergline.spark.filter import spark_filter
+from bergline.spark.native_columns import NativeColumn
 from bergline.spark.read_deletes import BITS, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.read_files import count_files, load_paths
 from bergline.spark.read_groups import ReadGroup, are_marked
 from bergline.spark.read_missing import missing_file
 from bergline.spark.spark_paths import spark_location, spark_path
-from bergline.spark.types import spark_schema
+from bergline.spark.types import spark_type
 
 # options of Spark's reader: take paths literally, infer nothing from them, and never pass over a file
 _OPTIONS = {
@@ -35,8 +36,8 @@ _OPTIONS = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
 }
-_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET = (
-    f"bergline {name}" for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set")
+_PATH, _KNOWN, _ROW, _FILE, _MARKED, _BITS, _LOCATION, _SPEC, _SET, _KEY = (
+    f"bergline {name}" for name in ("path", "known", "row", "file", "marked", "bits", "at", "spec", "set", "key")
 )
 _BITS_SHIFT = BITS.bit_length() - 1
 _ROW_BITS = 40
@@ -47,11 +48,12 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
     """The rows of files that `read_groups` gave to Spark's reader."""
     wanted, files, deleted = columns_to_read(plan), group.files, group.has_deletes
     keys = key_sets(files, plan.key_columns) if deleted else []
-    stored = {f.id: f for f in wanted.fields if f.id not in RESERVED_IDS}
-    stored |= {c.column.id: c.column for key in keys for c in key.columns if c.column.id not in stored}
-    rows = _open(plan, group.paths, Schema(fields=tuple(stored.values())), spark)
+    names = {f.id: f.name for f in wanted.fields}
+    names |= {c.field.id: f"{_KEY} {c.field.id}" for c in group.columns if c.field.id not in names}
+    rows = _open(plan, group, spark)
     about_files = deleted or any(f.id in RESERVED_IDS for f in wanted.fields)
-    rows = rows.select(*(_shielded(f) for f in stored.values()), *(_position() if about_files else ()))
+    columns = [_as_in_table(c).alias(names[c.field.id]) for c in group.columns]
+    rows = rows.select(*columns, *(_position() if about_files else ()))
     by_position = deleted and any(planned.position_deletes for planned in files)
     marked = by_position and are_marked(files)
     if about_files:
@@ -66,7 +68,7 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
         gone = F.broadcast(deleted_keys(key, plan, spark, io))
         same = rows[f"{_SET} {number}"] == gone["set"]
         for position, column in enumerate(key.columns):
-            same &= rows[_quoted(column.path[0])].eqNullSafe(gone[f"key{position}"])
+            same &= rows[_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
     rows = rows.select(*(_asked_for(f) for f in wanted.fields))
     if plan.filter == ALWAYS_TRUE:
@@ -74,8 +76,12 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
     return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
 
 
-def _open(plan: ScanPlan, paths: Sequence[str], columns: Schema, spark: SparkSession) -> DataFrame:
-    reader = spark.read.schema(spark_schema(columns)).options(**_OPTIONS)
+def _open(plan: ScanPlan, group: ReadGroup, spark: SparkSession) -> DataFrame:
+    """The columns that files have of those asked for, under their names in the files."""
+    paths = group.paths
+    stored = [c.stored for c in group.columns if c.stored is not None]
+    types = T.StructType([T.StructField(f.name, spark_type(f.type, f.name)) for f in stored])
+    reader = spark.read.schema(types).options(**_OPTIONS)
     try:
         rows = load_paths(reader, [spark_location(path) for path in paths], spark)
     except AnalysisException as error:
@@ -153,6 +159,10 @@ def _asked_for(field: NestedField) -> Column:
     return _column(field)
 
 
+def _as_in_table(column: NativeColumn) -> Column:
+    return column.expression(None if column.stored is None else _shielded(column.stored))
+
+
 def _shielded(field: NestedField) -> Column:
     """A column whose filters Spark does not push into files if it holds floats, by an expression that changes nothing.
 
@@ -160,9 +170,9 @@ def _shielded(field: NestedField) -> Column:
     """
     column = _column(field)
     if field.type in (FLOAT, DOUBLE):
-        return F.nanvl(column, column).alias(field.name)
+        return F.nanvl(column, column)
     if isinstance(field.type, StructType) and any(f.type in (FLOAT, DOUBLE) for _, f in walk_fields(field.type.fields)):
-        return F.when(column.isNotNull(), column).alias(field.name)
+        return F.when(column.isNotNull(), column)
     return column
 
 

@@ -17,15 +17,14 @@ from bergline.spark.arrow_rows import in_spark
 from bergline.spark.late_methods import quoted
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_errors import remember_scan
-from bergline.spark.read_groups import ReadGroup, native_refusal, read_groups
+from bergline.spark.read_evidence import FileEvidence
+from bergline.spark.read_groups import ReadGroup, read_groups
 from bergline.spark.read_native import read_native
 from bergline.spark.read_stores import s3a_refusal
 from bergline.spark.read_types import read_schema, unreadable
 from bergline.table.scan import TableScan
 
-__all__ = ["native_refusal", "read", "read_plan"]
-
-
+_POSITIONS = Schema(fields=(POS,))
 Used = Callable[[], frozenset[str] | None]
 """Says which columns a query uses, None if that is not known; asked only where Spark does not see to it itself."""
 
@@ -57,33 +56,52 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_
     return _read(plan, spark, io, used)
 
 
+def choose_groups(
+    plan: ScanPlan, spark: SparkSession | None, io: FileIO, used: Used = all_columns
+) -> tuple[ScanPlan, list[ReadGroup]]:
+    """Which executor reads which files, for the columns that are used; they are asked for only where that matters.
+
+    The plan that comes back has no others. Footers are looked at only for columns of files that their manifests, or
+    earlier reads, say nothing of.
+    """
+    evidence, s3_refusal = FileEvidence(io, spark), s3a_refusal(spark)
+    groups = read_groups(plan, evidence.known, s3_refusal)
+    if all(group.executor == "native" for group in groups):
+        return plan, groups
+    names = used()
+    if names is not None:
+        # who names `_deleted` gets deleted rows too, whatever becomes of the column
+        kept = tuple(f for f in plan.schema.fields if f.name in names or f.id in RESERVED_IDS)
+        plan = msgspec.structs.replace(plan, schema=Schema(fields=kept))
+    return plan, read_groups(plan, evidence.look_up, s3_refusal)
+
+
 def _read(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
-    frames = [_read_group(group, plan, spark, io, used) for group in read_groups(plan, s3a_refusal(spark))]
+    narrow, groups = choose_groups(plan, spark, io, used)
+    frames = [_read_group(group, narrow, spark, io) for group in groups]
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
         rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
         return spark.createDataFrame(rows, read_schema(plan.schema))
-    return reduce(DataFrame.unionAll, frames)
-
-
-def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
-    if group.executor == "native":
-        return read_native(plan, group, spark, io)
-    names = used()
-    fields = plan.schema.fields
-    # who names `_deleted` gets deleted rows too, whatever becomes of the column
-    kept = [f for f in fields if names is None or f.name in names or f.id in RESERVED_IDS]
-    if len(kept) == len(fields):
-        return read_arrow(plan, group.files, spark, io)
-    # positions cost nothing to read, and tell how many rows there are
-    narrow = msgspec.structs.replace(plan, schema=Schema(fields=tuple(kept) or (POS,)))
-    rows = read_arrow(narrow, group.files, spark, io)
-    return rows.select(
+    together = reduce(DataFrame.unionAll, frames)
+    kept = narrow.schema.fields
+    if len(kept) == len(plan.schema.fields):
+        return together
+    return together.select(
         *(
             F.col(quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
-            for f, t in zip(fields, read_schema(plan.schema), strict=True)
+            for f, t in zip(plan.schema.fields, read_schema(plan.schema), strict=True)
         )
     )
+
+
+def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+    if group.executor == "native":
+        return read_native(plan, group, spark, io)
+    if plan.schema.fields:
+        return read_arrow(plan, group.files, spark, io)
+    # positions cost nothing to read, and tell how many rows there are
+    return read_arrow(msgspec.structs.replace(plan, schema=_POSITIONS), group.files, spark, io).select()
 
 
 def _not_read(name: str) -> Column:

@@ -57,5 +57,5 @@ def run_query(
             filters = dict(zip(scans, pushed_filters(asked(), [s.table_schema for s in scans.values()]), strict=True))
     pruned = {name: scan.where(filters[name]) for name, scan in scans.items()}
     frames = {name: read(scan, spark, functools.partial(used, name)) for name, scan in pruned.items()}
-    reads = [(labels[name], scan) for name, scan in pruned.items()]
+    reads = [(labels[name], scan, functools.partial(used, name)) for name, scan in pruned.items()]
     return remember_reads(run_sql(head + text, args, **{**tables, **frames}), reads)

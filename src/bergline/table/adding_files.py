@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+import msgspec
+
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import shown
 from bergline.format.manifest import DataFile, FileContent
@@ -41,7 +43,7 @@ class TableAddingFiles(TableHandle):
         discard_on_failure: bool = False,
     ) -> Self:
         """Add files that were written for this table."""
-        _check_files(files)
+        files = _given(files)
         own = self._full_summary(summary, wap_id)
         operation = Append(self.io, files, branch=branch, summary=own, fast=fast)
         self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
@@ -63,7 +65,7 @@ class TableAddingFiles(TableHandle):
         ConflictError if a file to be replaced was removed or lost rows since the branch was loaded here; what else
         others must not have changed is for `isolation` to say ("serializable" or "snapshot").
         """
-        _check_files(files)
+        files = _given(files)
         check_ref_name(branch)
         since, level = head_id(self.metadata, branch), given_isolation(isolation)
         removal: Removal = Everything()
@@ -88,7 +90,7 @@ class TableAddingFiles(TableHandle):
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
-        _check_files(files)
+        files = _given(files)
         own, level = self._full_summary(summary, wap_id), given_isolation(isolation)
         if files:
             operation = replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level)
@@ -100,6 +102,12 @@ class TableAddingFiles(TableHandle):
     ) -> None:
         guarded = handed_over(operation, self.io, files, self.metadata, discard_on_failure=discard_on_failure)
         self.commit(staged(guarded, wap_id))
+
+
+def _given(files: Sequence[DataFile]) -> list[DataFile]:
+    """The files, of which nobody knows who wrote them: what their columns are, their footers must say."""
+    _check_files(files)
+    return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 
 
 def _check_files(files: Sequence[DataFile]) -> None:
