@@ -1,17 +1,22 @@
 """Files are read by what is known of them, not by what the table's schemas say of their names."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
+from add_deletes import add_deletes, equality_deletes, position_deletes
 from foreign_files import stored, write_foreign_file
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
-from bergline.spark import explain_read
+from bergline.parquet.footer import read_physical_schemas
+from bergline.scan.manifest_cache import forget_files
+from bergline.spark import explain_read, read_evidence, read_groups
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +43,18 @@ def registered(lake: Lake, table: Table, directory: Path, change: Callable[[dict
     path = directory / "other.metadata.json"
     path.write_text(json.dumps(metadata))
     lake.register_table("db.other", f"file://{path}")
+
+
+def test_what_a_caller_says_of_a_file_is_no_evidence(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", AB)
+    (own,) = table._write(pa.table({"a": [1], "b": ["x"]}))
+    other = write_foreign_file(table, {stored("c", pa.int64(), 1): [2], stored("d", pa.string(), 2): ["y"]})
+    claimed = msgspec.structs.replace(other, physical_schema=own.physical_schema)
+    assert claimed.physical_schema is not None
+    table.append_files([claimed])
+    table.row_delta(add=[own])
+    assert rows(spark, "SELECT a, b FROM db.t") == [(1, "x"), (2, "y")]
+    assert [p.file.physical_schema for p in table.refresh().scan().plan().files] == [None, None]
 
 
 def test_metadata_of_version_1_without_its_schemas_hides_no_rename(
@@ -96,3 +113,119 @@ def test_renamed_and_widened_columns_are_read_by_spark(spark: SparkSession, lake
     assert "arrow" not in explain_read(frame)
     assert sorted(map(tuple, frame.collect())) == [(1, "x", 1.5, "1.25"), (3000000000, "y", 2.5, "1234567.25")]
     assert rows(spark, "SELECT a FROM db.t WHERE d < 2 AND f = 1.5 AND c = 'x'") == [(1,)]
+
+
+def test_a_query_pays_only_for_what_it_uses(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("u", pa.uuid()), ("b", pa.string())]))
+    foreign = {stored("a", pa.int64(), 1): [1], stored("B", pa.string(), 3): ["x"], stored("b", pa.int64()): [7]}
+    foreign[stored("u", pa.binary(16), 2)] = [b"0123456789abcdef"]
+    table.append_files([write_foreign_file(table, foreign)])
+    for text, reader, found in [
+        ("SELECT count(*) FROM db.t", "native", 1),
+        ("SELECT a FROM db.t WHERE a = 1", "native", 1),
+        ("SELECT a FROM db.t WHERE b = 'x'", "arrow", 1),
+        ("SELECT u FROM db.t", "arrow", "30313233-3435-3637-3839-616263646566"),
+    ]:
+        frame = spark.sql(text)
+        assert explain_read(frame).splitlines()[1].strip().startswith(f"{reader}: 1 file"), text
+        assert [tuple(row) for row in frame.collect()] == [(found,)], text
+
+
+def test_counting_rows_opens_no_footer(spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = lake.create_table("db.t", AB)
+    table.append_files(
+        [write_foreign_file(table, {stored("x", pa.int64(), 1): [1, 2], stored("y", pa.string(), 2): ["", ""]})]
+    )
+    looked_at: list[str] = []
+
+    def read(_: Any, paths: list[str]) -> dict[Any, list[int]]:
+        looked_at.extend(paths)
+        return read_physical_schemas(table.io, paths)
+
+    monkeypatch.setattr(read_evidence, "read_physical_schemas", read)
+    assert rows(spark, "SELECT count(*) FROM db.t") == [(2,)]
+    assert not looked_at
+    for _ in range(2):
+        assert rows(spark, "SELECT sum(a) FROM db.t") == [(3,)]
+    assert len(looked_at) == 1
+    spark.sql("INSERT INTO db.t VALUES (5, 'own')")
+    assert rows(spark, "SELECT sum(a) FROM db.t") == [(8,)]
+    assert len(looked_at) == 1
+
+
+def test_footers_of_many_files_are_read_by_tasks(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_evidence, "MOST_READ_HERE", {})
+    monkeypatch.setattr(read_evidence, "MOST_READ_HERE_BY_DEFAULT", 2)
+    monkeypatch.setattr(read_evidence, "_FILES_PER_TASK", 2)
+    table = lake.create_table("db.t", AB)
+    names = ["a", "x", "x", "a", "z"]
+    files = [write_foreign_file(table, {stored(name, pa.int64(), 1): [n]}) for n, name in enumerate(names)]
+    table.append_files(files)
+    frame = spark.sql("SELECT a FROM db.t")
+    explained = explain_read(frame)
+    assert sorted(re.findall(r"native: (\d) file", explained)) == ["1", "2", "2"], explained
+    assert sorted(row.a for row in frame.collect()) == [0, 1, 2, 3, 4]
+    Path(files[0].file_path.removeprefix("file://")).unlink()
+    read_evidence.forget_footers()
+    with pytest.raises(Exception, match="no data file"):
+        spark.sql("SELECT a, b FROM db.t").collect()
+
+
+def test_files_stored_in_too_many_ways_go_to_the_arrow_reader(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_groups, "MOST_WAYS", 2)
+    table = lake.create_table("db.t", AB)
+    names = ["a", "x", "y", "z", "a"]
+    table.append_files([write_foreign_file(table, {stored(name, pa.int64(), 1): [n]}) for n, name in enumerate(names)])
+    frame = spark.sql("SELECT a FROM db.t")
+    explained = explain_read(frame)
+    assert explained.count("native: ") == 2, explained
+    assert "arrow: 2 files, because Spark's reader gets files that store their columns in 2 ways" in explained
+    assert sorted(row.a for row in frame.collect()) == [0, 1, 2, 3, 4]
+
+
+def test_columns_that_came_later_are_read_in_one_way(spark: SparkSession, lake: Lake) -> None:
+    lake.create_table("db.t", AB)
+    for number in range(20):
+        spark.sql(f"INSERT INTO db.t SELECT {number}, 'x'{', 1' * number}")
+        spark.sql(f"ALTER TABLE db.t ADD COLUMN c{number} INT")
+    explained = explain_read(spark.table("db.t"))
+    assert "native: 20 files, because names and types are those of the table" in explained
+    assert rows(spark, "SELECT count(c0), count(c10), count(c19), count(*) FROM db.t") == [(19, 9, 0, 20)]
+
+
+def test_deletes_by_key_apply_under_every_name_of_their_columns(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", AB)
+    table.append(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
+    foreign = {stored("k", pa.string(), 2): ["x", "z"], stored("b", pa.int64(), 1): [10, 2]}
+    table.append_files([write_foreign_file(table, foreign)])
+    paths = [p.file.file_path for p in table.scan().plan().files]
+    add_deletes(table, equality_deletes(table, pa.table({"a": [2]}), [1]))
+    add_deletes(table, equality_deletes(table, pa.table({"b": ["x"]}), [2]))
+    spark.sql("ALTER TABLE db.t RENAME COLUMN a TO c")
+    spark.sql("ALTER TABLE db.t DROP COLUMN b")
+    spark.sql("ALTER TABLE db.t ADD COLUMN b STRING")
+    spark.sql("INSERT INTO db.t VALUES (2, 'x')")
+    frame = spark.sql("SELECT c, b FROM db.t")
+    assert "arrow" not in explain_read(frame)
+    assert sorted(tuple(row) for row in frame.collect()) == [(2, "x"), (3, None)]
+    add_deletes(table, position_deletes(table.refresh(), {next(p for p in paths if "foreign" not in p): [2]}))
+    assert rows(spark, "SELECT c, b FROM db.t") == [(2, "x")]
+
+
+def test_evidence_outlives_rewritten_manifests(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", AB)
+    spark.sql("INSERT INTO db.t VALUES (1, 'x')")
+    spark.sql("ALTER TABLE db.t RENAME COLUMN a TO c")
+    spark.sql("INSERT INTO db.t VALUES (2, 'y')")
+    table.append_files([write_foreign_file(table, {stored("z", pa.int64(), 1): [3]})])
+    spark.sql("CALL system.rewrite_manifests('db.t')")
+    table.refresh().delete("c = 2")
+    forget_files()
+    files = [p.file for p in table.refresh().scan().plan().files]
+    known = {tuple(f.name for f in file.physical_schema.fields) for file in files if file.physical_schema}
+    assert (len(files), known) == (2, {("a", "b")})
+    assert rows(spark, "SELECT c, b FROM db.t") == [(1, "x"), (3, None)]

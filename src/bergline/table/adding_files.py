@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-import msgspec
-
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import shown
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.table.changes.append import Append
+from bergline.table.changes.given_files import of_unknown_writers
 from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything, Removal, RemovedFiles
@@ -43,7 +42,8 @@ class TableAddingFiles(TableHandle):
         discard_on_failure: bool = False,
     ) -> Self:
         """Add files that were written for this table."""
-        files = _given(files)
+        _check_files(files)
+        files = of_unknown_writers(files)
         own = self._full_summary(summary, wap_id)
         operation = Append(self.io, files, branch=branch, summary=own, fast=fast)
         self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
@@ -65,7 +65,8 @@ class TableAddingFiles(TableHandle):
         ConflictError if a file to be replaced was removed or lost rows since the branch was loaded here; what else
         others must not have changed is for `isolation` to say ("serializable" or "snapshot").
         """
-        files = _given(files)
+        _check_files(files)
+        files = of_unknown_writers(files)
         check_ref_name(branch)
         since, level = head_id(self.metadata, branch), given_isolation(isolation)
         removal: Removal = Everything()
@@ -90,7 +91,8 @@ class TableAddingFiles(TableHandle):
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
-        files = _given(files)
+        _check_files(files)
+        files = of_unknown_writers(files)
         own, level = self._full_summary(summary, wap_id), given_isolation(isolation)
         if files:
             operation = replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level)
@@ -102,12 +104,6 @@ class TableAddingFiles(TableHandle):
     ) -> None:
         guarded = handed_over(operation, self.io, files, self.metadata, discard_on_failure=discard_on_failure)
         self.commit(staged(guarded, wap_id))
-
-
-def _given(files: Sequence[DataFile]) -> list[DataFile]:
-    """The files, of which nobody knows who wrote them: what their columns are, their footers must say."""
-    _check_files(files)
-    return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 
 
 def _check_files(files: Sequence[DataFile]) -> None:

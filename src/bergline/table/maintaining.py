@@ -11,6 +11,7 @@ from bergline.format.deletes import only_data_file
 from bergline.format.manifest import DataFile, FileContent
 from bergline.format.refs import MAIN, check_ref_name
 from bergline.table.changes.compaction import CompactionResult, CompactionWish, compacted
+from bergline.table.changes.given_files import of_unknown_writers
 from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.rewrite_manifests import RewriteManifests
@@ -64,6 +65,7 @@ class TableMaintaining(TableHandle):
         _check_files(remove, _DATA | _DELETES, "files")
         if not (add or deletes or remove):
             raise InvalidInputError("expected files to add or to remove, found none")
+        add = of_unknown_writers(add)
         scope = Scope(bind_filter(to_predicate(row_filter), self.schema))
         about = {*check_list(referenced, "data file"), *_targets(deletes)}
         if isolation == NO_ISOLATION:
@@ -110,7 +112,7 @@ class TableMaintaining(TableHandle):
                 "expected no sequence number in a transaction, in which snapshots may get other numbers, "
                 f"found {number}"
             )
-        rewritten = Rewritten(tuple(add), tuple(remove), sequence_number=number)
+        rewritten = Rewritten(tuple(of_unknown_writers(add)), tuple(remove), sequence_number=number)
         operation = RewriteFiles(
             self.io,
             rewritten,

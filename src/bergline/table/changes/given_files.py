@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+import msgspec
 import polars as pl
 
 from bergline.errors import InvalidInputError, NotFoundError
@@ -69,6 +70,11 @@ class GivenFiles:
             raise _missing(file) from error
         if rows != file.record_count:
             raise InvalidInputError(f"expected {file.record_count} rows, found {rows} in {file.file_path}")
+
+
+def of_unknown_writers(files: Iterable[DataFile]) -> list[DataFile]:
+    """Files without a word on what their columns are: whoever gives them may be wrong, their footers are not."""
+    return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 
 
 def check_removed(
