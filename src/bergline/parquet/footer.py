@@ -3,6 +3,7 @@
 The schema stands at a footer's beginning, and files of one table mostly begin alike: what is known is not parsed again.
 """
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
@@ -104,11 +105,12 @@ def read_physical_schema(io: FileIO, path: str) -> StructType:
         stream.seek(start)
         beginning = stream.read(min(length, _FIRST_READ))
         known = _KNOWN.find(beginning)
-        if known is not None:
-            return known
-        if length > _FIRST_READ:
+        if known is None and length > _FIRST_READ:
+            with contextlib.suppress(FormatError):  # the schema goes on after this
+                return _KNOWN.keep(*parse_footer_schema(beginning))
             beginning += stream.read(min(length, _MOST_SCHEMA_BYTES) - _FIRST_READ)
-    return _KNOWN.keep(*parse_footer_schema(beginning))
+            known = _KNOWN.find(beginning)
+    return known or _KNOWN.keep(*parse_footer_schema(beginning))
 
 
 def read_physical_schemas(io: FileIO, paths: Sequence[str]) -> dict[StructType, list[int]]:
