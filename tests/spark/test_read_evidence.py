@@ -1,5 +1,6 @@
 """Files are read by what is known of them, not by what the table's schemas say of their names."""
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable
@@ -229,3 +230,29 @@ def test_evidence_outlives_rewritten_manifests(spark: SparkSession, lake: Lake) 
     known = {tuple(f.name for f in file.physical_schema.fields) for file in files if file.physical_schema}
     assert (len(files), known) == (2, {("a", "b")})
     assert rows(spark, "SELECT c, b FROM db.t") == [(1, "x"), (3, None)]
+
+
+def test_old_days_in_files_of_spark_2_stay_what_they_are(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("d", pa.date32())]))
+    spark.sql("""ALTER TABLE db.t SET TBLPROPERTIES ('schema.name-mapping.default' =
+        '[{"field-id": 1, "names": ["x"]}, {"field-id": 2, "names": ["y"]}]')""")
+    day = dt.date(1500, 1, 1)
+    columns = {stored("x", pa.int64()): [1], stored("y", pa.date32()): [day]}
+    file = write_foreign_file(table, columns, about={"org.apache.spark.version": "2.4.8"})
+    table.refresh().append_files([file])
+    assert rows(spark, "SELECT a, d FROM db.t") == [(1, day)]
+    assert "native" in explain_read(spark.sql("SELECT a FROM db.t"))
+
+
+def test_files_of_both_readers_are_counted_together(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", AB).append(pa.table({"a": [1, 2], "b": ["x", "y"]}))
+    file = write_foreign_file(table, {stored("a", pa.int64(), 1): [3]})
+    path = Path(file.file_path.removeprefix("file://"))
+    hidden = path.rename(path.with_name(f"_{path.name}"))
+    table.append_files([msgspec.structs.replace(file, file_path=f"file://{hidden}")])
+    frame = spark.sql("SELECT count(*) FROM db.t")
+    explained = explain_read(frame)
+    assert "native: 1 file" in explained
+    assert "arrow: 1 file" in explained
+    assert [tuple(row) for row in frame.collect()] == [(3,)]
+    assert rows(spark, "SELECT count(*) FROM db.t WHERE a > 1") == [(2,)]

@@ -18,9 +18,12 @@ def stored(name: str, type_: pa.DataType, field_id: int | None = None) -> pa.Fie
     return pa.field(name, type_, metadata=metadata)
 
 
-def write_foreign_file(table: Table, columns: Mapping[pa.Field, list[Any]], **options: Any) -> DataFile:
-    """A file beside the table's own, with these columns in this order; nothing is known of them but the rows."""
-    rows = pa.table([pa.array(values, f.type) for f, values in columns.items()], schema=pa.schema(list(columns)))
+def write_foreign_file(
+    table: Table, columns: Mapping[pa.Field, list[Any]], *, about: Mapping[str, str] | None = None, **options: Any
+) -> DataFile:
+    """A file beside the table's own, with these columns in this order; `about` is what its footer says besides."""
+    schema = pa.schema(list(columns), metadata=about)
+    rows = pa.table([pa.array(values, f.type) for f, values in columns.items()], schema=schema)
     directory = Path(table.metadata.location.removeprefix("file://")) / "data"
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"foreign-{uuid.uuid4().hex}.parquet"

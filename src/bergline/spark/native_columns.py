@@ -43,6 +43,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _METADATA = "_metadata"
 # what Spark reads as Iceberg means it
 _READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
+_IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
 _WIDENED = {(INT, LONG), (FLOAT, DOUBLE)}
 
 
@@ -102,7 +103,7 @@ def native_columns(
     identified = with_mapped_ids(schema, mapping)
     if identified is None:
         raise NotNativeError("files have neither field ids nor a name mapping")
-    matching = _Matching(frozenset(partition_columns))
+    matching = _Matching(frozenset(partition_columns), has_own_ids=identified is schema)
     found = matching.fields(wanted, identified.fields, "")
     if any(f is not None and f.name.casefold() == _METADATA for f in found):
         raise NotNativeError(f"column `{_METADATA}` hides what Spark says of files")
@@ -111,8 +112,9 @@ def native_columns(
 
 
 class _Matching:
-    def __init__(self, partition_columns: frozenset[int]) -> None:
+    def __init__(self, partition_columns: frozenset[int], *, has_own_ids: bool) -> None:
         self._partition_columns = partition_columns
+        self._has_own_ids = has_own_ids
 
     def fields(
         self, wanted: Sequence[NestedField], stored: Sequence[NestedField], prefix: str
@@ -153,6 +155,8 @@ class _Matching:
                 return MapType(stored.key_id, key, stored.value_id, value, False)
         if not _fits(stored, wanted):
             raise NotNativeError(f"Spark's reader may read column `{name}` otherwise, whose type is `{wanted}`")
+        if stored in _IN_CALENDARS and not self._has_own_ids:
+            raise NotNativeError(f"column `{name}` may be of Spark 2, whose oldest days Spark's reader changes")
         return stored
 
     def _check_absent(self, field: NestedField, name: str) -> None:
