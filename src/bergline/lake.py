@@ -13,17 +13,22 @@ from bergline.catalog.opening import CatalogWish, open_catalog
 from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.arguments import check_list, check_no_nul, check_text, check_texts, shown
+from bergline.format.refs import MAIN
 from bergline.format.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.table.commits.commit import Timing
+from bergline.table.commits.isolation import Isolation
 from bergline.table.definition import define_table
 from bergline.table.lake_refs import LakeRefs
 from bergline.table.lake_transaction import LakeTransaction
 from bergline.table.new_location import new_location
 from bergline.table.purge import PurgeResult, purge_table
+from bergline.table.scan import TableScan
 from bergline.table.staged_table import staged_table
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction
+from bergline.table.validate_from import validation_start
+from bergline.table.version import BranchRead
 from bergline.table.view_names import ViewNames
 
 DEFAULT_CATALOG = "sqlite:///./lake/catalog.db"
@@ -177,14 +182,25 @@ class Lake(ViewNames, LakeRefs):
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
         replace: bool = False,
+        isolation: str | Isolation | None = None,
+        validate_from: TableScan | int | None = None,
+        reads: Iterable[BranchRead] = (),
     ) -> Iterator[Table]:
         """A new table that comes into being when the block ends, with what the block wrote to it.
 
         With `replace`, a table that exists begins again: its history and its other refs stay, `main` and the columns
-        are new.
+        are new. Where rows of the old `main` go into the new one, `validate_from` is the scan or the snapshot that they
+        came from, or `reads` are those of which some may be of it: ConflictError if others changed it since.
         """
         definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
-        with staged_table(self.catalog, parse_table_name(name), definition, self._timing, replace=replace) as table:
+        with staged_table(
+            self.catalog,
+            parse_table_name(name),
+            definition,
+            self._timing,
+            replace=replace,
+            validate=lambda old: validation_start(old, MAIN, isolation, validate_from, reads),
+        ) as table:
             yield table
 
     def load_table(self, name: str | TableName) -> Table:

@@ -15,6 +15,7 @@ from bergline.parquet.arrow_schema import arrow_schema
 from bergline.scan.plan import ScanPlan
 from bergline.spark.arrow_rows import in_spark
 from bergline.spark.late_methods import quoted
+from bergline.spark.provenance import with_provenance
 from bergline.spark.read_arrow import read_arrow
 from bergline.spark.read_errors import remember_scan
 from bergline.spark.read_evidence import FileEvidence
@@ -37,7 +38,7 @@ def all_columns() -> None:
 def read(scan: TableScan, spark: SparkSession, used: Used = all_columns) -> DataFrame:
     """A planned scan as a DataFrame; columns that are not used are there, but must not be looked at."""
     remember_scan(scan)
-    return read_plan(scan.plan(), spark, scan.io, used)
+    return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan)
 
 
 def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:

@@ -12,6 +12,7 @@ from bergline.lake import Lake
 from bergline.spark.assign import assign
 from bergline.spark.immediate import constant, immediate_text
 from bergline.spark.kept_plans import cache_rows, keeping_plans
+from bergline.spark.provenance import branch_reads
 from bergline.spark.result_frames import no_result, result_frame
 from bergline.spark.run_query import run_query
 from bergline.spark.session_tables import SessionTables
@@ -37,6 +38,7 @@ from bergline.sql.selector import Selector, with_as_of
 from bergline.sql.statements import Around, Call, Insert, OtherStatement, Query
 from bergline.sql.table_statements import CreateTable
 from bergline.sql.tokens import tokenize
+from bergline.table.commits.isolation import NO_ISOLATION
 
 RunSql = Callable[..., DataFrame]
 
@@ -158,9 +160,11 @@ class LakeSession(SessionTables):
             return no_result(self._spark)
         self._check_replaceable(statement)
         rows = self.sql(statement.source or "", args, **frames)
-        with staged(statement, self.lakes, placed, iceberg_schema(rows.schema)) as table:
+        reads = branch_reads(rows) if statement.replaces else ()
+        with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
             goal = write_goal(self._spark, Target(table, Selector()), None)
-            writing = TableWrite(self._spark, table, goal, WriteOptions())
+            # what was read of the old table is validated where it is replaced
+            writing = TableWrite(self._spark, table, goal, WriteOptions(isolation=NO_ISOLATION))
             write = writing.overwrite if statement.replaces else writing.append
             write(assign(rows, table.schema, by_name=False))
         return no_result(self._spark)

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.catalog.identifiers import TableName
 from bergline.lake import Lake
 from bergline.spark.assign import assign
+from bergline.spark.provenance import branch_reads
 from bergline.spark.types import iceberg_schema
 from bergline.spark.write_goal import check_replaceable, write_goal
 from bergline.spark.write_options import WriteOptions
@@ -36,6 +37,9 @@ def write_new_table(
         properties=new.properties,
         location=new.location,
         replace=replace,
+        isolation=options.isolation,
+        validate_from=options.validate_from,
+        reads=branch_reads(frame) if replace else (),
     ) as table:
         goal = write_goal(spark, Target(table, Selector()), options.branch)
         TableWrite(spark, table, goal, options).append(assign(frame, table.schema, by_name=True))

@@ -1,14 +1,16 @@
 """What a write was told: where its rows go, what its snapshot says of it, how its files are laid out."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.arguments import check_whole
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import check_ref_name
-from bergline.table.commits.isolation import Isolation, parse_isolation
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, parse_isolation
 from bergline.table.known_properties import check_properties
 
 # options that are said of one write what a property says of all
@@ -21,7 +23,14 @@ _PROPERTIES = {
     "fanout-enabled": "write.spark.fanout.enabled",
 }
 _SUMMARY = "snapshot-property."
-WRITE_OPTIONS = ("branch", f"{_SUMMARY}…", "isolation-level", "overwrite-mode", *_PROPERTIES)
+WRITE_OPTIONS = (
+    "branch",
+    f"{_SUMMARY}…",
+    "isolation-level",
+    "validate-from-snapshot-id",
+    "overwrite-mode",
+    *_PROPERTIES,
+)
 
 OverwriteMode = Literal["static", "dynamic"]
 _MODES = ("static", "dynamic")
@@ -35,8 +44,10 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """Entries for the snapshot's summary."""
     properties: dict[str, str] = {}
     """Table properties that this write goes by instead of the table's own."""
-    isolation: Isolation | None = None
-    """What others may do to the rows that an overwrite replaces; None allows all that loses no rows."""
+    isolation: Isolation | Literal["none"] | None = None
+    """What others may do to the rows that an overwrite replaces; None where nothing was said."""
+    validate_from: int | None = None
+    """The snapshot since which they may; None where nothing was said."""
     overwrite_mode: OverwriteMode | None = None
 
     def applied_to(self, metadata: TableMetadata) -> TableMetadata:
@@ -60,7 +71,10 @@ def parse_write_options(given: Mapping[str, Any]) -> WriteOptions:
         elif name.startswith(_SUMMARY) and len(name) > len(_SUMMARY):
             summary[key[len(_SUMMARY) :]] = text
         elif name == "isolation-level":
-            chosen["isolation"] = parse_isolation(text, f"option `{key}`")
+            none = text.lower() == NO_ISOLATION
+            chosen["isolation"] = NO_ISOLATION if none else parse_isolation(text, f"option `{key}`")
+        elif name == "validate-from-snapshot-id":
+            chosen["validate_from"] = _snapshot_id(key, text)
         elif name == "overwrite-mode":
             chosen["overwrite_mode"] = _overwrite_mode(key, text)
         elif name in _PROPERTIES:
@@ -76,6 +90,12 @@ def _text(key: str, value: Any) -> str:
     if not isinstance(value, str | int | float):
         raise InvalidInputError(f"expected text for option `{key}`, found {value!r}")
     return str(value)
+
+
+def _snapshot_id(key: str, text: str) -> int:
+    if not re.fullmatch("-?[0-9]+", text):
+        raise InvalidInputError(f"expected the id of a snapshot for option `{key}`, found `{text}`")
+    return check_whole(int(text), f"option `{key}`")
 
 
 def _overwrite_mode(key: str, text: str) -> OverwriteMode:

@@ -6,6 +6,7 @@ from typing import Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.expressions.bound_filter import BoundFilter
+from bergline.spark.provenance import branch_reads
 from bergline.spark.write import write_files
 from bergline.spark.write_goal import WriteGoal
 from bergline.spark.write_options import WriteOptions
@@ -13,12 +14,14 @@ from bergline.table.changes.append import Append
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything
-from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.changes.replace_partitions import replace_partitions
+from bergline.table.commits.isolation import NO_ISOLATION, ValidateFrom
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.produce import SnapshotProducer
 from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.table import Table
+from bergline.table.validate_from import validation_start
 
 _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
 
@@ -31,8 +34,6 @@ class TableWrite:
         self._goal = goal
         self._options = options
         self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(goal.wap_id)
-        # a branch that the write makes starts where `main` is now
-        self._since = head_id(table.metadata, goal.branch)
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""
@@ -42,15 +43,15 @@ class TableWrite:
 
     def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
         """Replace the rows that match a filter, by default all."""
-        goal, isolation, io = self._goal, self._options.isolation, self._table.io
+        goal, io, validate = self._goal, self._table.io, self._validation(rows)
         if row_filter is not None:
-            since: int | Literal["head"] | None = self._since if isolation else "head"
+            since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
+            isolation = validate.isolation if validate else None
             wanted = RowsToDelete(row_filter, goal.branch, isolation, since, goal.starts_branch)
             files = write_files(rows, self._table, self._options)
             self._commit(Delete(io, wanted, files, summary=self._summary))
             return
         files = write_files(rows, self._table, self._options)
-        checks = OverwriteChecks(self._since, isolation) if isolation else None
         self._commit(
             Overwrite(
                 io,
@@ -58,14 +59,14 @@ class TableWrite:
                 [Everything()],
                 branch=goal.branch,
                 summary=self._summary,
-                checks=checks,
+                checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
             )
         )
 
     def overwrite_partitions(self, rows: DataFrame) -> None:
         """Replace the partitions that the rows are in; without rows there is nothing to do."""
-        metadata = self._table.metadata
+        metadata, validate = self._table.metadata, self._validation(rows)
         files = write_files(rows, self._table, self._options)
         if not files:
             return
@@ -76,10 +77,16 @@ class TableWrite:
                 files,
                 branch=self._goal.branch,
                 summary=self._summary,
-                isolation=self._options.isolation,
+                validate=validate,
                 discard_on_failure=True,
             )
         )
+
+    def _validation(self, rows: DataFrame) -> ValidateFrom | None:
+        """What the options say, else, if the rows were read from the branch, the snapshot that was read."""
+        options, isolation = self._options, self._options.isolation
+        reads = () if isolation == NO_ISOLATION else branch_reads(rows)
+        return validation_start(self._table.metadata, self._goal.branch, isolation, options.validate_from, reads)
 
     def _commit(self, operation: Operation) -> None:
         if isinstance(operation, SnapshotProducer):

@@ -1,7 +1,7 @@
 """Carries out CREATE, REPLACE and DROP TABLE."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from bergline.sql.statements import Name
 from bergline.sql.table_statements import ColumnDefinition, CreateTable, DropTable
 from bergline.table.evolution.column_arguments import plain_default
 from bergline.table.table import Table
+from bergline.table.version import BranchRead
 
 NO_ROWS = pa.table({})
 
@@ -70,8 +71,14 @@ def check_exists(statement: CreateTable, lake: Lake, name: TableName) -> bool:
 
 
 @contextlib.contextmanager
-def staged(statement: CreateTable, lakes: Lakes, placed: tuple[Lake, TableName], schema: Schema) -> Iterator[Table]:
-    """The table that a block fills, and that is there when the block ends."""
+def staged(
+    statement: CreateTable,
+    lakes: Lakes,
+    placed: tuple[Lake, TableName],
+    schema: Schema,
+    reads: Iterable[BranchRead] = (),
+) -> Iterator[Table]:
+    """The table that a block fills, and that is there when the block ends; `reads` are what its rows came from."""
     lake, name = placed
     _check_distinct_names(schema)
     with lake.stage_table(
@@ -81,6 +88,7 @@ def staged(statement: CreateTable, lakes: Lakes, placed: tuple[Lake, TableName],
         properties=_properties(statement, lakes),
         location=statement.location,
         replace=statement.replaces,
+        reads=reads,
     ) as table:
         yield table
 

@@ -14,10 +14,12 @@ from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything, Removal, RemovedFiles
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
 from bergline.table.commits.history_window import EVERYTHING
-from bergline.table.commits.isolation import Isolation, given_isolation
+from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Operation
 from bergline.table.handle import TableHandle
 from bergline.table.references.staged import staged
+from bergline.table.scan import TableScan
+from bergline.table.validate_from import validation_start
 
 
 class TableAddingFiles(TableHandle):
@@ -57,23 +59,28 @@ class TableAddingFiles(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace some files of a branch, by default all, by files that were written for this table.
 
         ConflictError if a file to be replaced was removed or lost rows since the branch was loaded here; what else
-        others must not have changed is for `isolation` to say ("serializable" or "snapshot").
+        others must not have changed is for `isolation` to say ("serializable" or "snapshot"), and `validate_from` says
+        since which scan or snapshot.
         """
         _check_files(files)
         files = of_unknown_writers(files)
         check_ref_name(branch)
-        since, level = head_id(self.metadata, branch), given_isolation(isolation)
+        validate = validation_start(self.metadata, branch, isolation, validate_from)
         removal: Removal = Everything()
-        checks = OverwriteChecks(since, level) if level else None
+        checks = OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None
         if removed is not None:
             _check_files(removed)
             removal = RemovedFiles(tuple(removed), must_exist=True)
+            since, level = head_id(self.metadata, branch), None
+            if validate is not None:
+                since, level = validate.snapshot_id, validate.isolation
             checks = OverwriteChecks(since, level, EVERYTHING, removal.files, removal.files)
         own = self._full_summary(summary, wap_id)
         operation = Overwrite(self.io, files, [removal], branch=branch, summary=own, checks=checks)
@@ -87,15 +94,17 @@ class TableAddingFiles(TableHandle):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
         discard_on_failure: bool = False,
     ) -> Self:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         _check_files(files)
         files = of_unknown_writers(files)
-        own, level = self._full_summary(summary, wap_id), given_isolation(isolation)
+        own = self._full_summary(summary, wap_id)
+        validate = validation_start(self.metadata, branch, isolation, validate_from)
         if files:
-            operation = replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, isolation=level)
+            operation = replace_partitions(self.io, self.metadata, files, branch=branch, summary=own, validate=validate)
             self._commit_given(operation, files, wap_id, discard_on_failure=discard_on_failure)
         return self
 

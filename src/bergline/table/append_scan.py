@@ -3,6 +3,7 @@
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_whole
 from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
 from bergline.format.snapshot import Operation
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import ScanPlan
@@ -16,9 +17,10 @@ class AppendScan(TableScan):
 
     def __init__(self, io: FileIO, metadata: TableMetadata, start: int, end: int | None) -> None:
         current = metadata.current_snapshot
+        branch = MAIN if end is None else None
         if end is None:
             end = current.snapshot_id if current else None
-        super().__init__(io, metadata, ReadVersion(end, metadata.schema), None, None)
+        super().__init__(io, metadata, ReadVersion(end, metadata.schema, branch), None, None)
         self._snapshots = append_snapshots(metadata, check_whole(start, "a snapshot id"), end)
 
     def plan(self) -> ScanPlan:

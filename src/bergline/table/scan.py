@@ -18,7 +18,7 @@ from bergline.parquet.read import read_batches, read_plan
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.columns import select_columns
-from bergline.table.version import ReadVersion
+from bergline.table.version import BranchRead, ReadVersion, table_identity
 
 
 class TableScan:
@@ -42,6 +42,24 @@ class TableScan:
             if not names:
                 raise InvalidInputError("expected at least one column, found none")
             self._columns = select_columns(metadata, version.schema, names)
+
+    @property
+    def table_identity(self) -> str:
+        """The table that is read, whatever its name."""
+        return table_identity(self._metadata)
+
+    @property
+    def branch_read(self) -> BranchRead | None:
+        """Which state of which branch is read; None for a tag, a snapshot id or a moment."""
+        version = self.version
+        if version.branch is None:
+            return None
+        return BranchRead(self.table_identity, version.branch, version.snapshot_id)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is read; None for a table without any."""
+        return self.version.snapshot_id
 
     @property
     def table_schema(self) -> Schema:

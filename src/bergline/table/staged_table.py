@@ -1,14 +1,22 @@
 """A table that comes into being, or begins again, together with its first content."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import msgspec
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from bergline.format.metadata import TableMetadata
+from bergline.format.refs import MAIN
+from bergline.format.requirements import AssertRefSnapshotId
 from bergline.io.locations import absolute_location
+from bergline.table.changes.overwrite import OverwriteChecks
 from bergline.table.commits.commit import Timing
-from bergline.table.commits.operation import MetadataOperation
+from bergline.table.commits.isolation import ValidateFrom
+from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.commits.validate import Validation
 from bergline.table.definition import TableDefinition
 from bergline.table.new_location import new_location
 from bergline.table.table import Table
@@ -17,11 +25,18 @@ from bergline.table.transaction import Transaction, staged_creation
 
 @contextlib.contextmanager
 def staged_table(
-    catalog: Catalog, name: TableName, definition: TableDefinition, timing: Timing, *, replace: bool
+    catalog: Catalog,
+    name: TableName,
+    definition: TableDefinition,
+    timing: Timing,
+    *,
+    replace: bool,
+    validate: Callable[[TableMetadata], ValidateFrom | None],
 ) -> Iterator[Table]:
     """The table as the block fills it; nobody else sees it before the block ends.
 
-    AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced.
+    AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced. ConflictError if
+    others changed `main` of the table that is replaced since the snapshot that `validate` says, if it says one.
     """
     base = _existing(catalog, name)
     if base is None:
@@ -33,10 +48,25 @@ def staged_table(
     if not replace:
         raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
     home = absolute_location(definition.location) if definition.location else None
+    start = validate(base.metadata)
+
+    def begin_again(now: TableMetadata) -> Change:
+        change = definition.replacement(now, home or now.location)
+        return change if start is None else _validated(catalog, now, change, start)
+
     with Transaction(catalog, timing) as transaction:
         table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
-        table.commit(MetadataOperation(lambda now: definition.replacement(now, home or now.location)))
+        table.commit(MetadataOperation(begin_again, conflicts_in_meaning=start is not None))
         yield table
+
+
+def _validated(catalog: Catalog, now: TableMetadata, change: Change, start: ValidateFrom) -> Change:
+    """The change, which then also needs `main` to be where it was looked at."""
+    head = now.head(MAIN)
+    checks = OverwriteChecks(start.snapshot_id, start.isolation)
+    checks.run(Validation(catalog.io, now, head, since=start.snapshot_id, branch=MAIN))
+    unmoved = AssertRefSnapshotId(MAIN, None if head is None else head.snapshot_id)
+    return msgspec.structs.replace(change, requirements=(*change.requirements, unmoved))
 
 
 def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:

@@ -22,6 +22,22 @@ class ReadVersion(msgspec.Struct, frozen=True):
 
     snapshot_id: int | None
     schema: Schema
+    branch: str | None = None
+    """The branch whose head it is; None for a tag, a snapshot id or a moment, which stay what they are."""
+
+
+class BranchRead(msgspec.Struct, frozen=True):
+    """The head of a table's branch, as a read found it."""
+
+    table: str
+    """See `table_identity`."""
+    branch: str
+    snapshot_id: int | None
+
+
+def table_identity(metadata: TableMetadata) -> str:
+    """What tells tables apart, whatever their names: the uuid, or the location of a v1 table without one."""
+    return metadata.table_uuid or metadata.location
 
 
 def resolve_version(
@@ -43,10 +59,10 @@ def resolve_version(
             raise InvalidInputError(f"expected a time in milliseconds up to the year 9999, found {as_of_ms}")
         return _at_snapshot(metadata, _snapshot_as_of(metadata, as_of_ms))
     if ref in {None, MAIN} and MAIN not in metadata.refs:
-        return ReadVersion(None, metadata.schema)
+        return ReadVersion(None, metadata.schema, MAIN)
     found = metadata.ref(ref or MAIN)
     if found.is_branch:
-        return ReadVersion(found.snapshot_id, metadata.schema)
+        return ReadVersion(found.snapshot_id, metadata.schema, ref or MAIN)
     return _at_snapshot(metadata, found.snapshot_id)
 
 

@@ -17,11 +17,12 @@ from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
-from bergline.table.commits.isolation import NO_ISOLATION, Isolation, given_isolation, isolation_level
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
 from bergline.table.commits.produce import check_writable
 from bergline.table.handle import TableHandle
 from bergline.table.references.staged import staged
-from bergline.table.scan import to_predicate
+from bergline.table.scan import TableScan, to_predicate
+from bergline.table.validate_from import validation_start
 
 
 class TableWriting(TableHandle):
@@ -59,38 +60,40 @@ class TableWriting(TableHandle):
 
     def overwrite(
         self,
-        rows: ArrowRows,
+        rows: ArrowRows | TableScan,
         row_filter: str | Predicate | None = None,
         *,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
     ) -> Self:
         """Replace the rows that match a filter, by default all rows of a branch.
 
         With a filter, ConflictError if others changed rows that match since the branch was loaded here; `isolation`
         says how much of it counts ("serializable", "snapshot" or "none"), by default `write.delete.isolation-level`.
-        Without a filter only a given level is looked after.
+        Without a filter only a given level is looked after, unless the new rows were read from the branch: as a scan
+        that is given as `rows`, or that `validate_from` names, it counts from the snapshot that was read.
         """
         self.check_branch(branch)
         own = self._full_summary(summary, wap_id)
+        validate = self._validation(rows, branch, isolation, validate_from)
         if row_filter is None:
-            level = given_isolation(isolation)
-            checks = OverwriteChecks(head_id(self.metadata, branch), level) if level else None
             operation = Overwrite(
                 self.io,
                 self._write(rows),
                 [Everything()],
                 branch=branch,
                 summary=own,
-                checks=checks,
+                checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
             )
             operation.written_for = self.schema
             self.commit(staged(operation, wap_id))
             return self
-        wanted = self._rows_to_delete(row_filter, branch, isolation, head_id(self.metadata, branch))
+        since = validate.snapshot_id if validate else head_id(self.metadata, branch)
+        wanted = self._rows_to_delete(row_filter, branch, isolation, since)
         return self._delete(wanted, self._write(rows), summary, wap_id)
 
     def delete(
@@ -114,24 +117,39 @@ class TableWriting(TableHandle):
 
     def overwrite_partitions(
         self,
-        rows: ArrowRows,
+        rows: ArrowRows | TableScan,
         *,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
+        validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
     ) -> Self:
-        """Replace every partition that the rows are in; without rows there is nothing to do."""
+        """Replace every partition that the rows are in; without rows there is nothing to do.
+
+        What others may have changed in them, and since when, is said as for `overwrite` without a filter.
+        """
         self.check_branch(branch)
-        own, level = self._full_summary(summary, wap_id), given_isolation(isolation)
+        own = self._full_summary(summary, wap_id)
+        validate = self._validation(rows, branch, isolation, validate_from)
         files = self._write(rows)
         if files:
             operation = replace_partitions(
-                self.io, self.metadata, files, branch=branch, summary=own, isolation=level, discard_on_failure=True
+                self.io, self.metadata, files, branch=branch, summary=own, validate=validate, discard_on_failure=True
             )
             operation.written_for = self.schema
             self.commit(staged(operation, wap_id))
         return self
+
+    def _validation(
+        self,
+        rows: ArrowRows | TableScan,
+        branch: str,
+        isolation: str | Isolation | None,
+        given: TableScan | int | None,
+    ) -> ValidateFrom | None:
+        read = rows.branch_read if isinstance(rows, TableScan) else None
+        return validation_start(self.metadata, branch, isolation, given, (read,) if read else ())
 
     def _rows_to_delete(
         self,
@@ -151,7 +169,9 @@ class TableWriting(TableHandle):
         self.commit(staged(Delete(self.io, rows, files, summary=own), wap_id))
         return self
 
-    def _write(self, rows: ArrowRows) -> list[DataFile]:
+    def _write(self, rows: ArrowRows | TableScan) -> list[DataFile]:
+        if isinstance(rows, TableScan):
+            rows = rows.to_arrow_batch_reader()
         with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:
             writer.write(rows)
             return writer.finish()

@@ -123,6 +123,11 @@ class Delete:
         if since == "head":
             return parent
         Validation(self._io, base, parent, since=since, branch=self._rows.branch)
+        if since is not None and since not in base.snapshots_by_id:
+            raise ConflictError(
+                f"cannot find the rows to replace on `{self._rows.branch}`: snapshot {since} has expired",
+                hints=["look at the table as it is now and plan the operation again"],
+            )
         return None if since is None else base.snapshot(since)
 
     def _check_still_nothing(self, first: TableMetadata, base: TableMetadata, stamp: CommitStamp) -> None:

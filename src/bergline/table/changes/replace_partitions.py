@@ -9,7 +9,7 @@ from bergline.io.fileio import FileIO
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything, Removal, RemovedPartitions
 from bergline.table.commits.history_window import EVERYTHING, Scope
-from bergline.table.commits.isolation import Isolation
+from bergline.table.commits.isolation import ValidateFrom
 
 
 def replace_partitions(
@@ -19,13 +19,12 @@ def replace_partitions(
     *,
     branch: str,
     summary: Mapping[str, str],
-    isolation: Isolation | None = None,
+    validate: ValidateFrom | None = None,
     discard_on_failure: bool = False,
 ) -> Overwrite:
     """An overwrite of the partitions that the files are in; files of other partition specs stay.
 
-    Without partitions it replaces all rows. With an isolation level, nobody may have changed the partitions since the
-    branch's head in `metadata`.
+    Without partitions it replaces all rows. If it is to be validated, nobody may have changed these partitions since.
     """
     check_ref_name(branch)
     partitions = {partition_key(f): (f.spec_id, f.partition) for f in files}
@@ -39,7 +38,7 @@ def replace_partitions(
         [removal],
         branch=branch,
         summary={**summary, "replace-partitions": "true"},
-        checks=OverwriteChecks(head_id(metadata, branch), isolation, scope) if isolation else None,
+        checks=OverwriteChecks(validate.snapshot_id, validate.isolation, scope) if validate else None,
         discard_on_failure=discard_on_failure,
     )
 

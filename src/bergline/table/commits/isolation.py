@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Final, Literal
 
+import msgspec
+
 from bergline.errors import InvalidInputError
 from bergline.format.arguments import shown
 from bergline.format.metadata import TableMetadata
@@ -19,6 +21,13 @@ class Isolation(StrEnum):
     """Also rows that were added and that the operation would have looked at."""
     SNAPSHOT = "snapshot"
     """Only changes to the rows that the operation changes."""
+
+
+class ValidateFrom(msgspec.Struct, frozen=True):
+    """The snapshot that an operation looked at, None for an empty branch, and what others may have done since."""
+
+    snapshot_id: int | None
+    isolation: Isolation
 
 
 def isolation_level(

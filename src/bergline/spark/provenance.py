@@ -1,0 +1,44 @@
+"""Which branches a frame reads, and at which snapshots: every read leaves a mark in its plan.
+
+The mark is the name of a subquery, which Spark keeps in the analyzed plan whatever is made of the frame: joins, unions,
+subqueries, functions, temporary views and caches. Only rows that left Spark's plans have lost it (`localCheckpoint`,
+`df.rdd`, `collect`, `toPandas`, files).
+"""
+
+import re
+from urllib.parse import quote, unquote
+
+from pyspark.sql import DataFrame
+
+from bergline.spark.connect import over_connect
+from bergline.table.scan import TableScan
+from bergline.table.version import BranchRead
+
+_WORDS = "bergline read"
+_NONE = "none"
+_MARK = re.compile(rf"SubqueryAlias `{_WORDS} ([^\s`]+) ([^\s`]+) ([^\s`]+)`")
+
+
+def with_provenance(rows: DataFrame, scan: TableScan) -> DataFrame:
+    """The rows of a scan, marked if it reads the head of a branch: other versions stay what they are."""
+    read = scan.branch_read
+    if read is None:
+        return rows
+    snapshot = _NONE if read.snapshot_id is None else read.snapshot_id
+    return rows.alias(f"{_WORDS} {quote(read.table, safe='')} {snapshot} {quote(read.branch, safe='')}")
+
+
+def branch_reads(frame: DataFrame) -> tuple[BranchRead, ...]:
+    """The heads of branches that a frame reads, each once."""
+    found = dict.fromkeys(_MARK.findall(_analyzed(frame)))
+    return tuple(
+        BranchRead(unquote(table), unquote(branch), None if snapshot == _NONE else int(snapshot))
+        for table, snapshot, branch in found
+    )
+
+
+def _analyzed(frame: DataFrame) -> str:
+    """The analyzed plan as text; a server of Spark Connect knows what its views and caches are made of."""
+    if over_connect(frame):
+        return str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
+    return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001
