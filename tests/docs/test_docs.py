@@ -127,7 +127,7 @@ def test_guide_to_maintenance_runs(tmp_path: Path) -> None:
 
 def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
     output = output_of_example("guides/changing-rows.md", tmp_path)
-    assert output.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict"]
+    assert output.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict", "conflict conflict"]
 
 
 def test_guide_to_refs_runs(tmp_path: Path) -> None:

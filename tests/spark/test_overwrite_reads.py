@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from at_once import run_at_once
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from rows import ORDERS, ids, order_rows
@@ -78,6 +79,7 @@ REPLACEMENTS: dict[str, Callable[[DataFrame], None]] = {
 ALL = OVERWRITES | REPLACEMENTS
 OPERATIONS = ["insertInto", "writeTo overwrite of a region", "writeTo overwritePartitions", "createOrReplace"]
 """Ways that end in different operations of the table."""
+RACING = [ALL[way] for way in ("insertInto", "writeTo overwritePartitions", "saveAsTable")]
 
 
 @pytest.mark.parametrize("way", ALL)
@@ -332,3 +334,25 @@ def test_failed_overwrite_leaves_no_file(spark: SparkSession, parts: Table, lake
             write(seen)
     found = set(lake.catalog.io.list(f"{parts.location}/data"))
     assert found == before
+
+
+def test_no_acknowledged_row_is_lost_beside_writers_that_race(spark: SparkSession, parts: Table, lake: Lake) -> None:
+    """The race of tests/stateful, with Spark as the one that reads and overwrites."""
+    acknowledged = [1, 2, 3]
+
+    def append(first: int) -> None:
+        for order in range(first, first + 5):
+            lake.load_table("db.parts").append(order_rows(order, region="eu" if order % 3 else "us"))
+            acknowledged.append(order)
+
+    def overwrite() -> None:
+        for write in RACING:
+            while True:
+                try:
+                    write(spark.table("db.parts").withColumn("amount", F.col("amount") + 1))
+                except ConflictError:
+                    continue
+                break
+
+    run_at_once(overwrite, lambda: append(100), lambda: append(200))
+    assert ids_now(lake) == sorted(acknowledged)

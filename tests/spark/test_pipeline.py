@@ -1,5 +1,6 @@
 """Write, audit, publish over two tables: nothing is lost, doubled or half visible, wherever a run stops."""
 
+import datetime as dt
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -119,6 +120,58 @@ def test_same_id_again_reports_that_it_was_published(spark: SparkSession, lake: 
     assert ids(lake, ORDERS) == [1, 2, 3, 9]
     quick(spark, lake).run("2")
     assert ids(lake, ORDERS) == [1, 2, 2, 3, 3, 9]
+
+
+def expire(lake: Lake, *names: str) -> None:
+    """Only the head of `main` is left of each."""
+    for name in names:
+        lake.load_table(name).expire(older_than=dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
+
+
+def test_published_run_is_known_after_its_snapshots_have_expired(spark: SparkSession, lake: Lake) -> None:
+    quick(spark, lake).run("1", tag="v1")
+    for name, column in ((ORDERS, "amount"), (ITEMS, "order_id")):
+        lake.load_table(name).append(pa.table({"id": [9], column: [1]}))
+    lake.drop_ref("v1")
+    expire(lake, ORDERS, ITEMS)
+    again = quick(spark, lake).run("1")
+    assert (again.status, again.steps) == ("published before", ())
+    assert state(lake) == ([1, 2, 3, 9], [9, 10, 20, 30])
+    with pytest.raises(RefusedError, match="has no tag of that name"):
+        quick(spark, lake).run("1", tag="v1")
+    lake.tag("v1", [ORDERS, ITEMS])
+    with pytest.raises(RefusedError, match="has another ref of that name"):
+        quick(spark, lake).run("1", tag="v1")
+    # one table is enough
+    lake.load_table(ORDERS).set_properties(remove=["bergline.pipeline.published-runs"])
+    assert quick(spark, lake).run("1").status == "published before"
+
+
+def test_tag_of_a_run_whose_other_snapshots_have_expired_is_known(spark: SparkSession, lake: Lake) -> None:
+    quick(spark, lake).run("1", tag="v1")
+    for name, column in ((ORDERS, "amount"), (ITEMS, "order_id")):
+        for number in (8, 9):
+            lake.load_table(name).append(pa.table({"id": [number], column: [1]}))
+    expire(lake, ORDERS, ITEMS)
+    again = quick(spark, lake).run("1", tag="v1")
+    assert (again.status, again.tag) == ("published before", "v1")
+
+
+def test_run_of_an_older_version_is_known_by_its_snapshots(spark: SparkSession, lake: Lake) -> None:
+    quick(spark, lake).run("1")
+    for name in (ORDERS, ITEMS):
+        lake.load_table(name).set_properties(remove=["bergline.pipeline.published-runs"])
+    assert quick(spark, lake).run("1").status == "published before"
+
+
+def test_run_that_was_rolled_back_is_published_again(spark: SparkSession, lake: Lake) -> None:
+    heads = {name: lake.load_table(name).refs["main"].snapshot_id for name in (ORDERS, ITEMS)}
+    quick(spark, lake).run("1")
+    for name, head in heads.items():
+        lake.load_table(name).refs.rollback(to=head)
+    assert state(lake) == BEFORE
+    assert quick(spark, lake).run("1").status == "published"
+    assert state(lake) == AFTER
 
 
 class Crash(BaseException):

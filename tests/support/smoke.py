@@ -18,7 +18,14 @@ from rows import ORDERS, order_rows
 
 import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from bergline.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
 from bergline.spark.audits import check, in_range, not_null, query, references, row_count, unique
 
 Check = Callable[[Any, Lake], None]
@@ -146,6 +153,36 @@ def frames_overwrite_their_partitions(spark: Any, lake: Lake) -> None:
     _regions(lake, "partitions")
     _frame(spark, 9).writeTo("db.partitions").overwritePartitions()
     assert _rows(spark, "SELECT id, region FROM db.partitions") == [(3, "us"), (9, "eu")]
+
+
+@smoke_check
+def overwrites_are_validated_from_what_they_read(spark: Any, lake: Lake) -> None:
+    table = _regions(lake, "validated")
+    spark.table("db.validated").createOrReplaceTempView("validated_view")
+    seen = spark.table("db.validated")
+    joined = spark.sql("SELECT v.* FROM db.validated v JOIN validated_view w ON v.id = w.id WHERE v.id > 0")
+    cached = seen.where("id > 1").cache()
+    table.append(order_rows(4))
+    for frame in (seen, seen.where("id < 9").select("*"), joined, cached, spark.table("validated_view")):
+        with pytest.raises(ConflictError):
+            frame.write.insertInto("db.validated", overwrite=True)
+    with pytest.raises(ConflictError):
+        seen.writeTo("db.validated").overwrite(F.col("region") == "eu")
+    with pytest.raises(ConflictError):
+        spark.table("validated_view").writeTo("db.validated").overwritePartitions()
+    with pytest.raises(ConflictError):
+        joined.writeTo("db.validated").createOrReplace()
+    with pytest.raises(ConflictError):
+        spark.sql("INSERT OVERWRITE db.validated SELECT * FROM validated_view")
+    with pytest.raises(ConflictError):
+        spark.sql("CREATE OR REPLACE TABLE db.validated USING iceberg AS SELECT * FROM validated_view")
+    cached.unpersist()
+    assert _ids(spark.table("db.validated")) == [1, 2, 3, 4]
+    spark.sql("INSERT OVERWRITE db.validated SELECT * FROM db.validated WHERE id > 1")
+    seen = spark.table("db.validated")
+    seen.where("id > 2").writeTo("db.validated").createOrReplace()
+    _frame(spark, 9).write.insertInto("db.validated", overwrite=True)
+    assert _ids(spark.table("db.validated")) == [9]
 
 
 @smoke_check

@@ -118,7 +118,7 @@ class Pipeline:
         """Move `main` to what was audited, which is on top of it; TablesRefusedError if either has moved since."""
         audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
         try:
-            published = self._lake.publish(run.branch, tables=audited, tag=tag)
+            published = self._lake.publish(run.branch, tables=audited, tag=tag, run=run.identity)
         except BerglineError:
             now = load_tables(run)
             if History(run, now).is_published:

@@ -16,6 +16,7 @@ from bergline.parquet.fit import ArrowRows
 from bergline.spark.session_settings import session_settings
 from bergline.spark.session_turn import session_turn
 from bergline.spark.write_goal import PIPELINE, WAP_BRANCH, WAP_ID
+from bergline.table.references.published_runs import PublishedRun, has_run
 from bergline.table.table import Table
 
 PIPELINE_NAME = "bergline.pipeline"
@@ -58,6 +59,11 @@ class Run(msgspec.Struct, frozen=True):
         return f"{part} of pipeline {self.pipeline}, run {self.run_id}"
 
     @property
+    def identity(self) -> PublishedRun:
+        """What the run is known by."""
+        return PublishedRun(self.pipeline, self.run_id)
+
+    @property
     def stamp(self) -> dict[str, str]:
         """What the summary of every snapshot says."""
         told = {PIPELINE_NAME: self.pipeline, RUN_ID: self.run_id}
@@ -94,8 +100,11 @@ class History:
 
     @property
     def is_published(self) -> bool:
-        """Whether `main` of any table has a snapshot of the run."""
-        return any(any(self.snapshots(table, MAIN)) for table in self._tables.values())
+        """Whether `main` of any table has a snapshot of the run, or had one that has expired."""
+        run = self._run.identity
+        return any(
+            any(self.snapshots(table, MAIN)) or has_run(table.metadata, MAIN, run) for table in self._tables.values()
+        )
 
     def steps(self, ref: str) -> dict[str, dict[str, int]]:
         """The steps that a ref has, each with the rows that it added to every table that it wrote to."""
@@ -117,12 +126,18 @@ class History:
         at = {name: head.snapshot_id for name, head in heads.items() if head is not None}
         for name, table in self._tables.items():
             ref = table.metadata.refs.get(tag)
-            if ref is None or ref.is_branch or at.get(name, ref.snapshot_id) != ref.snapshot_id:
+            if ref is None or ref.is_branch or not self._is_at(table, ref.snapshot_id, at.get(name)):
                 raise RefusedError(
                     f"cannot tag pipeline {self._run.pipeline}, run {self._run.run_id}, as `{tag}`: it was published "
                     f"before, and `{name}` has {'another ref' if ref else 'no tag'} of that name",
-                    hints=[f"what it wrote can be tagged by `lake.tag({tag!r}, {at})`"],
+                    hints=[f"what it wrote can be tagged by `lake.tag({tag!r}, {at})`"] if at else [],
                 )
+
+    def _is_at(self, table: Table, snapshot_id: int, published: int | None) -> bool:
+        """Whether a tag's snapshot is what the run published; a table that it wrote nothing to has no such."""
+        if published is None and has_run(table.metadata, MAIN, self._run.identity):  # all but the tag has expired
+            return _written_by(table.metadata.snapshot(snapshot_id)) == (self._run.pipeline, self._run.run_id)
+        return published in {None, snapshot_id}
 
     def check_branch_is_own(self) -> None:
         """RefusedError if the run's branch has what another run wrote: two names may make one branch."""

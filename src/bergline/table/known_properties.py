@@ -20,6 +20,7 @@ from bergline.parquet.write_spec import check_codec, compression_level
 from bergline.table.changes.delete import DELETE_MODE, check_delete_mode
 from bergline.table.changes.delete_rows import GRANULARITY, check_granularity
 from bergline.table.commits.isolation import property_isolation
+from bergline.table.references.published_runs import KEPT_RUNS
 
 Check = Callable[[str, str], object]
 DISTRIBUTION_MODE: Final = "write.distribution-mode"
@@ -128,6 +129,7 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "commit.status-check.num-retries": _COUNT,
     "commit.status-check.min-wait-ms": _COUNT,
     "commit.status-check.max-wait-ms": _COUNT,
+    KEPT_RUNS: _SIZE,
     "gc.enabled": _check_boolean,
     "history.expire.max-snapshot-age-ms": _AGE,
     "history.expire.min-snapshots-to-keep": _SIZE,

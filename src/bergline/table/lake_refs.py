@@ -15,6 +15,7 @@ from bergline.table.commits.commit import TableWork, Timing, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.creating import NewRef
 from bergline.table.references.publish import Publish, PublishWish
+from bergline.table.references.published_runs import PublishedRun
 from bergline.table.references.ref_changes import Retention, drop_ref
 from bergline.table.references.ref_report import RefReport, WatchedRef
 from bergline.table.version import Place
@@ -82,17 +83,19 @@ class LakeRefs:
         squash: bool = False,
         keep_branch: bool = False,
         tag: str | None = None,
+        run: PublishedRun | None = None,
     ) -> RefReport:
         """Bring what a branch has into another, in the named tables or in all that have it, and drop the branch.
 
         Where the other has moved on by itself that is refused, unless `merge`: then the branch's snapshots are done
         again on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag`
-        is made in the same commit. A mapping of tables says at which snapshot the branch of each must be.
+        is made in the same commit. A mapping of tables says at which snapshot the branch of each must be. The `run` of
+        a pipeline is kept in a property of each table whose `into` moves.
         """
         check_ref_name(branch)
         if tag is not None:
             check_ref_name(tag)
-        wish = PublishWish(branch, into, merge or squash, squash, keep_branch, tag)
+        wish = PublishWish(branch, into, merge or squash, squash, keep_branch, tag, run=run)
         heads = _heads(tables) if isinstance(tables, Mapping) else {}
         names = self._having(branch, list(heads) if heads else tables, namespace)
         operations = {

@@ -11,6 +11,7 @@ from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.published_runs import PublishedRun, note_run
 from bergline.table.references.ref_changes import Retention, create_ref, drop_ref, existing_ref
 
 
@@ -26,6 +27,8 @@ class PublishWish(msgspec.Struct, frozen=True):
     """A tag for where `into` is then."""
     head: int | None = None
     """Where the branch must be; None for wherever the first attempt finds it."""
+    run: PublishedRun | None = None
+    """The pipeline's run that is published, to be kept in the table if `into` moves."""
 
     @property
     def merging(self) -> MergeWish:
@@ -60,6 +63,8 @@ class Publish:
             self._check_fast_forward(base)
         moved = self._merge.attempt(base, stamp)
         changes = [moved]
+        if self._wish.run is not None:
+            changes.append(self._note_run(base, moved, stamp, self._wish.run))
         if self._wish.tag is not None:
             changes.append(self._tag(base, moved, stamp, self._wish.tag))
         if not self._wish.keep_branch:
@@ -74,6 +79,12 @@ class Publish:
     def abandoned(self) -> None:
         """Remove everything that was written."""
         self._merge.abandoned()
+
+    def _note_run(self, base: TableMetadata, moved: Change, stamp: CommitStamp, run: PublishedRun) -> Change:
+        """None where `into` stays: a requirement that it has not moved guards the property."""
+        after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
+        before, head = base.head(self._wish.into), after.head(self._wish.into)
+        return Change() if head is None or head == before else Change((note_run(base, run, head),))
 
     def _tag(self, base: TableMetadata, moved: Change, stamp: CommitStamp, tag: str) -> Change:
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
