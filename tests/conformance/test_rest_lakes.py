@@ -17,6 +17,7 @@ from s3_server import S3Server
 
 import bergline
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError
+from bergline.table.scan import TableScan
 
 _WRITERS, _ROUNDS = 3, 4
 COLUMNS = pa.schema([("id", pa.int64())])
@@ -118,3 +119,33 @@ def test_credentials_that_are_about_to_expire_are_renewed_before_files_are_opene
             for _ in range(2):
                 assert reader.load_table("db.orders").refresh().scan().to_arrow()["id"].to_pylist() == [1, 2]
         assert len(server.sent(f"{path}/credentials")) >= 1
+
+
+def overwrite_what_was_read(lake: bergline.Lake, table: bergline.Table, read: TableScan, way: str) -> None:
+    if way == "replaced table":
+        with lake.stage_table(table.name, COLUMNS, replace=True, validate_from=read) as new:
+            new.append(read.to_arrow())
+    else:
+        table.overwrite(read, None if way == "overwrite" else "id > 0")
+
+
+@pytest.mark.parametrize("way", ["overwrite", "overwrite by filter", "replaced table"])
+def test_rows_that_land_while_an_overwrite_is_sent_are_a_conflict(
+    uri: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = f"read_{tmp_path.name}".replace("-", "_")
+    with bergline.connect(uri) as lake, bergline.connect(uri) as other:
+        lake.create_namespace(space)
+        table = lake.create_table(f"{space}.orders", COLUMNS).append(pa.table({"id": [1]}, schema=COLUMNS))
+        read, send = table.scan(), lake.catalog.commit
+        theirs = [other.load_table(f"{space}.orders")]
+
+        def overtaken(*changes: Any, **more: Any) -> Any:
+            if theirs:  # after everything was validated, before the server has it
+                theirs.pop().append(pa.table({"id": [2]}, schema=COLUMNS))
+            return send(*changes, **more)
+
+        monkeypatch.setattr(lake.catalog, "commit", overtaken)
+        with pytest.raises(ConflictError, match="came first and added"):
+            overwrite_what_was_read(lake, table, read, way)
+        assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2]

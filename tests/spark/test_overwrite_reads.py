@@ -181,6 +181,22 @@ def test_what_was_read_is_known_through_every_shape(spark: SparkSession, parts: 
     assert ids_now(lake) == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("length", ["0", "100"])
+def test_what_was_read_is_known_where_plans_are_cut(spark: SparkSession, parts: Table, lake: Lake, length: str) -> None:
+    spark.table("db.parts").createOrReplaceTempView("seen")
+    texts = "SELECT id, amount, 'eu' FROM (SELECT * FROM seen)", "SELECT (SELECT max(id) FROM seen), 1.0, 'eu'"
+    frames = [spark.sql(text) for text in texts]
+    parts.append(order_rows(4))
+    spark.conf.set("spark.sql.maxPlanStringLength", length)
+    try:
+        for seen in frames:
+            with pytest.raises(ConflictError):
+                seen.write.insertInto("db.parts", overwrite=True)
+    finally:
+        spark.conf.unset("spark.sql.maxPlanStringLength")
+    assert ids_now(lake) == [1, 2, 3, 4]
+
+
 SOURCES: dict[str, Callable[[SparkSession, Table], DataFrame]] = {
     "spark.sql": lambda s, _: s.sql("SELECT * FROM db.parts"),
     "spark.read.table": lambda s, _: s.read.table("db.parts"),

@@ -64,11 +64,26 @@ def moments_decide_only_where_no_zone_counts(spark: Any, lake: Lake) -> None:
     assert sorted(row.id for row in spark.table("db.moments").collect()) == [1, 2, 9]
 
 
+def plans_that_are_cut_are_not_guessed_at(spark: Any, lake: Lake) -> None:
+    lake.create_table("db.cut", ORDERS).append(order_rows(1))
+    frame, key = spark.table("db.cut"), "spark.sql.maxPlanStringLength"
+    spark.conf.set(key, "100")
+    try:
+        with pytest.raises(UnsupportedError, match=key):
+            frame.write.insertInto("db.cut", overwrite=True)
+        frame.write.option("isolation-level", "none").insertInto("db.cut", overwrite=True)
+        frame.write.insertInto("db.cut")
+    finally:
+        spark.conf.unset(key)
+    assert spark.table("db.cut").count() == 2
+
+
 CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     check.__name__: check
     for check in (
         other_sessions_are_untouched,
         last_detach_restores_the_classes,
         moments_decide_only_where_no_zone_counts,
+        plans_that_are_cut_are_not_guessed_at,
     )
 }

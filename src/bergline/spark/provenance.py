@@ -6,10 +6,14 @@ subqueries, functions, temporary views and caches. Only rows that left Spark's p
 """
 
 import re
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame
 
+from bergline.errors import UnsupportedError
+from bergline.spark.catalyst import class_of, scala_items
 from bergline.spark.connect import over_connect
 from bergline.table.scan import TableScan
 from bergline.table.version import BranchRead
@@ -17,6 +21,7 @@ from bergline.table.version import BranchRead
 _WORDS = "bergline read"
 _NONE = "none"
 _MARK = re.compile(rf"SubqueryAlias `{_WORDS} ([^\s`]+) ([^\s`]+) ([^\s`]+)`")
+_CUT = re.compile(r"\.\.\. \d+ more characters\s*\Z|\ATruncated plan of \d+ characters")
 
 
 def with_provenance(rows: DataFrame, scan: TableScan) -> DataFrame:
@@ -39,6 +44,27 @@ def branch_reads(frame: DataFrame) -> tuple[BranchRead, ...]:
 
 def _analyzed(frame: DataFrame) -> str:
     """The analyzed plan as text; a server of Spark Connect knows what its views and caches are made of."""
-    if over_connect(frame):
-        return str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
-    return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001
+    if not over_connect(frame):
+        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+        text = str(plan.toString())
+        return text if _CUT.search(text) is None else "\n".join(_subqueries(plan))
+    text = str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
+    if _CUT.search(text) is not None:
+        raise UnsupportedError(
+            "cannot tell what the rows were read from: the plan is longer than spark.sql.maxPlanStringLength",
+            hints=[
+                "raise the setting",
+                "say it by the option `validate-from-snapshot-id`, or `isolation-level` = `none`",
+            ],
+        )
+    return text
+
+
+def _subqueries(plan: Any) -> Iterator[str]:
+    """The named subqueries of a plan, node by node: text that may be cut takes a fraction of the time."""
+    pending = [plan]
+    while pending:
+        node = pending.pop()
+        if class_of(node) == "SubqueryAlias":
+            yield f"SubqueryAlias `{node.alias()}`"
+        pending += [*scala_items(node.children()), *scala_items(node.subqueries())]

@@ -39,7 +39,7 @@ def write_new_table(
         replace=replace,
         isolation=options.isolation,
         validate_from=options.validate_from,
-        reads=branch_reads(frame) if replace else (),
+        reads=branch_reads(frame) if replace and options.goes_by_reads else (),
     ) as table:
         goal = write_goal(spark, Target(table, Selector()), options.branch)
         TableWrite(spark, table, goal, options).append(assign(frame, table.schema, by_name=True))

@@ -50,6 +50,11 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """The snapshot since which they may; None where nothing was said."""
     overwrite_mode: OverwriteMode | None = None
 
+    @property
+    def goes_by_reads(self) -> bool:
+        """Whether what an overwrite is validated from is for its rows to say."""
+        return self.isolation != NO_ISOLATION and self.validate_from is None
+
     def applied_to(self, metadata: TableMetadata) -> TableMetadata:
         """The table as this write sees it."""
         if not self.properties:

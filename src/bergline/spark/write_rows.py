@@ -15,7 +15,7 @@ from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything
 from bergline.table.changes.replace_partitions import replace_partitions
-from bergline.table.commits.isolation import NO_ISOLATION, ValidateFrom
+from bergline.table.commits.isolation import ValidateFrom
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.produce import SnapshotProducer
 from bergline.table.references.given_summary import check_summary
@@ -84,9 +84,9 @@ class TableWrite:
 
     def _validation(self, rows: DataFrame) -> ValidateFrom | None:
         """What the options say, else, if the rows were read from the branch, the snapshot that was read."""
-        options, isolation = self._options, self._options.isolation
-        reads = () if isolation == NO_ISOLATION else branch_reads(rows)
-        return validation_start(self._table.metadata, self._goal.branch, isolation, options.validate_from, reads)
+        isolation, start = self._options.isolation, self._options.validate_from
+        reads = branch_reads(rows) if self._options.goes_by_reads else ()
+        return validation_start(self._table.metadata, self._goal.branch, isolation, start, reads)
 
     def _commit(self, operation: Operation) -> None:
         if isinstance(operation, SnapshotProducer):

@@ -3,14 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-import msgspec
-
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.refs import MAIN
-from bergline.format.requirements import AssertRefSnapshotId
 from bergline.io.locations import absolute_location
 from bergline.table.changes.overwrite import OverwriteChecks
 from bergline.table.commits.commit import Timing
@@ -51,8 +48,9 @@ def staged_table(
     start = validate(base.metadata)
 
     def begin_again(now: TableMetadata) -> Change:
-        change = definition.replacement(now, home or now.location)
-        return change if start is None else _validated(catalog, now, change, start)
+        if start is not None:
+            _check_unchanged(catalog, now, start)
+        return definition.replacement(now, home or now.location)
 
     with Transaction(catalog, timing) as transaction:
         table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
@@ -60,13 +58,10 @@ def staged_table(
         yield table
 
 
-def _validated(catalog: Catalog, now: TableMetadata, change: Change, start: ValidateFrom) -> Change:
-    """The change, which then also needs `main` to be where it was looked at."""
-    head = now.head(MAIN)
+def _check_unchanged(catalog: Catalog, now: TableMetadata, start: ValidateFrom) -> None:
+    """ConflictError if others changed `main` since; it is dropped, so every catalog needs it where it was checked."""
     checks = OverwriteChecks(start.snapshot_id, start.isolation)
-    checks.run(Validation(catalog.io, now, head, since=start.snapshot_id, branch=MAIN))
-    unmoved = AssertRefSnapshotId(MAIN, None if head is None else head.snapshot_id)
-    return msgspec.structs.replace(change, requirements=(*change.requirements, unmoved))
+    checks.run(Validation(catalog.io, now, now.head(MAIN), since=start.snapshot_id, branch=MAIN))
 
 
 def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:
