@@ -33,7 +33,7 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.spark.write_batches import MOST_BYTES, MOST_ROWS, small_batches
+from bergline.spark.write_batches import MOST_BYTES, MOST_ROWS, in_small_batches
 from bergline.spark.write_keys import key_column
 
 pytestmark = pytest.mark.spark
@@ -255,17 +255,14 @@ def largest_batch(spark: SparkSession, columns: str) -> int:
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"n": pa.array([max(batch.num_rows for batch in batches)], pa.int64())})
 
-    with small_batches(spark, frame.schema):
-        return int(frame.mapInArrow(count, "n bigint").collect()[0].n)
+    with in_small_batches(frame.mapInArrow(count, "n bigint"), frame.schema) as counted:
+        return int(counted.collect()[0].n)
 
 
 def test_rows_that_are_surely_small_come_without_being_measured(spark: SparkSession) -> None:
     assert largest_batch(spark, "'x' AS a; 1.5D AS b") == 2000
     assert largest_batch(spark, "binary('x') AS a") == 10_000
     assert largest_batch(spark, "array(1) AS a") == 10_000
-    with small_batches(spark, spark.range(1).schema):
-        assert largest_batch(spark, "1 AS a") == 2000
-        assert spark.conf.get(MOST_BYTES) == str(2**31 - 1)
     assert [spark.conf.get(name, None) for name in (MOST_ROWS, MOST_BYTES)] == [None, None]
 
 

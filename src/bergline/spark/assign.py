@@ -1,21 +1,15 @@
 """Which column of a query goes to which column of a table, by Spark's ANSI store assignment, in one place."""
 
-import contextlib
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.defaults import write_value
 from bergline.format.schema import Schema
 from bergline.format.types import NestedField
-from bergline.spark.connect import over_connect
-from bergline.spark.store import StoringCast, checked_cast, find_misfit, stored_value
+from bergline.spark.store import ansi_cast, find_misfit, stored_value
 from bergline.spark.types import spark_type
-
-_ANSI = "spark.sql.ansi.enabled"
-_ANSI_LOCK = threading.Lock()
 
 
 def assign(
@@ -37,28 +31,18 @@ def assign(
         raise InvalidInputError(
             f"expected one value for column `{both[0]}`, found one in PARTITION and one in the query"
         )
-    cast = storing_cast(frame.sparkSession)
     numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     chosen: dict[str, Column] = {}
     for field in schema.fields:
         if field.name in given:
-            value = cast(given[field.name], spark_type(field.type, field.name))
+            value = ansi_cast(given[field.name], spark_type(field.type, field.name))
         elif field.name in sources:
-            value = _checked(numbered, sources[field.name], field, by_name=by_name, cast=cast)
+            value = _checked(numbered, sources[field.name], field, by_name=by_name)
         else:
             _check_may_be_absent(field)
             continue
         chosen[field.name] = value
-    with _ansi_casts(frame.sparkSession):
-        return numbered.select(*chosen.values()).toDF(*chosen)
-
-
-def storing_cast(spark: SparkSession) -> StoringCast:
-    """How values get the type of a column, so that none is changed: see `_ansi_casts`.
-
-    Spark Connect looks at settings when a frame is run, where those of the query itself must stay what they are.
-    """
-    return checked_cast if over_connect(spark) and str(spark.conf.get(_ANSI)) != "true" else Column.cast
+    return numbered.select(*chosen.values()).toDF(*chosen)
 
 
 def top_level(schema: Schema, name: str) -> NestedField:
@@ -95,34 +79,16 @@ def _by_name(frame: DataFrame, schema: Schema) -> dict[str, int]:
     return sources
 
 
-def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool, cast: StoringCast) -> Column:
+def _checked(frame: DataFrame, position: int, field: NestedField, *, by_name: bool) -> Column:
     found, target = frame.schema[position].dataType, spark_type(field.type, field.name)
     if misfit := find_misfit(found, target, field.name, by_name=by_name):
         raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`")
-    return stored_value(frame[f"_{position}"], found, target, by_name=by_name, cast=cast)
+    return stored_value(frame[f"_{position}"], found, target, by_name=by_name)
 
 
 def _check_may_be_absent(field: NestedField) -> None:
     if field.required and write_value(field) is None:
         raise InvalidInputError(f"expected a value for the required column `{field.name}`, found none")
-
-
-@contextlib.contextmanager
-def _ansi_casts(spark: SparkSession) -> Iterator[None]:
-    """Casts made here fail on overflow, whatever the session says: storing must never change a value."""
-    if over_connect(spark):
-        yield
-        return
-    with _ANSI_LOCK:
-        before = str(spark.conf.get(_ANSI))
-        if before == "true":
-            yield
-            return
-        spark.conf.set(_ANSI, "true")
-        try:
-            yield
-        finally:
-            spark.conf.set(_ANSI, before)
 
 
 def _names(names: Sequence[str]) -> str:

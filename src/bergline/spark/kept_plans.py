@@ -1,27 +1,32 @@
 """Temporary views that keep what their query was resolved to: its frames have no name that they could look up later."""
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
-from bergline.spark.session_settings import session_settings
-from bergline.sql.parse_around import cached_view
+from bergline.errors import UnsupportedError
+from bergline.spark.late_methods import quoted
+from bergline.sql.parse_around import ViewHead, cached_view, parse_view_head
 
-_KEEP_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
-_LOCK = threading.RLock()
-
-
-@contextlib.contextmanager
-def keeping_plans(spark: SparkSession) -> Iterator[None]:
-    """Temporary views that are made in here keep their plan, as those of `createTempView` do."""
-    with _LOCK, session_settings(spark, {_KEEP_PLAN: "true"}):  # or one thread would put back what another has set
-        yield
+RunSql = Callable[..., DataFrame]
 
 
-def cache_rows(rows: DataFrame, head: str, run_sql: Callable[..., DataFrame]) -> None:
+def create_view(rows: DataFrame, head: str, run_sql: RunSql) -> None:
+    """CREATE TEMPORARY VIEW … AS: a view of a frame keeps its plan, with the names and comments that the head gives."""
+    view = parse_view_head(head)
+    if view is None or len(view.columns) not in {0, len(rows.columns)}:
+        # Spark refuses such a head in its own words
+        run_sql(head + "SELECT " + ", ".join(f"{i} AS _{i}" for i in range(len(rows.columns))))
+        raise UnsupportedError(f"cannot make a temporary view of lake tables by `{head.strip()}`")
+    if view.columns:
+        numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
+        rows = numbered.select(*(_named(F.col(f"_{i}"), *column) for i, column in enumerate(view.columns)))
+    _creation(rows, view)(quoted(view.name))
+
+
+def cache_rows(rows: DataFrame, head: str, run_sql: RunSql) -> None:
     """CACHE TABLE … AS: a temporary view of the rows, which is cached; nothing is left if that fails."""
     name, statement = cached_view(head)
     rows.createTempView(name)
@@ -30,3 +35,13 @@ def cache_rows(rows: DataFrame, head: str, run_sql: Callable[..., DataFrame]) ->
     except PySparkException:
         run_sql(f"DROP VIEW IF EXISTS {name}")
         raise
+
+
+def _named(column: Column, name: str, comment: str | None) -> Column:
+    return column.alias(name) if comment is None else column.alias(name, metadata={"comment": comment})
+
+
+def _creation(rows: DataFrame, view: ViewHead) -> Callable[[str], None]:
+    if view.is_global:
+        return rows.createOrReplaceGlobalTempView if view.replaces else rows.createGlobalTempView
+    return rows.createOrReplaceTempView if view.replaces else rows.createTempView

@@ -11,7 +11,7 @@ from bergline.format.arguments import check_text
 from bergline.lake import Lake
 from bergline.spark.assign import assign
 from bergline.spark.immediate import constant, immediate_text
-from bergline.spark.kept_plans import cache_rows, keeping_plans
+from bergline.spark.kept_plans import cache_rows, create_view
 from bergline.spark.provenance import branch_reads
 from bergline.spark.result_frames import no_result, result_frame
 from bergline.spark.run_query import run_query
@@ -91,8 +91,8 @@ class LakeSession(SessionTables):
                 cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                with keeping_plans(self._spark):
-                    return self._run_query(query, args, frames, statement.head)
+                create_view(self._run_query(query, args, frames), statement.head, self._run_sql)
+                return no_result(self._spark)
         return self._run_query(query, args, frames, statement.head)
 
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:

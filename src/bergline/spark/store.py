@@ -1,13 +1,15 @@
 """Spark's ANSI rule of storing: whether a value of one type may go into a column of another, and how it gets there."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.classic.column import Column as ClassicColumn
 
-StoringCast = Callable[[Column, T.DataType], Column]
+from bergline.spark.connect import over_connect
 
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -36,25 +38,19 @@ def find_misfit(source: T.DataType, target: T.DataType, path: str, *, by_name: b
     return Misfit(path, f"`{target.simpleString()}`", f"`{source.simpleString()}`")
 
 
-def stored_value(
-    value: Column, source: T.DataType, target: T.DataType, *, by_name: bool, cast: StoringCast = Column.cast
-) -> Column:
-    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer.
-
-    `cast` is how values get another type: `Column.cast` where Spark's settings make it fail rather than lose anything.
-    """
+def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_name: bool) -> Column:
+    """The value as it is stored; the types must fit. By name, fields that a struct lacks are left to the writer."""
     if plain_type(source) == plain_type(target):
         return value
-    takes_nested = cast is Column.cast and not (by_name and _has_struct(target))
-    if takes_nested or isinstance(source, T.NullType):
-        return cast(value, plain_type(target))
+    if isinstance(source, T.NullType) or not (by_name and _has_struct(target)):
+        return ansi_cast(value, plain_type(target))
 
     def inner(child: Column, source: T.DataType, target: T.DataType) -> Column:
-        return stored_value(child, source, target, by_name=by_name, cast=cast)
+        return stored_value(child, source, target, by_name=by_name)
 
     match source, target:
         case T.StructType(), T.StructType():
-            pairs = _pairs_by_name(source, target) if by_name else zip(source, target, strict=True)
+            pairs = _pairs_by_name(source, target)
             fields = [inner(value.getField(s.name), s.dataType, t.dataType).alias(t.name) for s, t in pairs]
             return F.when(value.isNotNull(), F.struct(*fields))
         case T.ArrayType(), T.ArrayType():
@@ -62,14 +58,20 @@ def stored_value(
         case T.MapType(), T.MapType():
             keys = F.transform_keys(value, lambda k, _: inner(k, source.keyType, target.keyType))
             return F.transform_values(keys, lambda _, v: inner(v, source.valueType, target.valueType))
-    return cast(value, plain_type(target))
+    return ansi_cast(value, plain_type(target))
 
 
-def checked_cast(value: Column, target: T.DataType) -> Column:
-    """A cast that fails where a value does not fit, whatever the settings are when it is run."""
-    found = value.try_cast(target)
-    refusal = F.concat(F.lit(f"overflow: expected a `{target.simpleString()}`, found "), value.cast("string"))
-    return F.when(value.isNotNull() & found.isNull(), F.raise_error(refusal)).otherwise(found)
+def ansi_cast(value: Column, target: T.DataType) -> Column:
+    """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
+    tried: Any = value.try_cast(target)
+    if over_connect(value):
+        tried._expr._eval_mode = "ansi"  # noqa: SLF001  (the protocol has it; no function of PySpark does)
+        return tried  # type: ignore[no-any-return]
+    jvm: Any = SparkContext._jvm  # noqa: SLF001
+    sql, node = jvm.org.apache.spark.sql, tried._jc.node()  # noqa: SLF001
+    mode = getattr(getattr(sql.internal, "Cast$Ansi$"), "MODULE$")
+    cast = node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin())
+    return ClassicColumn(sql.Column(cast))
 
 
 def plain_type(type_: T.DataType) -> T.DataType:

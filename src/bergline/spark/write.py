@@ -18,7 +18,7 @@ from bergline.format.manifest import DataFile
 from bergline.io.locations import normalized
 from bergline.parquet.write_spec import WriteSpec, write_spec
 from bergline.spark.executors import prepare_executors
-from bergline.spark.write_batches import small_batches
+from bergline.spark.write_batches import in_small_batches
 from bergline.spark.write_distribution import arrange_rows
 from bergline.spark.write_here import is_at_hand, write_here
 from bergline.spark.write_options import WriteOptions
@@ -47,8 +47,9 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     numbered = arranged.frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     task = WriteTask(table.io, spec, job, frame.columns)
     try:
-        with described_jobs(frame.sparkSession, what), small_batches(frame.sparkSession, frame.schema):
-            rows = numbered.mapInArrow(task.run, "result binary").collect()
+        written = numbered.mapInArrow(task.run, "result binary")
+        with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
+            rows = running.collect()
     except BaseException:
         _remove_files(table, spec, job, keep=())
         raise

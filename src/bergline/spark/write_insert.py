@@ -12,10 +12,10 @@ from bergline.expressions.bound_filter import BoundFilter, bind_filter
 from bergline.expressions.predicate import all_of
 from bergline.expressions.sql_tests import null_safe_equal
 from bergline.format.transforms import Identity
-from bergline.spark.assign import assign, storing_cast, top_level
+from bergline.spark.assign import assign, top_level
 from bergline.spark.condition import exact_condition
 from bergline.spark.connect import over_connect
-from bergline.spark.store import StoringCast
+from bergline.spark.store import ansi_cast
 from bergline.spark.types import spark_type
 from bergline.spark.write_goal import write_goal
 from bergline.spark.write_options import OverwriteMode, WriteOptions, parse_write_options
@@ -33,7 +33,7 @@ def run_insert(spark: SparkSession, insert: Insert, target: Target, source: Data
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
     goal = write_goal(spark, target, options.branch)
-    statics = _static_values(insert, table, storing_cast(spark))
+    statics = _static_values(insert, table)
     write = TableWrite(spark, table, goal, options)
     condition = insert.replace_where
     row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
@@ -74,7 +74,7 @@ def _session_mode(spark: SparkSession) -> OverwriteMode:
     return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
 
 
-def _static_values(insert: Insert, table: Table, cast: StoringCast) -> dict[str, Column]:
+def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
     """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
     sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
     identities = [f.name for f in table.schema.fields if f.id in sources]
@@ -91,7 +91,7 @@ def _static_values(insert: Insert, table: Table, cast: StoringCast) -> dict[str,
             raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
         seen.add(field.name)
         if value is not None:
-            statics[field.name] = cast(F.expr(value), spark_type(field.type, field.name))
+            statics[field.name] = ansi_cast(F.expr(value), spark_type(field.type, field.name))
     return statics
 
 

@@ -1,5 +1,7 @@
 """Statements that have a query behind their own words: EXPLAIN, DESCRIBE QUERY, temporary views, cached queries."""
 
+import msgspec
+
 from bergline.sql.cursor import Cursor
 from bergline.sql.quoting import dotted
 from bergline.sql.statements import AroundKind
@@ -7,6 +9,15 @@ from bergline.sql.tokens import TokenKind
 
 _EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "MAP", "REDUCE")
+
+
+class ViewHead(msgspec.Struct, frozen=True):
+    """What stands before the query of CREATE TEMPORARY VIEW: a name, and names and comments of columns."""
+
+    name: str
+    columns: tuple[tuple[str, str | None], ...]
+    replaces: bool
+    is_global: bool
 
 
 def parse_head(text: str) -> tuple[AroundKind, int] | None:
@@ -30,6 +41,25 @@ def cached_view(head: str) -> tuple[str, str]:
         token = cursor.advance()
         end = token.start if token.is_word("AS") else end
     return name, head[:end]
+
+
+def parse_view_head(head: str) -> ViewHead | None:
+    """The head of a temporary view; None for one that Spark refuses, such as one with IF NOT EXISTS."""
+    cursor = Cursor(head)
+    cursor.expect("CREATE")
+    replaces, is_global = cursor.accept("OR", "REPLACE"), cursor.accept("GLOBAL")
+    cursor.expect_one_of("TEMP", "TEMPORARY")
+    cursor.expect("VIEW")
+    if cursor.accept("IF", "NOT", "EXISTS"):
+        return None
+    name = cursor.expect_dotted_name("a name")
+    columns: list[tuple[str, str | None]] = []
+    if cursor.accept_symbol("("):
+        while not columns or cursor.accept_symbol(","):
+            column = cursor.expect_name("a column")
+            columns.append((column, cursor.expect_text("a comment") if cursor.accept("COMMENT") else None))
+        cursor.expect_symbol(")")
+    return ViewHead(name[0], tuple(columns), replaces, is_global) if len(name) == 1 else None
 
 
 def _walk(cursor: Cursor) -> AroundKind | None:
