@@ -10,7 +10,7 @@ from bergline.format.metadata import TableMetadata, positive_property
 from bergline.format.partition import PartitionSpec
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED
-from bergline.format.types import VARIANT, GeographyType, GeometryType, StructType
+from bergline.format.types import VARIANT, GeographyType, GeometryType, IcebergType, StructType
 from bergline.io.locations import absolute_location, join
 from bergline.parquet.metrics_mode import MetricsModes, metrics_modes
 
@@ -73,15 +73,26 @@ def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
 
 
 def check_writable_types(schema: Schema) -> None:
-    """UnsupportedError names a column whose type cannot be written yet."""
+    """UnsupportedError names a column that cannot be written."""
+    check_known_types(schema)
     for name, field in schema.names.items():
-        if field.type == VARIANT or isinstance(field.type, GeometryType | GeographyType):
-            raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
         if field.type == _EMPTY:
             raise UnsupportedError(
                 f"cannot write a struct without fields, which Parquet has no form for, found in column `{name}`",
                 hints=["add a field to it, or drop the column"],
             )
+
+
+def check_known_types(schema: Schema, before: Schema | None = None) -> None:
+    """UnsupportedError names a column whose type cannot be written yet; columns of an earlier schema may have one."""
+    known = set() if before is None else {field.id for field in before.names.values() if _is_unwritable(field.type)}
+    for name, field in schema.names.items():
+        if _is_unwritable(field.type) and field.id not in known:
+            raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
+
+
+def _is_unwritable(type_: IcebergType) -> bool:
+    return type_ == VARIANT or isinstance(type_, GeometryType | GeographyType)
 
 
 def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:

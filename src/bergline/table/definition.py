@@ -18,6 +18,7 @@ from bergline.format.requirements import AssertLastAssignedFieldId, AssertLastAs
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED, SortOrder
 from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.parquet.write_spec import check_known_types
 from bergline.table.commits.operation import Change
 from bergline.table.known_properties import check_properties
 
@@ -69,7 +70,7 @@ def define_table(
     properties: Mapping[str, str] | None = None,
     location: str | None = None,
 ) -> TableDefinition:
-    """The definition; InvalidInputError for what no table can be."""
+    """The definition; InvalidInputError for what no table can be, UnsupportedError for types that cannot be written."""
     if not isinstance(schema, Schema | pa.Schema):
         raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
     if location is not None:
@@ -77,6 +78,7 @@ def define_table(
     terms = check_list(partition_by, "partition term")
     iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
     check_free_names(iceberg)
+    check_known_types(iceberg)
     given = check_texts({} if properties is None else properties, "property")
     check_properties(given, iceberg)
     return TableDefinition(iceberg, parse_partition_by(terms, iceberg), given, location)

@@ -28,6 +28,7 @@ from bergline.format.schema_changes import (
     UnionByName,
 )
 from bergline.format.schema_evolution import apply_schema_change, check_evolved, evolving
+from bergline.parquet.write_spec import check_known_types
 from bergline.table.commits.change_block import ChangeBlock
 from bergline.table.commits.operation import Change, Operation
 from bergline.table.evolution.column_arguments import ColumnType, column_schema, column_type, plain_default
@@ -126,6 +127,7 @@ class SchemaUpdate(ChangeBlock[SchemaChange]):
 
     def _change(self, change: SchemaChange) -> Self:
         after = apply_schema_change(self._work, change)
+        check_known_types(after.schema, self._work.schema)
         self._wish(change)
         self._work = after
         return self

@@ -1,0 +1,61 @@
+"""What a new table or column may be: types that cannot be written are refused before anything is made."""
+
+import pytest
+
+from bergline import Lake
+from bergline.catalog.identifiers import TableName
+from bergline.errors import UnsupportedError
+from bergline.format.partition import UNPARTITIONED
+from bergline.format.schema import Schema
+from bergline.format.types import (
+    INT,
+    VARIANT,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from bergline.table.definition import TableDefinition
+
+_V3 = {"format-version": "3"}
+_UNWRITABLE = [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")]
+
+
+def nested(type_: IcebergType) -> list[tuple[IcebergType, str]]:
+    return [
+        (type_, "c"),
+        (StructType((NestedField(2, "v", False, type_),)), r"c\.v"),
+        (ListType(2, type_, False), r"c\.element"),
+        (MapType(2, INT, 3, type_, False), r"c\.value"),
+    ]
+
+
+@pytest.mark.parametrize(("type_", "path"), [case for type_ in _UNWRITABLE for case in nested(type_)], ids=str)
+def test_new_table_and_new_column_of_a_type_that_cannot_be_written_are_refused(
+    lake: Lake, type_: IcebergType, path: str
+) -> None:
+    schema = Schema(fields=(NestedField(1, "c", False, type_),))
+    with pytest.raises(UnsupportedError, match=f"cannot write data of type .*found in column `{path}`"):
+        lake.create_table("db.new", schema, properties=_V3)
+    assert not lake.table_exists("db.new")
+    plain = Schema(fields=(NestedField(1, "id", False, INT),))
+    table = lake.create_table("db.plain", plain, properties=_V3)
+    with pytest.raises(UnsupportedError, match=f"found in column `{path}`"), table.update_schema() as update:
+        update.add_column("c", type_)
+    with pytest.raises(UnsupportedError, match=f"found in column `{path}`"), table.update_schema() as update:
+        update.union_by_name(schema)
+    assert table.refresh().schema.fields == plain.fields
+
+
+def test_table_of_another_writer_keeps_its_variants_and_may_change_otherwise(lake: Lake) -> None:
+    schema = Schema(fields=(NestedField(1, "id", False, INT), NestedField(2, "v", False, VARIANT)))
+    name, location = TableName(("db",), "theirs"), lake.catalog.default_location(TableName(("db",), "theirs"))
+    lake.catalog.create_table(name, TableDefinition(schema, UNPARTITIONED, _V3, None).new_table(location, 1))
+    table = lake.load_table("db.theirs")
+    with table.update_schema() as update:
+        update.add_column("n", INT).rename_column("v", "w")
+    assert [(f.name, f.type) for f in table.schema.fields] == [("id", INT), ("w", VARIANT), ("n", INT)]
+    assert table.scan(columns=["id"]).to_arrow().num_rows == 0
