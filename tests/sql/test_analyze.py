@@ -13,7 +13,7 @@ def rewritten(text: str, *ours: tuple[str, ...]) -> str:
     query = analyze(text)
     assert isinstance(query, Query)
     uses = [u for u in query.tables if not ours or u.name in ours]
-    return rewrite_query(query, {use: f"f{i}" for i, use in enumerate(uses)})
+    return rewrite_query(query, {use: f"f{i}" for i, use in enumerate(uses)}).text
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,10 @@ def test_insert_into_another_table_still_finds_what_it_reads() -> None:
     insert = analyze("INSERT INTO s.t SELECT * FROM db.orders VERSION AS OF 'v1'")
     assert isinstance(insert, Insert)
     assert [use.name for use in insert.whole.tables] == [("db", "orders")]
-    assert rewrite_query(insert.whole, {insert.whole.tables[0]: "f"}) == "INSERT INTO s.t SELECT * FROM {f} AS `orders`"
+    assert (
+        rewrite_query(insert.whole, {insert.whole.tables[0]: "f"}).text
+        == "INSERT INTO s.t SELECT * FROM {f} AS `orders`"
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,7 +236,7 @@ def test_other_formats_are_sparks_even_where_the_rest_is_not_understood() -> Non
     assert statement.subject is None
     copy = analyze("CREATE TABLE s.t USING parquet AS SELECT * FROM db.orders")
     assert isinstance(copy, Query)
-    assert rewrite_query(copy, {copy.tables[0]: "f"}).endswith("AS SELECT * FROM {f} AS `orders`")
+    assert rewrite_query(copy, {copy.tables[0]: "f"}).text.endswith("AS SELECT * FROM {f} AS `orders`")
 
 
 def test_text_that_cannot_be_read_keeps_its_error_for_later() -> None:

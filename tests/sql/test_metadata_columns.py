@@ -52,4 +52,4 @@ def test_names_are_given_to_their_tables_and_taken_from_stars(text: str, asked: 
     found = find_metadata_columns(query, dict.fromkeys(query.tables, ALL))
     assert {query.tables.index(use): ", ".join(names) for use, names in found.columns.items()} == asked
     frames = {use: f"t{n}" for n, use in enumerate(query.tables)}
-    assert rewrite_query(query, frames, found.edits) == expected
+    assert rewrite_query(query, frames, found.edits).text == expected

@@ -88,7 +88,7 @@ def test_source_keeps_its_lines_and_the_queries_before_insert() -> None:
 def test_table_in_place_of_a_query_is_found() -> None:
     query = analyze("TABLE db.orders")
     assert isinstance(query, Query)
-    assert rewrite_query(query, {query.tables[0]: "f"}) == "TABLE {f}"
+    assert rewrite_query(query, {query.tables[0]: "f"}).text == "TABLE {f}"
     insert = analyze("INSERT INTO s.t TABLE db.orders")
     assert isinstance(insert, Insert)
-    assert rewrite_query(insert.whole, {insert.whole.tables[0]: "f"}) == "INSERT INTO s.t TABLE {f}"
+    assert rewrite_query(insert.whole, {insert.whole.tables[0]: "f"}).text == "INSERT INTO s.t TABLE {f}"

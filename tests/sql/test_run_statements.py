@@ -246,7 +246,13 @@ def test_catalogs_views_and_procedures_are_shown(run: Session) -> None:
     assert run("SHOW PROCEDURES IN system") == shown
     assert run("SHOW PROCEDURES IN db") == []
     assert run("SHOW PROCEDURES IN elsewhere.system") is None
-    assert run("SHOW PROCEDURES") is None
+    assert run("SHOW PROCEDURES") == shown
+    assert [row[3] for row in run("SHOW PROCEDURES LIKE 'roll*|diff'") or []] == [
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "diff",
+    ]
+    assert run("SHOW PROCEDURES IN system LIKE 'x*'") == []
 
 
 def test_replaced_columns_are_new_ones(run: Session, orders: Table) -> None:

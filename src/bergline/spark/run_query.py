@@ -13,14 +13,16 @@ from bergline.spark.connect import over_connect
 from bergline.spark.connect_query import known_filters
 from bergline.spark.explain import remember_reads
 from bergline.spark.pushed import placeholder, pushed_filters, used_columns
+from bergline.spark.query_errors import sent_query
 from bergline.spark.read_scan import read
 from bergline.spark.read_types import read_schema
+from bergline.sql.rewrite import RewrittenQuery, escaped
 from bergline.sql.tokens import tokenize
 from bergline.table.scan import TableScan
 
 
 def run_query(
-    text: str,
+    query: RewrittenQuery,
     args: Any,
     tables: Mapping[str, TableScan | DataFrame],
     *,
@@ -30,17 +32,24 @@ def run_query(
     run_sql: Callable[..., DataFrame],
     head: str = "",
 ) -> DataFrame:
-    """Run a text in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
+    """Run a query in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
     `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
     writes is run once only.
     """
     scans = {name: source for name, source in tables.items() if isinstance(source, TableScan)}
+    text = query.text
+
+    def run(frames: Mapping[str, Any], head: str = "") -> DataFrame:
+        if over_connect(spark):
+            return run_sql(escaped(head) + text, args, **frames)
+        with sent_query(query, head, frames, labels, spark) as sent:
+            return run_sql(sent, args)
 
     @functools.cache
     def asked() -> DataFrame:
         marked = {name: placeholder(spark, read_schema(s.schema), i) for i, (name, s) in enumerate(scans.items())}
-        return run_sql(text, args, **{**tables, **marked})
+        return run({**tables, **marked})
 
     @functools.cache
     def used_by_table() -> dict[str, frozenset[str] | None]:
@@ -58,4 +67,4 @@ def run_query(
     pruned = {name: scan.where(filters[name]) for name, scan in scans.items()}
     frames = {name: read(scan, spark, functools.partial(used, name)) for name, scan in pruned.items()}
     reads = [(labels[name], scan, functools.partial(used, name)) for name, scan in pruned.items()]
-    return remember_reads(run_sql(head + text, args, **{**tables, **frames}), reads)
+    return remember_reads(run({**tables, **frames}, head), reads)

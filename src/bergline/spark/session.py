@@ -31,7 +31,7 @@ from bergline.sql.parameters import bind_parameters
 from bergline.sql.partition_functions import check_no_partition_functions
 from bergline.sql.refused import check_not_of_lakes
 from bergline.sql.resolve import Current, Lakes, Target
-from bergline.sql.rewrite import escaped, rewrite_query
+from bergline.sql.rewrite import rewrite_query
 from bergline.sql.run import run_statement
 from bergline.sql.run_tables import check_exists, place_new_table, staged
 from bergline.sql.selector import Selector, with_as_of
@@ -91,15 +91,19 @@ class LakeSession(SessionTables):
                 cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                create_view(self._run_query(query, args, frames), statement.head, self._run_sql)
+                head = statement.head
+                made = self._run_query(query, args, frames, within=(head + query.text, len(head)))
+                create_view(made, head, self._run_sql)
                 return no_result(self._spark)
         return self._run_query(query, args, frames, statement.head)
 
-    def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
-        """Run a query, or the statement that has this head before it."""
+    def _run_query(
+        self, query: Query, args: Any, frames: dict[str, Any], head: str = "", within: tuple[str, int] = ("", 0)
+    ) -> DataFrame:
+        """Run a query, or the statement that has this head before it; it may be of a statement, at a place in it."""
         known = with_current_names(query.text, self.lakes)
         if known != query.text and isinstance(renamed := analyze(known), Query):
-            query = renamed
+            query, within = renamed, ("", 0)
         check_no_partition_functions(query.text, self.lakes)
         ours = {}
         # a table that stands twice in a statement is looked up once: both are the same state of it
@@ -118,16 +122,15 @@ class LakeSession(SessionTables):
         asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
         tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
         labels = {names[use]: ".".join(use.name) for use in ours}
-        text = rewrite_query(query, names, asked.edits)
         return run_query(
-            text,
+            rewrite_query(query, names, asked.edits, within),
             args,
             tables,
             labels=labels,
             writes=query.writes,
             spark=self._spark,
             run_sql=self._run_sql,
-            head=escaped(head),
+            head=head,
         )
 
     def _moment(self, expression: str, args: Any) -> int:
@@ -147,9 +150,18 @@ class LakeSession(SessionTables):
         target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
-        source = self.sql(source_with_defaults(insert, target.table.schema), args, **frames)
+        text = source_with_defaults(insert, target.table.schema)
+        # what stands before the query is blank in the text
+        source = self._rows(text, args, frames, (insert.whole.text if text == insert.source else "", 0))
         run_insert(self._spark, insert, target, source)
         return no_result(self._spark)
+
+    def _rows(self, source: str, args: Any, frames: dict[str, Any], within: tuple[str, int]) -> DataFrame:
+        """The rows of a statement's query, which stands at a place in it."""
+        query = analyze(source)
+        if isinstance(query, Query):
+            return self._run_query(query, args, frames, within=within)
+        return self.sql(source, args, **frames)
 
     def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
         """A table with the columns and rows of a query: both are there when it is, or nothing is."""
@@ -159,7 +171,9 @@ class LakeSession(SessionTables):
         if check_exists(statement, *placed) and statement.if_not_exists:
             return no_result(self._spark)
         self._check_replaceable(statement)
-        rows = self.sql(statement.source or "", args, **frames)
+        text, whole = statement.source or "", statement.whole
+        within = ("", 0) if whole is None else (whole.text, whole.text.rindex(text))
+        rows = self._rows(text, args, frames, within)
         reads = branch_reads(rows) if statement.replaces else ()
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
             goal = write_goal(self._spark, Target(table, Selector()), None)

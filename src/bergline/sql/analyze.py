@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.sql.cursor import Cursor
+from bergline.sql.misspelled import misspelled_before, misspelled_head
 from bergline.sql.parse_around import parse_head
 from bergline.sql.parse_call import parse_call
 from bergline.sql.parse_insert import count_inserts, parse_insert_head
@@ -59,7 +60,9 @@ def analyze(text: str) -> Statement:
         tokens = tokenize(text)
     except SqlSyntaxError as error:
         return OtherStatement(text.split(maxsplit=1)[0].upper(), loose_names(text), error)
-    keyword = tokens[0].text.upper()
+    keyword, names = tokens[0].text.upper(), dotted_names(tokens)
+    if (typo := misspelled_head(text, tokens)) is not None:
+        return OtherStatement(keyword, names, typo, names[0] if names else None)
     if keyword == "CALL" and (call := parse_call(text)):
         return call
     if keyword in _AROUND and (around := _around(text, tokens)):
@@ -69,7 +72,7 @@ def analyze(text: str) -> Statement:
         case CreateTable(source=str()):
             return _create_as(text, own, tokens)
         case OtherStatement():
-            return msgspec.structs.replace(own, tables=dotted_names(tokens))
+            return msgspec.structs.replace(own, tables=names)
         case None:
             return _read(text, tokens) if keyword in _READABLE else _other(text, keyword, tokens)
     return own
@@ -113,7 +116,7 @@ def _read(text: str, tokens: list[Token]) -> Query | Insert | OtherStatement:
         with _without_sqlglots_log():
             tree = sqlglot.parse_one(blanked(text, [(start, end) for start, end, _ in clauses]), dialect="spark")
     except sqlglot.errors.SqlglotError as error:
-        return OtherStatement(keyword, dotted_names(tokens), _syntax_error(error))
+        return OtherStatement(keyword, dotted_names(tokens), _syntax_error(error, text, tokens))
     match tree:
         case exp.Query() | exp.Values():
             return read_query(text, tree, tokens, clauses)
@@ -197,10 +200,10 @@ def _without_sqlglots_log() -> Iterator[None]:
         log.disabled = before
 
 
-def _syntax_error(error: sqlglot.errors.SqlglotError) -> SqlSyntaxError:
+def _syntax_error(error: sqlglot.errors.SqlglotError, text: str, tokens: list[Token]) -> SqlSyntaxError:
     details = getattr(error, "errors", None) or [{}]
     place = details[0]
     found = place.get("highlight") or "the text"
-    return SqlSyntaxError(
-        f"cannot read the statement near `{found}`", line=place.get("line") or 1, column=place.get("col") or 1
-    )
+    line, column = place.get("line") or 1, place.get("col") or 1
+    typo = misspelled_before(text, tokens, line, column)
+    return typo or SqlSyntaxError(f"cannot read the statement near `{found}`", line=line, column=column)

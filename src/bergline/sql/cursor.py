@@ -1,10 +1,15 @@
 """A walk over tokens, for the parsers of Iceberg's own statements."""
 
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 
+from bergline.errors import near_names
 from bergline.sql.statements import Name
 from bergline.sql.tokens import Token, TokenKind, syntax_error, tokenize
+
+_KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
+"""A keyword in the words of an error."""
 
 
 class Cursor:
@@ -127,7 +132,10 @@ class Cursor:
     def fail(self, expected: str) -> NoReturn:
         """Raise what was expected here."""
         found = f"`{self.token.text}`" if self.token.text else "the end of the statement"
-        raise syntax_error(self._text, self.token.start, f"expected {expected}, found {found}")
+        meant = _KEYWORD.findall(expected) if self.token.kind is TokenKind.WORD else ()
+        raise syntax_error(
+            self._text, self.token.start, f"expected {expected}, found {found}", near_names(self.token.text, meant)
+        )
 
 
 def alternatives(words: Iterable[str]) -> str:

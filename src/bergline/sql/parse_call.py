@@ -3,11 +3,13 @@
 from decimal import Decimal
 from typing import Any
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, near_names
 from bergline.sql.cursor import Cursor
 from bergline.sql.moments import parse_moment
 from bergline.sql.statements import Call, Moment, Name, SqlParameter
-from bergline.sql.tokens import TokenKind
+from bergline.sql.tokens import TokenKind, syntax_error
+
+_SYSTEM = "system"
 
 
 def parse_call(text: str) -> Call | None:
@@ -15,7 +17,13 @@ def parse_call(text: str) -> Call | None:
     cursor = Cursor(text)
     if not cursor.accept("CALL"):
         return None
+    start = cursor.token.start
     procedure = cursor.expect_dotted_name("a procedure like `system.fast_forward`")
+    if procedure[-2:-1] and procedure[-2].lower() != _SYSTEM and near_names(procedure[-2], [_SYSTEM]):
+        place = text.index(procedure[-2], start)
+        return Call(
+            procedure, error=syntax_error(text, place, f"expected `{_SYSTEM}`, found `{procedure[-2]}`", [_SYSTEM])
+        )
     try:
         return _arguments(cursor, procedure)
     except InvalidInputError as error:

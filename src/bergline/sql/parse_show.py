@@ -55,7 +55,7 @@ def parse_show(cursor: Cursor) -> Show | None:
     elif cursor.accept("CATALOGS"):
         statement = ShowCatalogs(_like(cursor))
     elif cursor.accept("PROCEDURES"):
-        statement = ShowProcedures(_place(cursor))
+        statement = ShowProcedures(_place(cursor), _like(cursor))
     elif any(cursor.accept(f"{word}S") for word in NAMESPACE_WORDS):
         statement = ShowNamespaces(_place(cursor), _like(cursor))
     elif cursor.accept("CREATE", "TABLE"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError
 from bergline.sql.expiry_procedures import expire_snapshots, explain_expiry
 from bergline.sql.merge_procedures import diff, merge, rebase
 from bergline.sql.moments import in_zone, parse_moment
@@ -17,11 +17,22 @@ from bergline.sql.resolve import Lakes
 from bergline.sql.statements import Call, Moment
 from bergline.sql.table_procedures import TABLE_PROCEDURES
 
+_IN_PYTHON = {
+    "rewrite_data_files": "table.compact()",
+    "rewrite_position_delete_files": "table.compact()",
+    "add_files": "table.append_files(files)",
+    "create_changelog_view": "table.changes(before, after)",
+}
+"""Procedures of Iceberg that CALL does not run, and what does their work."""
+
 
 def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
     """Carry out a procedure and return its rows; None if it is another catalog's."""
     *prefix, name = (part.lower() for part in call.procedure)
     if prefix != ["system"] and not (prefix[1:] == ["system"] and lakes.has(call.procedure[0])):
+        is_ours = len(prefix) == 1 or (len(prefix) > 1 and lakes.has(call.procedure[0]))
+        if is_ours and name in PROCEDURES and isinstance(call.error, SqlSyntaxError):
+            raise call.error  # a typo in `system`
         if prefix or name not in PROCEDURES:
             return None
         raise NotFoundError(
@@ -39,7 +50,7 @@ def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
             kind="procedure",
             name=name,
             known=PROCEDURES,
-            hints=[f"there are {', '.join(PROCEDURES)}"],
+            hints=[f"there are {', '.join(PROCEDURES)}", _in_python(name)],
         )
     arguments = _bind(name, procedure, call)
     values = {
@@ -99,6 +110,12 @@ PROCEDURES: dict[str, Procedure] = {
         (TABLE, Parameter("from_ref", "string", required=True), Parameter("to_ref", "string", required=True)), diff
     ),
 }
+
+
+def _in_python(name: str) -> str:
+    if name in _IN_PYTHON:
+        return f"in Python: `{_IN_PYTHON[name]}`"
+    return f"in Python: {', '.join(f'{other} as `{call}`' for other, call in _IN_PYTHON.items())}"
 
 
 def _bind(name: str, procedure: Procedure, call: Call) -> dict[str, Any]:

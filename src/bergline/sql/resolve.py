@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from bergline.catalog.identifiers import TableName
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, near_names
 from bergline.format.arguments import check_text
 from bergline.lake import Lake
 from bergline.sql.cursor import Cursor
@@ -168,10 +168,18 @@ class Lakes:
         lake, name = placed
         return lake, TableName(name[:-1], name[-1])
 
+    def near_namespaces(self, namespace: Name) -> tuple[str, ...]:
+        """The namespaces of all lakes, as they can be written, that look most like one that none of them has."""
+        by_lake = {name: lake.list_namespaces() for name, lake in self._lakes.items()}
+        known = [f"{name}.{namespace}" for name, namespaces in by_lake.items() for namespace in namespaces]
+        return near_names(".".join(namespace), [*by_lake[self.default_name], *known])
+
     def _no_table(self, text: str) -> NotFoundError:
-        known = ", ".join(self.default.list_namespaces()) or "(none)"
-        hint = f"lake `{self.default_name}` has the namespaces {known}; write `namespace.table`"
-        return NotFoundError(f"no table `{text}`", kind="table", name=text, hints=[hint])
+        namespaces, own = self.default.list_namespaces(), text.rpartition(".")[2]
+        listed = ", ".join(namespaces) or "(none)"
+        hint = f"lake `{self.default_name}` has the namespaces {listed}; write `namespace.table`"
+        known = [f"{namespace}.{own}" for namespace in namespaces]
+        return NotFoundError(f"no table `{text}`", kind="table", name=text, known=known, hints=[hint])
 
 
 def name_parts(text: str) -> Name:

@@ -2,20 +2,61 @@
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from bergline.errors import UnsupportedError
 from bergline.sql.statements import Name, Query, TableUse
 
 
-def rewrite_query(query: Query, frames: Mapping[TableUse, str], insertions: Iterable[tuple[int, int, str]] = ()) -> str:
-    """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
+class RewrittenQuery(msgspec.Struct, frozen=True):
+    """A text as it was written, and what is put in place of some of it, with frames as `{name}`."""
+
+    written: str
+    edits: tuple[tuple[int, int, str], ...]
+    statement: str = ""
+    """The statement that the query is of, if it is of one."""
+    start: int = 0
+    """Where it begins in the statement."""
+
+    @property
+    def text(self) -> str:
+        """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
+        pieces, position = [], 0
+        for start, end, text in self.edits:
+            pieces += [escaped(self.written[position:start]), text]
+            position = end
+        return "".join([*pieces, escaped(self.written[position:])])
+
+    @property
+    def shown(self) -> str:
+        """All that the user wrote."""
+        return self.statement or self.written
+
+    def shown_place(self, place: int, names: Mapping[str, str]) -> tuple[int, int]:
+        """First and last index of what was written for a place in the text in which frames have these names."""
+        shift = 0
+        for start, end, text in self.edits:
+            length = len(text.format_map(names))
+            if place < start + shift:
+                break
+            if place < start + shift + length:
+                return start + self.start, max(start, end - 1) + self.start
+            shift += length - (end - start)
+        found = min(max(place - shift, 0), len(self.written)) + self.start
+        return found, found
+
+
+def rewrite_query(
+    query: Query,
+    frames: Mapping[TableUse, str],
+    insertions: Iterable[tuple[int, int, str]] = (),
+    within: tuple[str, int] = ("", 0),
+) -> RewrittenQuery:
+    """The query with frames in place of its tables; it may be of a statement, at a place in it."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
     edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
     edits += [(start, end, escaped(text)) for start, end, text in insertions]
-    pieces, position = [], 0
-    for start, end, text in sorted(edits):
-        pieces += [escaped(query.text[position:start]), text]
-        position = end
-    return "".join([*pieces, escaped(query.text[position:])])
+    return RewrittenQuery(query.text, tuple(sorted(edits)), *within)
 
 
 def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> tuple[int, int, str] | None:

@@ -92,14 +92,15 @@ def show_views(statement: ShowViews, lakes: Lakes) -> pa.Table | None:
 
 def show_procedures(statement: ShowProcedures, lakes: Lakes) -> pa.Table | None:
     """Those of a lake are in `system`: a lake's other namespaces have none."""
-    if statement.namespace is None:
-        return _PROCEDURES.empty_table() if lakes.current.lake is not None else None
-    *lake, namespace = statement.namespace
+    *lake, namespace = statement.namespace or (_SYSTEM,)
     name = lake[0] if len(lake) == 1 and lakes.has(lake[0]) else lakes.default_name
     if namespace != _SYSTEM or (lake and lake != [name]):
-        return None if lakes.place_namespace(statement.namespace) is None else _PROCEDURES.empty_table()
+        placed = lakes.place_namespace(statement.namespace or ())
+        return None if placed is None else _PROCEDURES.empty_table()
     row = {"catalog": name, "namespace": [_SYSTEM], "schema": _SYSTEM}
-    return pa.Table.from_pylist([{**row, "procedure_name": p} for p in PROCEDURES], schema=_PROCEDURES)
+    return pa.Table.from_pylist(
+        [{**row, "procedure_name": p} for p in matching(list(PROCEDURES), statement.like)], schema=_PROCEDURES
+    )
 
 
 def text_rows(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> pa.Table:

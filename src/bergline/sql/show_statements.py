@@ -50,9 +50,10 @@ class ShowCatalogs(msgspec.Struct, frozen=True):
 
 
 class ShowProcedures(msgspec.Struct, frozen=True):
-    """SHOW PROCEDURES, of a namespace or of the current one."""
+    """SHOW PROCEDURES, of a namespace or of all."""
 
     namespace: Name | None = None
+    like: str | None = None
 
 
 class ShowColumns(msgspec.Struct, frozen=True):

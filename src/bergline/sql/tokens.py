@@ -1,6 +1,7 @@
 """SQL text as tokens with offsets: enough for Iceberg's own statements, and for editing other text in place."""
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 
 import msgspec
@@ -73,10 +74,15 @@ def tokenize(text: str) -> list[Token]:
     return [*tokens, Token(TokenKind.END, "", "", len(text), len(text))]
 
 
-def syntax_error(text: str, position: int, message: str) -> SqlSyntaxError:
-    """An error at a place in the text, with line and column."""
+def syntax_error(text: str, position: int, message: str, near: Sequence[str] = ()) -> SqlSyntaxError:
+    """An error at a place in the text, with line and column; `near` is what may have been meant."""
     before = text[:position]
-    return SqlSyntaxError(message, line=before.count("\n") + 1, column=position - (before.rfind("\n") + 1) + 1)
+    return SqlSyntaxError(
+        message,
+        line=before.count("\n") + 1,
+        column=position - (before.rfind("\n") + 1) + 1,
+        hints=[f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else [],
+    )
 
 
 def _token(kind: str, match: re.Match[str]) -> Token:
