@@ -32,6 +32,17 @@ def other_sessions_are_untouched(spark: Any, lake: Lake) -> None:
     assert spark.table("db.untouched").count() == 1
 
 
+def clones_have_the_lakes_of_their_session(spark: Any, lake: Lake) -> None:
+    lake.create_table("db.cloned", ORDERS)
+    if not hasattr(spark, "cloneSession"):  # Spark 4.0
+        return
+    clone = spark.cloneSession()
+    assert clone.table("db.cloned").count() == 0
+    clone.sql("INSERT INTO db.cloned (id) VALUES (1)")
+    assert spark.table("db.cloned").count() == 1
+    clone.stop()
+
+
 def last_detach_restores_the_classes(spark: Any, lake: Lake) -> None:
     threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
     patched = type(spark).sql
@@ -82,6 +93,7 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     check.__name__: check
     for check in (
         other_sessions_are_untouched,
+        clones_have_the_lakes_of_their_session,
         last_detach_restores_the_classes,
         moments_decide_only_where_no_zone_counts,
         plans_that_are_cut_are_not_guessed_at,

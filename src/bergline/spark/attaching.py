@@ -2,9 +2,11 @@
 
 The classes are patched once, classic ones and those of Spark Connect each on the first attach of such a session; which
 sessions have lakes is looked up by the session's own id, so sessions that were never attached run exactly Spark's code.
-The last detach restores the classes.
+Sessions that Spark clones from an attached one, as for `foreachBatch`, have its lakes: they are known by a setting that
+clones get a copy of. The last detach restores the classes.
 """
 
+import copy
 import functools
 import os
 import sys
@@ -21,7 +23,7 @@ from bergline.format.arguments import check_text, shown
 from bergline.io.locations import scheme_of
 from bergline.lake import Lake
 from bergline.spark.connect import over_connect
-from bergline.spark.errors import spark_errors
+from bergline.spark.errors import near_names_noted, spark_errors
 from bergline.spark.lake_methods import Replacement, lake_methods
 from bergline.spark.patched_classes import (
     PatchedClasses,
@@ -32,25 +34,31 @@ from bergline.spark.patched_classes import (
     session_id,
     session_of,
 )
+from bergline.spark.query_errors import forget_queries, with_written_text
 from bergline.spark.read_errors import forget_scans, with_missing_files
 from bergline.spark.read_files import lasting_settings
 from bergline.spark.session import LakeSession
 from bergline.spark.session_settings import put_settings
 from bergline.sql.resolve import Current
 
+_ORIGIN = "spark.bergline.session"
+"""The setting that has the id of the session that was attached."""
+
 
 class _Attached:
-    """The lakes of one session, and the settings to put back."""
+    """The lakes of one session and its clones, what USE said in each of them, and the settings to put back."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.lakes: dict[str, Lake] = {}
         self.default = ""
-        self.current = Current()
+        self.current: dict[str, Current] = {session_id(spark): Current()}
         self.confs = {key: spark.conf.get(key, None) for key in lasting_settings(spark)}
 
 
 _LOCK = threading.RLock()
 _SESSIONS: dict[str, _Attached] = {}
+_CLONES: dict[str, str | None] = {}
+"""Sessions that were not attached themselves: the one that each is a clone of, None for those that are of none."""
 _ORIGINALS: dict[tuple[Any, str], Callable[..., Any]] = {}
 
 
@@ -65,7 +73,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     _check_lake(lake)
     lake_name = lake.name if name is None else _checked_name(name)
     with _LOCK:
-        attached = _SESSIONS.get(session_id(spark)) or _Attached(spark)
+        attached = _SESSIONS.get(session_id(spark)) or _first_attached(spark)
         before = attached.lakes.get(lake_name, lake)
         if not lake.same_as(before) and not before.is_closed:
             raise InvalidInputError(
@@ -76,7 +84,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
         if default or not attached.default:
             attached.default = lake_name
         _SESSIONS[session_id(spark)] = attached
-        put_settings(spark, lasting_settings(spark))
+        put_settings(spark, {**lasting_settings(spark), _ORIGIN: session_id(spark)})
         _use_this_python(spark)
         _patch_classes(patched_classes(spark))
     return spark
@@ -86,7 +94,7 @@ def check_attached(spark: SparkSession, lake: Lake) -> None:
     """InvalidInputError unless the session runs and knows the lake."""
     check_session(spark)
     check_running(spark)
-    attached = _SESSIONS.get(session_id(spark))
+    attached = _find_attached(spark)
     if attached is None or lake not in attached.lakes.values():
         raise InvalidInputError(
             f"expected a session that {lake!r} is attached to, found one that does not know it",
@@ -95,19 +103,28 @@ def check_attached(spark: SparkSession, lake: Lake) -> None:
 
 
 def detach(spark: SparkSession) -> None:
-    """Forget a session's lakes and put its settings back; the last detach restores Spark's classes."""
+    """Forget the lakes of a session and its clones, and put its settings back; a clone is detached alone.
+
+    The last detach restores Spark's classes.
+    """
     check_session(spark)
     with _LOCK:
-        attached = _SESSIONS.pop(session_id(spark), None)
-        if attached is None:
+        key = session_id(spark)
+        attached = _SESSIONS.pop(key, None)
+        if attached is None and _CLONES.get(key) is None:
             return
+        _CLONES[key] = None
+        for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
+            del _CLONES[clone]
         if not is_stopped(spark):
-            put_settings(spark, attached.confs)
+            put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
         if not _SESSIONS:
             for (owner, method), original in _ORIGINALS.items():
                 setattr(owner, method, original)
             _ORIGINALS.clear()
+            _CLONES.clear()
             forget_scans()
+            forget_queries()
 
 
 def _patch_classes(classes: PatchedClasses) -> None:
@@ -118,7 +135,8 @@ def _patch_classes(classes: PatchedClasses) -> None:
     if (captured, "convert_exception") not in _ORIGINALS:
         # all errors of Java come by here, whatever the action and the frame
         _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
-        captured.convert_exception = with_missing_files(captured.convert_exception)  # type: ignore[assignment]
+        convert = with_missing_files(with_written_text(captured.convert_exception))
+        captured.convert_exception = convert  # type: ignore[assignment]
 
 
 def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
@@ -130,20 +148,48 @@ def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
         session = _lake_session(session_of(self))
         if session is None:
             return original(self, *args, **kwargs)
-        with spark_errors():
+        with spark_errors(), near_names_noted(session.lakes):
             return replacement(session, original, self, *args, **kwargs)
 
     setattr(owner, method, patched)
 
 
+def _first_attached(spark: SparkSession) -> _Attached:
+    """A session's first attach; a clone that gets a lake of its own keeps those that it has."""
+    origin, attached = _find_attached(spark), _Attached(spark)
+    if origin is not None:
+        attached.lakes, attached.default = dict(origin.lakes), origin.default
+        attached.current = {session_id(spark): origin.current[session_id(spark)]}
+    return attached
+
+
+def _find_attached(spark: SparkSession) -> _Attached | None:
+    """What a session has, or the session that it is a clone of."""
+    key = session_id(spark)
+    attached = _SESSIONS.get(key)
+    if attached is not None or is_stopped(spark):
+        return attached
+    with _LOCK:
+        if key not in _CLONES:
+            origin = str(spark.conf.get(_ORIGIN, ""))
+            _CLONES[key] = origin if origin in _SESSIONS else None
+        found = _CLONES[key]
+        if found is None:
+            return None
+        attached = _SESSIONS[found]
+        attached.current.setdefault(key, copy.copy(attached.current[found]))
+        return attached
+
+
 def _lake_session(spark: SparkSession) -> LakeSession | None:
-    attached = _SESSIONS.get(session_id(spark))
+    attached = _find_attached(spark)
     if attached is None:
         return None
     with spark_errors():
         check_running(spark)
     original = _ORIGINALS[patched_classes(spark).session, "sql"]
-    return LakeSession(spark, attached.lakes, attached.default, attached.current, functools.partial(original, spark))
+    current = attached.current[session_id(spark)]
+    return LakeSession(spark, attached.lakes, attached.default, current, functools.partial(original, spark))
 
 
 def _checked_name(name: str) -> str:

@@ -20,9 +20,16 @@ from bergline.errors import (
     SqlSyntaxError,
     UnsupportedError,
 )
+from bergline.sql.resolve import Lakes, name_parts
 
 _TWINS: dict[tuple[type[BerglineError], type[PySparkException]], type[BerglineError]] = {}
 _VERSION_KINDS = {"ref", "snapshot"}
+_MISSING = {
+    "SCHEMA_NOT_FOUND": "schemaName",
+    "REQUIRES_SINGLE_PART_NAMESPACE": "namespace",
+    "TABLE_OR_VIEW_NOT_FOUND": "relationName",
+}
+"""Errors that something is missing, and the parameter that has its name."""
 
 
 @contextlib.contextmanager
@@ -32,6 +39,26 @@ def spark_errors() -> Iterator[None]:
         yield
     except BerglineError as error:
         raise spark_error(error) from error.__cause__
+
+
+@contextlib.contextmanager
+def near_names_noted(lakes: Lakes) -> Iterator[None]:
+    """Errors of Spark that a table or namespace is missing name those of the lakes that may have been meant."""
+    try:
+        yield
+    except AnalysisException as error:
+        with contextlib.suppress(BerglineError):
+            if not isinstance(error, BerglineError) and (near := _near_names(error, lakes)):
+                error.add_note(f"hint: did you mean {', '.join(f'`{name}`' for name in near)}?")
+        raise
+
+
+def _near_names(error: AnalysisException, lakes: Lakes) -> list[str]:
+    parameter = _MISSING.get(error.getCondition() or "")
+    name = name_parts((error.getMessageParameters() or {}).get(parameter, "")) if parameter else ()
+    if parameter == "relationName":
+        return [f"{namespace}.{name[-1]}" for namespace in lakes.near_namespaces(name[:-1])] if len(name) > 1 else []
+    return list(lakes.near_namespaces(name[1:] if name[0] == "spark_catalog" else name)) if name else []
 
 
 def spark_error(error: BerglineError) -> BerglineError:
