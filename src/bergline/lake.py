@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
+import msgspec
 import pyarrow as pa
 
 from bergline.catalog.catalog import Catalog
@@ -42,6 +43,7 @@ def connect(
     name: str = DEFAULT_NAME,
     properties: Mapping[str, str] | None = None,
     busy_timeout: float = DEFAULT_BUSY_TIMEOUT_S,
+    create: bool | None = None,
 ) -> "Lake":
     """Open a lake; by default an SQLite catalog and a warehouse in `./lake`.
 
@@ -56,7 +58,12 @@ def connect(
             from the environment. Also those of the catalog itself, such as `token`.
         busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits so long in each
             of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
+        create: whether a catalog that does not exist is created; else it is a NotFoundError. By default only the
+            default one is, when no `uri` is given. REST servers and Glue have theirs, and `memory:` is always new.
     """
+    if create is not None and not isinstance(create, bool):
+        raise InvalidInputError(f"expected true or false for create, found {shown(create)}")
+    create = uri is None if create is None else create
     uri = check_text(DEFAULT_CATALOG if uri is None else uri, "a catalog like `sqlite:///path/catalog.db`")
     check_no_nul(uri, "the catalog's address")
     if not check_text(name, "text for the catalog's name"):
@@ -70,7 +77,12 @@ def connect(
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidInputError(f"expected a mapping of storage properties, found {type(properties).__name__}")
     wish = CatalogWish(
-        uri, None if warehouse is None else os.fspath(warehouse), name, dict(properties or {}), busy_timeout
+        uri,
+        None if warehouse is None else os.fspath(warehouse),
+        name,
+        dict(properties or {}),
+        busy_timeout,
+        create=create,
     )
     return Lake(open_catalog(wish), name, wish=wish)
 
@@ -94,7 +106,9 @@ class Lake(ViewNames, LakeRefs):
     def same_as(self, other: "Lake") -> bool:
         """Whether both were connected in the same way, so that they have the same tables."""
         wish, its = self._wish, other._wish  # noqa: SLF001  (of the same class)
-        return self is other or (wish is not None and wish == its and not wish.uri.startswith("memory:"))
+        if self is other or wish is None or its is None:
+            return self is other
+        return wish == msgspec.structs.replace(its, create=wish.create) and not wish.uri.startswith("memory:")
 
     def __enter__(self) -> Self:
         return self

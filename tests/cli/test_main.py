@@ -77,11 +77,25 @@ def test_brackets_of_names_are_shown(tmp_path: Path, lake: Lake) -> None:
     assert done.stderr.startswith("error: no table `db.[bold]`")
 
 
-def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path) -> None:
-    done = run("tables", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "no lake" in done.stderr
+@pytest.mark.parametrize(
+    "command", ["tables", "refs db.t", "snapshots db.t", "history db.t", "explain-expiry db.t", "audit list"]
+)
+def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: str) -> None:
+    done = run(*command.split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\nhint: name one with --catalog\n"
+    )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path: Path, orders: Table) -> None:
+    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: no catalog `lak` in {tmp_path}/catalog.db, which has `lake`\n"
+        "hint: did you mean `lake`?\nhint: name one with --name\n"
+    )
 
 
 def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path) -> None:
@@ -94,7 +108,7 @@ def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path)
 def test_tables_of_a_database_and_of_glue_are_shown(tmp_path: Path, postgres: str, glue: GlueProxy) -> None:
     for uri, properties in ((postgres, {}), ("glue://", glue.properties)):
         warehouse = str(tmp_path / "wh")
-        with bergline.connect(uri, warehouse=warehouse, properties=properties) as lake:
+        with bergline.connect(uri, warehouse=warehouse, properties=properties, create=True) as lake:
             lake.create_namespace("cli")
             orders = lake.create_table("cli.orders", ORDERS).append(order_rows(1))
         options = [text for key, value in properties.items() for text in ("--property", f"{key}={value}")]

@@ -70,6 +70,7 @@ def test_program_ends_when_it_is_told_to(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
     process = subprocess.Popen([*command, "--catalog", catalog], stderr=subprocess.PIPE, text=True)
     assert process.stderr
+    assert process.stderr.readline() == f"no catalog at `{catalog}`: no such file; creating it\n"
     assert "serving `lake`" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
@@ -97,7 +98,7 @@ def test_what_cannot_be_served_is_said(
 
 def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    connect(catalog).close()
+    connect(catalog, create=True).close()
 
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(app, ["token", *arguments, "--catalog", catalog], catch_exceptions=False)
@@ -126,10 +127,11 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
 def test_token_may_be_made_before_the_first_start(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/new/catalog.db"
     for command in (["token", "list"], ["token", "revoke", "ann"], ["audit", "list"]):
-        with pytest.raises(NotFoundError, match="no lake at"):
+        with pytest.raises(NotFoundError, match=r"no catalog at .*: no such file"):
             CliRunner().invoke(app, [*command, "--catalog", catalog], catch_exceptions=False)
-    assert not (tmp_path / "new").exists()
+    assert list(tmp_path.iterdir()) == []
     made = CliRunner().invoke(app, ["token", "create", "ann", "--catalog", catalog], catch_exceptions=False)
+    assert f"no catalog at `{catalog}`: no such file; creating it\n" in made.stderr
     token = made.stdout.strip()
     with BerglineServer(tmp_path / "new") as server:
         assert status_of(server, "GET", "/v1/config") == 401
@@ -152,7 +154,7 @@ def test_server_stays_closed_without_its_last_token_until_it_is_told_otherwise(t
 
 def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    connect(catalog).close()
+    connect(catalog, create=True).close()
 
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(app, [*arguments, "--catalog", catalog], catch_exceptions=False)
@@ -167,12 +169,11 @@ def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
         ("audit", "list"),
         ("audit", "prune", "--older-than", "1d"),
     ):
-        with pytest.raises(
-            InvalidInputError, match="expected a catalog `lake` in the database, found `our sales`"
-        ) as no:
+        with pytest.raises(NotFoundError, match=r"no catalog `lake` in .*, which has `our sales`") as no:
             run(*arguments)
-        assert no.value.hints == ("name the one that is served: --name 'our sales'",)
-    with connect(catalog) as lake:
+        assert no.value.hints == ("name one with --name",)
+    assert "ann" in run("token", "list", "--name", "our sales").stdout
+    with connect(catalog, create=True) as lake:
         lake.create_namespace("db")
     assert "`bergline serve --name lake`" in run("token", "create", "bob").stderr
     assert "bob" in run("token", "list").stdout
@@ -197,7 +198,7 @@ def test_memory_does_not_follow_what_is_sent(server: BerglineServer) -> None:
 
 def test_changes_are_listed_and_pruned(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    with connect(catalog) as lake:
+    with connect(catalog, create=True) as lake:
         records = records_of(lake.catalog)
         now_ms = time.time_ns() // 1_000_000
         hour = 3_600_000

@@ -47,10 +47,12 @@ class BerglineServer:
                 env={k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"},
             )
         assert self._process.stderr
-        said = self._process.stderr.readline()
-        found = _URL.match(said)
+        said = line = self._process.stderr.readline()
+        while line and not _URL.match(line):  # it may say first that it creates the catalog
+            line = self._process.stderr.readline()
+            said += line
+        found = _URL.match(line)
         if found is None:
-            said += self._process.stderr.read()
             self.kill()
             pytest.fail(f"bergline serve did not start: {said[-3000:]}")
         self.uri = found["url"]

@@ -10,7 +10,7 @@ from bergline.catalog.object_format import CatalogMark, Entry, Kind, new_stamp, 
 from bergline.catalog.object_names import MARK
 from bergline.catalog.object_namespaces import ObjectNamespaces
 from bergline.catalog.object_pointers import PATIENCE_SECONDS, Change, PointerObjects
-from bergline.catalog.pointer_store import PointerSwap
+from bergline.catalog.pointer_store import PointerSwap, missing_catalog
 from bergline.errors import UnsupportedError
 from bergline.io.conditional import ConditionalObjects
 
@@ -82,15 +82,18 @@ class ObjectPointers:
 class ObjectPointerStore(ObjectPointers):
     """PointerStore in one directory of an object store; `patience` is how long a writer waits for one that may be dead.
 
-    UnsupportedError if a newer bergline wrote the catalog, or the store does not keep to conditions.
+    UnsupportedError if a newer bergline wrote the catalog, or the store does not keep to conditions; NotFoundError if
+    there is no catalog and `create` is not set.
     """
 
-    def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS, create: bool = True) -> None:
         super().__init__(PointerObjects(objects, patience=patience), Kind.TABLE)
         self.views = ObjectPointers(self._pointers, Kind.VIEW)
         found = objects.read(MARK)
         if found is not None:
             parse_mark(found.data, objects.location(MARK))
+        elif not create:
+            raise missing_catalog(f"no catalog at `{objects.directory}`: no {MARK} in it", objects.directory)
         else:
             _check_conditions(objects)
             objects.create(MARK, render(CatalogMark(stamp=new_stamp())))

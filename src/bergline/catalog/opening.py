@@ -11,12 +11,13 @@ from bergline.catalog.glue_catalog import GlueCatalog
 from bergline.catalog.memory import MemoryPointerStore
 from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer_store import CREATE_HINT, missing_catalog
 from bergline.catalog.postgres import PostgresPointerStore
 from bergline.catalog.rest.client import RestCatalog
 from bergline.catalog.sqlite import SqlitePointerStore
 from bergline.catalog.version_hint import SINGLE_WRITER_PROPERTY, VersionHintStore
 from bergline.catalog.version_hint_catalog import VersionHintCatalog
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, NotFoundError, near_names
 from bergline.format.arguments import check_text
 from bergline.format.metadata_gzip import MAX_METADATA_BYTES
 from bergline.io.conditional import open_objects
@@ -56,6 +57,8 @@ class CatalogWish(msgspec.Struct, frozen=True):
     """The only places for files, beside the warehouse, as for a server; None leaves all open."""
     max_metadata_bytes: int = MAX_METADATA_BYTES
     """The largest metadata file that is read, in SQLite and PostgreSQL."""
+    create: bool = False
+    """Whether a catalog that is missing is made; of REST servers, of Glue and in memory nothing is missing."""
 
 
 class CatalogKind(msgspec.Struct, frozen=True):
@@ -67,7 +70,10 @@ class CatalogKind(msgspec.Struct, frozen=True):
 
 
 def open_catalog(wish: CatalogWish) -> Catalog:
-    """The catalog that the URI names; InvalidInputError says what good ones look like."""
+    """The catalog that the URI names; InvalidInputError says what good ones look like.
+
+    NotFoundError of the kind CATALOG or CATALOG_NAME if it is missing and not to be created: then nothing was changed.
+    """
     _check_warehouse(wish.warehouse)
     scheme = wish.uri.partition(":")[0].lower() if ":" in wish.uri else ""
     for kind in KINDS:
@@ -85,18 +91,20 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
             f"expected the path of a database file, found `{wish.uri}`",
             hints=["for a catalog in memory connect to `memory:`"],
         )
+    if not wish.create and not os.path.lexists(path):
+        raise _no_file(path)
     path = os.path.abspath(path)
     warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
     own = [path + ending for ending in _SQLITE_FILES]
     io = _fenced(wish, absolute_location(warehouse), never=own)
-    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s)
+    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s, create=wish.create)
     most = wish.max_metadata_bytes
     return PointerCatalog(store, io, absolute_location(warehouse), own_places=own, max_metadata_bytes=most)
 
 
 def _open_postgres(wish: CatalogWish) -> Catalog:
     io = _fenced(wish, _warehouse(wish))
-    store = PostgresPointerStore(wish.uri, catalog_name=wish.name)
+    store = PostgresPointerStore(wish.uri, catalog_name=wish.name, create=wish.create)
     return PointerCatalog(store, io, _warehouse(wish), max_metadata_bytes=wish.max_metadata_bytes)
 
 
@@ -113,7 +121,7 @@ def _open_object_store(wish: CatalogWish) -> Catalog:
     root, io = absolute_location(wish.uri), _storage(wish)
     warehouse = _warehouse(wish) or join(root, "warehouse")
     home = join(root, "catalog")
-    store = ObjectPointerStore(open_objects(home, wish.properties))
+    store = ObjectPointerStore(open_objects(home, wish.properties), create=wish.create)
     return PointerCatalog(store, io, warehouse, own_places=[home])
 
 
@@ -132,7 +140,10 @@ def _open_version_hint(wish: CatalogWish) -> Catalog:
     told = check_text(wish.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
     single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: told}).boolean(SINGLE_WRITER_PROPERTY) or False
     io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
-    _check_directory(place)
+    if _is_missing(place):
+        if not wish.create:
+            raise _no_directory(place)
+        directories.make(root)
     return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
 
 
@@ -158,12 +169,46 @@ def _check_warehouse(warehouse: str | None) -> None:
         raise InvalidInputError(f"expected a warehouse like `{scheme}://bucket/path`, found `{warehouse}`")
 
 
-def _check_directory(place: str) -> None:
-    """Refuse a place that no directory can be at."""
+def _is_missing(place: str) -> bool:
+    """Whether a directory has yet to be made; object stores have none. InvalidInputError where none can be."""
     if scheme_of(place) != "file":
         directory_location(place)
-    elif os.path.lexists(local_path(place)) and not os.path.isdir(local_path(place)):
+        return False
+    path = local_path(place)
+    if os.path.lexists(path) and not os.path.isdir(path):
         raise InvalidInputError(f"expected a directory for a version-hint catalog, found another file at `{place}`")
+    return not os.path.lexists(path)
+
+
+def _no_file(path: str) -> NotFoundError:
+    """The error for a database that is missing, with those that are near."""
+    hints = [CREATE_HINT]
+    if os.path.isfile(f"/{path}"):
+        hints.append(f"an absolute path has four slashes: `{_SQLITE}/{path}`")
+    directory, file = os.path.split(path)
+    above, name = os.path.split(directory)
+    beside = [os.path.join(directory, f) for f in near_names(file, _names_in(directory))]
+    elsewhere = [os.path.join(above, d, file) for d in near_names(name, _names_in(above))]
+    near = [f"`{_SQLITE}{p}`" for p in (*beside, *elsewhere) if os.path.isfile(p)]
+    if near:
+        hints.append(f"did you mean {', '.join(near)}?")
+    uri = _SQLITE + path
+    return missing_catalog(f"no catalog at `{uri}`: no such file", uri, hints=hints)
+
+
+def _no_directory(place: str) -> NotFoundError:
+    above, name = os.path.split(os.path.normpath(local_path(place)))
+    beside = [os.path.join(above, d) for d in near_names(name, _names_in(above))]
+    near = [f"`file://{p}`" for p in beside if os.path.isdir(p)]
+    hints = [CREATE_HINT, f"did you mean {', '.join(near)}?"] if near else [CREATE_HINT]
+    return missing_catalog(f"no catalog at `{place}`: no such directory", place, hints=hints)
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory or ".")
+    except OSError:
+        return []
 
 
 def _storage(wish: CatalogWish) -> SchemeFileIO:

@@ -1,6 +1,6 @@
 """The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
@@ -25,6 +25,11 @@ NOTHING_CHANGED: Final = (
     RefusedError,
     UnsupportedError,
 )
+
+CATALOG: Final = "catalog"
+CATALOG_NAME: Final = "catalog name"
+"""The kinds of NotFoundErrors for catalogs: there is none, or there are only others in the same database."""
+CREATE_HINT: Final = "connect(…, create=True) makes a new one"
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
@@ -153,3 +158,15 @@ class StagedPointers(Protocol):
     def stage(self, table: TableName, expected: str | None, data: bytes) -> str:
         """The pointer that these bytes get by a swap from the expected one, or by a create, on this thread."""
         ...
+
+
+def missing_catalog(
+    message: str,
+    name: str,
+    *,
+    kind: str = CATALOG,
+    known: Iterable[str] = (),
+    hints: Sequence[str] = (CREATE_HINT,),
+) -> NotFoundError:
+    """The error for a catalog that is missing and was not to be created: looking changes nothing."""
+    return NotFoundError(message, kind=kind, name=name, known=known, hints=hints)

@@ -29,8 +29,8 @@ _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privile
 class PostgresPointerStore(SqlPointerStore):
     """PointerStore in a database that many processes share; connections are pooled."""
 
-    def __init__(self, url: str, *, catalog_name: str = "lake") -> None:
-        super().__init__(PostgresDatabase(url), catalog_name)
+    def __init__(self, url: str, *, catalog_name: str = "lake", create: bool = True) -> None:
+        super().__init__(PostgresDatabase(url), catalog_name, create=create)
 
 
 class PostgresDatabase(SqlDatabase):
@@ -38,7 +38,7 @@ class PostgresDatabase(SqlDatabase):
 
     def __init__(self, url: str) -> None:
         engine = _engine(url)
-        super().__init__(engine, engine.url.render_as_string(hide_password=True))
+        super().__init__(engine, engine.url.set(drivername="postgresql").render_as_string(hide_password=True))
         sa.event.listen(engine, "connect", _opened)
         sa.event.listen(engine, "checkout", _lent)
 

@@ -10,7 +10,6 @@ from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import check_lengths
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.sql_database import SqlDatabase
-from bergline.catalog.sql_layout import NAMESPACES, TABLES
 from bergline.catalog.sql_records import AUDIT, REQUESTS, TOKENS
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
@@ -70,12 +69,6 @@ class Records:
     def catalog_name(self) -> str:
         """The catalog that the records are of."""
         return self._catalog
-
-    def catalog_names(self) -> list[str]:
-        """The catalogs of the database that have anything: tables, namespaces or tokens."""
-        query = sa.union(*(sa.select(table.c.catalog_name) for table in (TABLES, NAMESPACES, TOKENS)))
-        with self.database.reading() as connection:
-            return sorted(connection.execute(query).scalars())
 
     def find_request(self, key: str) -> AnsweredRequest | None:
         """The request that had this key, if it was answered."""

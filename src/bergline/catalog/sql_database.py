@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer_store import missing_catalog
 from bergline.catalog.sql_layout import NAMESPACES, TABLES
 from bergline.catalog.sql_migrations import MIGRATIONS, FoundLayout, check_known, find_layout, migrate
 from bergline.errors import RefusedError
@@ -92,14 +93,16 @@ class SqlDatabase(ABC):
             for table in (TABLES, NAMESPACES):
                 connection.execute(sa.select(table.c.catalog_name).limit(1)).all()
 
-    def open_layout(self) -> FoundLayout:
-        """The layout, made where there is none; one that is there is only looked at."""
+    def open_layout(self, *, create: bool) -> FoundLayout:
+        """The layout; where there is none it is made or a NotFoundError, and one that is there is only looked at."""
         with self.reading() as connection:
             found = find_layout(connection)
         check_known(found, self.name, len(MIGRATIONS))
         self._is_current = found.is_there and found.version == len(MIGRATIONS)
         if found.is_there:
             return found
+        if not create:
+            raise missing_catalog(f"no catalog at `{self.name}`: the database has no catalog's tables", self.name)
         self.migrate()
         with self.reading() as connection:
             return find_layout(connection)

@@ -87,3 +87,5 @@ def _index_audit(connection: sa.Connection) -> None:
 
 
 MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)
+RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
+"""The version from which a database has what a server keeps."""

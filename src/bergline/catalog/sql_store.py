@@ -1,11 +1,13 @@
 """The pointer store in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, check_lengths
+from bergline.catalog.pointer_store import CATALOG_NAME, missing_catalog
 from bergline.catalog.sql_database import SqlDatabase
 from bergline.catalog.sql_layout import (
     EXISTS_KEY,
@@ -18,11 +20,14 @@ from bergline.catalog.sql_layout import (
     namespace_or_below,
     next_namespaces,
 )
+from bergline.catalog.sql_migrations import RECORDS_VERSION
 from bergline.catalog.sql_pointers import SqlPointers
-from bergline.errors import InvalidInputError
+from bergline.catalog.sql_records import TOKENS
+from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.arguments import check_no_nul
 
 _EXISTS = {EXISTS_KEY: "true"}
+_MOST_SHOWN = 10
 _MAX_PROPERTIES = 5000  # of one call: a statement has no room for more
 _NEXT, _PREVIOUS = next_namespaces(), next_namespaces(descending=True)
 _LEAST_READ = 100
@@ -39,18 +44,23 @@ class NamespacePage(NamedTuple):
 
 
 class SqlPointerStore(SqlPointers):
-    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart."""
+    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart.
 
-    def __init__(self, database: SqlDatabase, catalog_name: str) -> None:
+    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names.
+    """
+
+    def __init__(self, database: SqlDatabase, catalog_name: str, *, create: bool = True) -> None:
         check_lengths(catalog_name)
         check_no_nul(catalog_name, "the catalog's name")
         try:
-            typed = database.open_layout().typed
+            found = database.open_layout(create=create)
+            if not create:
+                _check_name(database, catalog_name, found.version)
         except BaseException:
             database.close()
             raise
-        super().__init__(database, catalog_name, RowKind.TABLE if typed else RowKind.UNTYPED)
-        self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if typed else None
+        super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
+        self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
         """Insert the properties, with the mark that Java and PyIceberg use for "exists"."""
@@ -222,6 +232,22 @@ def _split(name: str) -> Namespace:
 def _levels(names: Iterable[str]) -> set[Namespace]:
     """The namespaces, and those above them, which exist too."""
     return {levels[: i + 1] for levels in map(_split, names) for i in range(len(levels))}
+
+
+def _check_name(database: SqlDatabase, name: str, version: int) -> None:
+    """Refuse a name that nothing in the database has, while other names have something: it may be misspelt."""
+    columns = [TABLES.c.catalog_name, NAMESPACES.c.catalog_name]
+    with database.reading() as connection:
+        if any(connection.execute(sa.select(c).where(c == name).limit(1)).first() for c in columns):
+            return
+        names = set(connection.execute(sa.union(*map(sa.select, columns))).scalars())
+    if version >= RECORDS_VERSION:
+        with contextlib.suppress(RefusedError), database.reading() as connection:  # tokens are not for everybody
+            names.update(connection.execute(sa.select(TOKENS.c.catalog_name).distinct()).scalars())
+    if names and name not in names:
+        found = ", ".join(f"`{other}`" for other in sorted(names)[:_MOST_SHOWN])
+        message = f"no catalog `{name}` in {database.name}, which has {found}"
+        raise missing_catalog(message, name, kind=CATALOG_NAME, known=names)
 
 
 def _check_count(properties: Collection[str]) -> None:

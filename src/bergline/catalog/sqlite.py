@@ -31,9 +31,14 @@ class SqlitePointerStore(SqlPointerStore):
     """PointerStore in one database file."""
 
     def __init__(
-        self, path: str, *, catalog_name: str = "lake", busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S
+        self,
+        path: str,
+        *,
+        catalog_name: str = "lake",
+        busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S,
+        create: bool = True,
     ) -> None:
-        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name)
+        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name, create=create)
 
 
 class SqliteDatabase(SqlDatabase):
@@ -55,11 +60,11 @@ class SqliteDatabase(SqlDatabase):
         sa.event.listen(self.engine, "checkout", self._lent)
         sa.event.listen(self.engine, "begin", _begin)
 
-    def open_layout(self) -> FoundLayout:
+    def open_layout(self, *, create: bool) -> FoundLayout:
         """Make the file if there is none."""
-        if not os.path.exists(self._path):
+        if create and not os.path.exists(self._path):
             self._create_file()
-        return super().open_layout()
+        return super().open_layout(create=create)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:

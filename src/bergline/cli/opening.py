@@ -1,12 +1,14 @@
 """Which lake a command looks at, as its options say."""
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, TypeAlias
+import sys
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
+from bergline.catalog.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
 
@@ -26,6 +28,9 @@ PropertyOption: TypeAlias = Annotated[
     typer.Option("--property", metavar="KEY=VALUE", help="A setting, e.g. s3.endpoint=http://host; may be repeated."),
 ]
 TOKEN_VARIABLE = "BERGLINE_TOKEN"  # noqa: S105  (the name of a variable)
+ANY_CATALOG = frozenset({CATALOG, CATALOG_NAME})
+Opened = TypeVar("Opened")
+_OPTIONS = {CATALOG: "--catalog", CATALOG_NAME: "--name"}
 _OTHER_IDENTITIES = ("token", "credential", "rest.auth.type", "header.authorization")
 
 
@@ -35,17 +40,31 @@ def open_lake(
     properties: Sequence[str] | None,
     name: str = DEFAULT_NAME,
     *,
-    may_create: bool = False,
+    create: Collection[str] = (),
 ) -> Lake:
-    """A lake that exists, unless it may be created: looking must not create one."""
+    """A lake that exists: looking must not create one. `create` as in `open_or_create`."""
     uri = catalog or DEFAULT_CATALOG
-    path = uri.removeprefix("sqlite:///")
-    if path != uri and not may_create and not Path(path).is_file():
-        raise NotFoundError(f"no lake at {uri}", kind="lake", name=uri, hints=["name one with --catalog"])
     settings = settings_of(properties)
     if is_server(uri):
         settings = _token_of_environment(settings) | settings
-    return connect(uri, warehouse=warehouse, name=name, properties=settings)
+    opening = partial(connect, uri, warehouse=warehouse, name=name, properties=settings)
+    return open_or_create(opening, create)
+
+
+def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY_CATALOG) -> Opened:
+    """What `opening(create=…)` opens, of these kinds also what is missing; that is said, since it may be misspelt."""
+    try:
+        return opening(create=False)
+    except NotFoundError as error:
+        if error.kind not in _OPTIONS:
+            raise
+        near = [hint for hint in error.hints if hint != CREATE_HINT]
+        if error.kind not in create:
+            hints = [*near, f"name one with {_OPTIONS[error.kind]}"]
+            raise NotFoundError(error.message, kind=error.kind, name=error.name, hints=hints) from error
+        sys.stderr.write("".join([f"{error.message}; creating it\n", *(f"hint: {hint}\n" for hint in near)]))
+        sys.stderr.flush()
+    return opening(create=True)
 
 
 def is_server(uri: str) -> bool:

@@ -1,12 +1,13 @@
 """`bergline serve`: a lake for every engine, over the Iceberg REST protocol."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from bergline.cli.durations import parse_duration
-from bergline.cli.opening import PropertyOption, WarehouseOption, settings_of
+from bergline.cli.opening import PropertyOption, WarehouseOption, open_or_create, settings_of
 from bergline.errors import UnsupportedError
 from bergline.lake import DEFAULT_CATALOG
 from bergline.server.settings import Settings
@@ -67,7 +68,8 @@ def serve(
     """Serve a lake to every engine: an Iceberg REST catalog."""
     if not _IS_INSTALLED:
         raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
-    served = open_served(
+    opening = partial(
+        open_served,
         catalog,
         warehouse=warehouse,
         name=name,
@@ -86,7 +88,7 @@ def serve(
             files_per_plan=files_per_plan,
         ),
     )
-    serve_lake(served, host, port, anonymous=anonymous, say=_say)
+    serve_lake(open_or_create(opening), host, port, anonymous=anonymous, say=_say)
 
 
 def _say(text: str) -> None:

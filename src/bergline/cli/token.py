@@ -9,8 +9,9 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from bergline.catalog.pointer_store import CATALOG
 from bergline.cli.durations import parse_duration, render_time
-from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption
+from bergline.cli.opening import ANY_CATALOG, CatalogOption, PropertyOption, WarehouseOption
 from bergline.cli.records import ServedNameOption, open_records
 from bergline.cli.rows import AsJson, print_rows
 
@@ -34,7 +35,8 @@ def create(
     now_ms = time.time_ns() // 1_000_000
     expires_ms = None if expires_in is None else now_ms + 1000 * parse_duration(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
-    with open_records(catalog, warehouse, properties, catalog_name, may_create=True) as records:
+    may_create = {CATALOG} if catalog_name is None else ANY_CATALOG
+    with open_records(catalog, warehouse, properties, catalog_name, create=may_create) as records:
         records.create_token(name, text, now_ms, expires_ms)
         server = f"bergline serve --name {shlex.quote(records.catalog_name)}"
     sys.stderr.write(f"a token for `{server}`; servers of other catalogs do not take it\n")

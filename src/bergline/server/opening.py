@@ -32,12 +32,12 @@ def open_served(
     separator: str | None = None,
     vend: Vend | None = None,
     limits: Settings = Settings(),  # noqa: B008  (never changes)
+    create: bool = True,
 ) -> Served:
     """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
     given = dict(properties or {})
-    wish = CatalogWish(
-        uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), max_metadata_bytes=limits.max_metadata_bytes
-    )
+    most = limits.max_metadata_bytes
+    wish = CatalogWish(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), most, create)
     catalog = open_catalog(wish)
     if not isinstance(catalog, PointerCatalog):
         raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")

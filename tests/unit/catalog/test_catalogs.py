@@ -27,4 +27,4 @@ class TestSqliteCatalog(CatalogViewsSuite):
         self._uri = f"sqlite:///{tmp_path}/catalog.db"
 
     def make_catalog(self) -> Catalog:
-        return open_catalog(CatalogWish(self._uri, None, "lake", {}, 10))
+        return open_catalog(CatalogWish(self._uri, None, "lake", {}, 10, create=True))
