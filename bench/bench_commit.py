@@ -34,7 +34,7 @@ def written_table(lake: Lake, name: str, snapshots: int, properties: dict[str, s
 
 def bench_appends(directory: str, metadata_location: str, name: str, case: str) -> float:
     """One line for both, each in a catalog of its own; returns bergline's time."""
-    with bergline.connect(f"sqlite:///{directory}/ours_{name}.db") as lake:
+    with bergline.connect(f"sqlite:///{directory}/ours_{name}.db", create=True) as lake:
         lake.create_namespace("db")
         table = lake.register_table(f"db.{name}", metadata_location)
         ours = best(ROUNDS, lambda: table.append(ROWS))
@@ -54,7 +54,10 @@ def main() -> None:
         ("many", MANY, {}, f"append 3 rows to a table of {MANY:,} snapshots"),
         ("unmerged", MANY, UNMERGED, f"append 3 rows at {MANY:,} snapshots and as many manifests"),
     ]
-    with tempfile.TemporaryDirectory() as directory, bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake,
+    ):
         lake.create_namespace("db")
         times = {}
         for name, snapshots, properties, case in cases:

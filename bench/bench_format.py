@@ -140,7 +140,10 @@ def as_pyiceberg_writes(table: Table, theirs: Any, copy: Table, directory: str) 
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as directory, bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake,
+    ):
         lake.create_namespace("db")
         table = table_of(lake, "db.ours", IN_MANIFESTS, FILES)
         bench_metadata(table)

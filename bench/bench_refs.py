@@ -46,7 +46,7 @@ def written_table(lake: Lake, snapshots: int) -> str:
 
 
 def our_lake(directory: str) -> Lake:
-    return bergline.connect(f"sqlite:///{directory}/ours.db")
+    return bergline.connect(f"sqlite:///{directory}/ours.db", create=True)
 
 
 def their_catalog(directory: str) -> SqlCatalog:
@@ -142,7 +142,7 @@ def check_all_there(directory: str, snapshots: int) -> None:
 
 def main(snapshots: int = SNAPSHOTS) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        with bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+        with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
             lake.create_namespace("db")
             location = written_table(lake, snapshots)
         with our_lake(directory) as lake:

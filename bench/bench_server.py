@@ -107,7 +107,7 @@ def etag_of(uri: str, path: str) -> str:
 
 def large_table(directory: Path, snapshots: int) -> str:
     """The metadata file of a table with so many snapshots."""
-    with bergline.connect(f"sqlite:///{directory}/made.db", warehouse=str(directory / "made")) as lake:
+    with bergline.connect(f"sqlite:///{directory}/made.db", warehouse=str(directory / "made"), create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.large", ROWS.schema)
         for _ in range(snapshots):

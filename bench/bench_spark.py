@@ -153,7 +153,7 @@ def main() -> None:
     sizes, rounds = (SMALL, given.rounds or 1) if given.small else (FULL, given.rounds or 3)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        with bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+        with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
             make_tables(lake, sizes)
         sides = {"bergline": "bergline", "official": official_jars(directory)}
         found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}

@@ -73,7 +73,10 @@ def bench_plan(ours: Table, theirs: Any) -> None:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as directory, bergline.connect(f"sqlite:///{directory}/ours/catalog.db") as lake:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        bergline.connect(f"sqlite:///{directory}/ours/catalog.db", create=True) as lake,
+    ):
         lake.create_namespace("db")
         Path(directory, "theirs").mkdir()
         catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/theirs/catalog.db", warehouse=f"{directory}/theirs")

@@ -45,7 +45,7 @@ def start(side: str, directory: str) -> tuple[SparkSession, PlanFiles]:
     if side == "bergline":
         import bergline.spark  # noqa: PLC0415  (the other side must not pay for it)
 
-        lake = bergline.connect(f"sqlite:///{directory}/catalog.db")
+        lake = bergline.connect(f"sqlite:///{directory}/catalog.db", create=True)
         spark = bergline.spark.attach(builder.getOrCreate(), lake)
         return spark, lambda: len(lake.load_table("db.many").scan().plan().files)
     options = {

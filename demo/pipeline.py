@@ -47,7 +47,7 @@ AUDITS = [
 def main() -> None:
     """Create, run, fail, fix, publish, run again."""
     started = time.monotonic()
-    with bergline.connect(f"sqlite:///{LAKE}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{LAKE}/catalog.db", create=True) as lake:
         start_over(lake)
         say("starting Spark (plain PySpark, no Iceberg jar) ...")
         spark = start_spark()

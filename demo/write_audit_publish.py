@@ -44,7 +44,7 @@ LATE_ORDER = "INSERT INTO db.orders VALUES ({id}, 'customer-1', 10.00, TIMESTAMP
 def main() -> None:
     """Run all stages."""
     started = time.monotonic()
-    with bergline.connect(f"sqlite:///{LAKE}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{LAKE}/catalog.db", create=True) as lake:
         start_over(lake)
         say("starting Spark (plain PySpark, no Iceberg jar) ...")
         spark = start_spark()

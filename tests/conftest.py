@@ -46,7 +46,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def new_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The database of a lake with namespace `db`, to be copied: that takes a third of the time to make one."""
     path = tmp_path_factory.mktemp("new") / "catalog.db"
-    with bergline.connect(f"sqlite:///{path}") as made:
+    with bergline.connect(f"sqlite:///{path}", create=True) as made:
         made.create_namespace("db")
     return path
 

@@ -26,7 +26,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def token(directory: Path) -> str:
     """A token for a catalog that has a name of its own, made as the guide says."""
     catalog = f"sqlite:///{directory}/catalog.db"
-    with bergline.connect(catalog, name=NAME) as lake:
+    with bergline.connect(catalog, name=NAME, create=True) as lake:
         lake.create_namespace("db")
         lake.create_table("db.orders", ORDERS).append(order_rows(1)).refs.create_tag("v1")
         lake.create_table("db.broken", ORDERS)

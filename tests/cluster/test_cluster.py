@@ -123,7 +123,7 @@ def test_settings_of_the_storage_travel_with_tasks(
     driver: ClusterDriver, tmp_path: Path, bucket: str, s3_server: S3Server
 ) -> None:
     place = {"uri": f"sqlite:///{tmp_path}/objects.db", "warehouse": bucket, "properties": s3_server.properties}
-    with bergline.connect(**place) as lake:
+    with bergline.connect(**place, create=True) as lake:
         lake.create_namespace("db")
     found = driver.run("cluster_jobs:append_many", place, rows=1000)
     assert found == [[f"r{n}", 250, sum(range(n, 1000, 4))] for n in range(4)]

@@ -73,7 +73,7 @@ def test_every_acknowledged_commit_is_there_once_whatever_is_cut(proxy: CuttingP
 
 def answer_for_orders(keys: dict[str, str], bucket: str, directory: Path) -> dict[str, Any]:
     """What a server says of a table with two rows in a bucket."""
-    with bergline.connect(f"sqlite:///{directory}/catalog.db", warehouse=bucket, properties=keys) as lake:
+    with bergline.connect(f"sqlite:///{directory}/catalog.db", warehouse=bucket, properties=keys, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.orders", COLUMNS)
         table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))

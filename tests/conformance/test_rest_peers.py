@@ -114,7 +114,7 @@ def test_duckdb_reads_large_tables_whatever_encoding_it_asks_for(
 
 def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    bergline.connect(catalog).close()
+    bergline.connect(catalog, create=True).close()
     made = CliRunner().invoke(app, ["token", "create", "ann", "--catalog", catalog], catch_exceptions=False)
     with BerglineServer(tmp_path) as server:
         token = made.stdout.strip()

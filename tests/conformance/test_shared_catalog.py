@@ -71,13 +71,13 @@ def shared(request: pytest.FixtureRequest, official_runtime: OfficialRuntime, tm
     name, warehouse = f"c{uuid4().hex[:8]}", tmp_path / "warehouse"
     if request.param == "sqlite":
         database = tmp_path / "catalog.db"
-        with bergline.connect(f"sqlite:///{database}", warehouse=warehouse, name=name) as ours:
+        with bergline.connect(f"sqlite:///{database}", warehouse=warehouse, name=name, create=True) as ours:
             official_runtime.use_catalog(database, warehouse, name)
             yield from opened(ours, official_runtime, f"sqlite:///{database}", warehouse)
         return
     with (
         postgres_door(request.getfixturevalue("postgres")) as (door, uri),
-        bergline.connect(uri, warehouse=warehouse, name=name) as ours,
+        bergline.connect(uri, warehouse=warehouse, name=name, create=True) as ours,
     ):
         official_runtime.use_catalog(f"jdbc:postgresql://127.0.0.1:{door.port}/postgres?user=postgres", warehouse, name)
         theirs = sa.make_url(uri).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)

@@ -394,7 +394,7 @@ def theirs(official_runtime: OfficialRuntime, tmp_path: Path) -> Iterator[Lake]:
     home = tmp_path / "theirs"
     home.mkdir()
     official_runtime.use_catalog(home / "catalog.db", home / "warehouse", "lake")
-    with bergline.connect(f"sqlite:///{home}/catalog.db", warehouse=home / "warehouse") as lake:
+    with bergline.connect(f"sqlite:///{home}/catalog.db", warehouse=home / "warehouse", create=True) as lake:
         lake.create_namespace("db", {"owner": "root"})
         yield lake
 

@@ -35,7 +35,7 @@ def java(official_runtime: OfficialRuntime, warehouse: Path) -> Sql:
 
 @pytest.fixture
 def lake(warehouse: Path) -> Iterator[Lake]:
-    with bergline.connect(f"file://{warehouse}") as opened:
+    with bergline.connect(f"file://{warehouse}", create=True) as opened:
         yield opened
 
 

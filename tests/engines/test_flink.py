@@ -104,7 +104,7 @@ def test_tables_that_flink_changes_are_ours_too(flink: FlinkServer, lake: Lake) 
 
 def test_token_is_needed_and_taken(flink: FlinkServer, tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    bergline.connect(catalog).close()
+    bergline.connect(catalog, create=True).close()
     made = CliRunner().invoke(app, ["token", "create", "flink", "--catalog", catalog], catch_exceptions=False)
     with BerglineServer(tmp_path) as server:
         line = server.introduction["Flink"].removesuffix(";")

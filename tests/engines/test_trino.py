@@ -299,7 +299,7 @@ def test_trino_finds_inner_namespaces_and_capital_letters_if_it_is_told_to(
 
 def test_token_is_needed_and_taken(trino: TrinoServer, tmp_path: Path) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    bergline.connect(catalog).close()
+    bergline.connect(catalog, create=True).close()
     made = CliRunner().invoke(app, ["token", "create", "trino", "--catalog", catalog], catch_exceptions=False)
     with BerglineServer(tmp_path) as server:
         trino.add_catalog("guarded", server.introduction["Trino"], TOKEN=made.stdout.strip())

@@ -17,7 +17,7 @@ from bergline.errors import NotFoundError
 @pytest.fixture
 def lake(s3_server: S3Server, bucket: str, tmp_path: Path) -> Iterator[Lake]:
     catalog, warehouse = f"sqlite:///{tmp_path}/catalog.db", f"{bucket}/ware house"
-    with bergline.connect(catalog, warehouse=warehouse, properties=s3_server.properties) as opened:
+    with bergline.connect(catalog, warehouse=warehouse, properties=s3_server.properties, create=True) as opened:
         opened.create_namespace("db")
         yield opened
 

@@ -81,12 +81,12 @@ class TestNestedNamespacesInAnObjectStore(OnTheServer, NestedNamespacesSuite):
 
 
 def test_lake_is_one_address(s3_server: S3Server, bucket: str) -> None:
-    with bergline.connect(f"{bucket}/lake", properties=s3_server.properties) as lake:
+    with bergline.connect(f"{bucket}/lake", properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db", {"owner": "us"})
         orders = lake.create_table("db.orders", SCHEMA)
         orders.append(order_rows(0, 1))
         assert orders.metadata.location == f"{bucket}/lake/warehouse/db/orders"
-    with bergline.connect(f"{bucket}/lake/", properties=s3_server.properties) as lake:
+    with bergline.connect(f"{bucket}/lake/", properties=s3_server.properties, create=True) as lake:
         assert lake.list_tables("db") == ["db.orders"]
         assert ids(lake.load_table("db.orders").scan().to_arrow()) == [0, 1]
 
@@ -149,10 +149,10 @@ def test_store_that_is_gone_is_unavailable(s3_server: S3Server, store: ObjectPoi
 
 def test_catalog_without_bucket_or_with_wrong_keys_is_one_error(s3_server: S3Server, bucket: str) -> None:
     with pytest.raises(NotFoundError, match="no bucket for s3://none-such"):
-        bergline.connect("s3://none-such/lake", properties=s3_server.properties)
+        bergline.connect("s3://none-such/lake", properties=s3_server.properties, create=True)
     wrong = {**s3_server.properties, "s3.secret-access-key": "not-the-secret"}
     with pytest.raises(AuthenticationError, match=f"{bucket}/lake/catalog/catalog.json"):
-        bergline.connect(f"{bucket}/lake", properties=wrong)
+        bergline.connect(f"{bucket}/lake", properties=wrong, create=True)
 
 
 def test_writers_of_one_table_lose_nothing(objects: ConditionalObjects, store: ObjectPointerStore) -> None:
@@ -172,7 +172,7 @@ def test_writers_of_one_table_lose_nothing(objects: ConditionalObjects, store: O
 
 def test_several_tables_are_committed_together_beside_other_writers(s3_server: S3Server, bucket: str) -> None:
     def connect() -> bergline.Lake:
-        return bergline.connect(f"{bucket}/lake", properties=s3_server.properties)
+        return bergline.connect(f"{bucket}/lake", properties=s3_server.properties, create=True)
 
     with connect() as lake:
         lake.create_namespace("db")
@@ -201,7 +201,7 @@ def test_lost_answer_to_any_request_of_an_append_leaves_it_committed_once(
     s3_server: S3Server, proxy: Proxy, bucket: str, number: int
 ) -> None:
     far = {**s3_server.properties, "s3.endpoint": proxy.endpoint}
-    with bergline.connect(f"{bucket}/lake", properties=far) as lake:
+    with bergline.connect(f"{bucket}/lake", properties=far, create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", SCHEMA)
         proxy.lose_answers_to("PUT", 1, after=number)

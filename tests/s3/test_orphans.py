@@ -18,7 +18,7 @@ NAMES = ("data/x y.parquet", "data/100%.parquet", "data/a%20b", "data/a+b#c", "d
 @pytest.fixture
 def lake(s3_server: S3Server, bucket: str) -> Iterator[Lake]:
     """Pointers and tables in one bucket, without a database."""
-    with bergline.connect(f"{bucket}/lake", properties=s3_server.properties) as opened:
+    with bergline.connect(f"{bucket}/lake", properties=s3_server.properties, create=True) as opened:
         opened.create_namespace("db")
         yield opened
 
@@ -75,7 +75,7 @@ def test_other_schemes_for_the_same_bucket_are_equal(lake: Lake) -> None:
 
 
 def test_the_versions_of_a_version_hint_catalog_stay(s3_server: S3Server, bucket: str) -> None:
-    with bergline.connect(f"version-hint:{bucket}/warehouse", properties=s3_server.properties) as lake:
+    with bergline.connect(f"version-hint:{bucket}/warehouse", properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS, properties={"write.metadata.previous-versions-max": "1"})
         for number in range(3):

@@ -31,7 +31,7 @@ def lake(request: pytest.FixtureRequest, s3_server: S3Server, bucket: str) -> It
     where: dict[str, Any] = {"uri": f"{bucket}/lake"}
     if request.param == "postgresql":
         where = {"uri": request.getfixturevalue("postgres"), "warehouse": bucket, "name": f"s3{uuid.uuid4().hex[:8]}"}
-    with bergline.connect(properties=s3_server.properties, **where) as opened:
+    with bergline.connect(properties=s3_server.properties, **where, create=True) as opened:
         opened.create_namespace("db")
         whole = pa.int64()
         rows = pa.table({"id": [1], "amount": [10]})

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def spark(spark_session: SparkSession, s3_server: S3Server, bucket: str, tmp_path: Path) -> Iterator[SparkSession]:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    with bergline.connect(catalog, warehouse=f"{bucket}/wh", properties=s3_server.properties) as lake:
+    with bergline.connect(catalog, warehouse=f"{bucket}/wh", properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db")
         bergline.spark.attach(spark_session, lake)
         yield spark_session

@@ -30,7 +30,7 @@ def test_files_on_s3_go_to_sparks_reader_through_its_connector(
 ) -> None:
     needs_java()
     catalog, warehouse = f"sqlite:///{tmp_path}/catalog.db", f"{bucket}/wh"
-    with bergline.connect(catalog, warehouse=warehouse, properties=s3_server.properties) as lake:
+    with bergline.connect(catalog, warehouse=warehouse, properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.orders", ORDERS, partition_by=["region"])
         rows = [{"id": n, "region": "a/b" if n % 2 else "north east"} for n in range(10)]
@@ -51,7 +51,7 @@ def test_without_the_connector_the_reason_is_given(
     spark_session: SparkSession, s3_server: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     catalog = f"sqlite:///{tmp_path}/catalog.db"
-    with bergline.connect(catalog, warehouse=f"{bucket}/wh", properties=s3_server.properties) as lake:
+    with bergline.connect(catalog, warehouse=f"{bucket}/wh", properties=s3_server.properties, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.orders", ORDERS).append(pa.table({"id": [1], "region": ["x"]}, schema=ORDERS))
         assert s3a_refusal(spark_session) == NO_CONNECTOR

@@ -42,7 +42,7 @@ class TestNamespacesOfAVersionHintStore(OnTheServer, NestedNamespacesSuite):
 
 @pytest.fixture
 def lake(s3_server: S3Server, bucket: str) -> Iterator[Lake]:
-    with bergline.connect(f"version-hint:{bucket}/wh", properties=s3_server.properties) as opened:
+    with bergline.connect(f"version-hint:{bucket}/wh", properties=s3_server.properties, create=True) as opened:
         opened.create_namespace("db")
         yield opened
 
@@ -131,8 +131,8 @@ def test_store_that_overwrites_is_refused_unless_there_is_one_writer(s3_server: 
 def test_property_says_that_there_is_one_writer(s3_server: S3Server, bucket: str) -> None:
     place = f"version-hint:{bucket}/wh"
     told = {**s3_server.properties, "version-hint.single-writer": "true"}
-    with bergline.connect(place, properties=told) as lake:
+    with bergline.connect(place, properties=told, create=True) as lake:
         lake.create_namespace("db")
     for wrong in ("yes", 1):
         with pytest.raises(InvalidInputError, match=r"version-hint\.single-writer"):
-            bergline.connect(place, properties={**told, "version-hint.single-writer": wrong})
+            bergline.connect(place, properties={**told, "version-hint.single-writer": wrong}, create=True)

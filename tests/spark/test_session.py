@@ -190,7 +190,7 @@ def test_lake_rows_can_go_into_sparks_own_tables(spark: SparkSession, orders: Ta
 
 def test_several_lakes_are_reached_by_name(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
     orders.append(order_rows(1))
-    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
         other.create_namespace("db")
         other.create_table("db.orders", ORDERS).append(order_rows(7))
         bergline.spark.attach(spark, other, name="other", default=False)
@@ -213,7 +213,7 @@ def test_lake_that_is_connected_again_takes_the_place_of_the_first(
 
 
 def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
         other.create_namespace("db")
         bergline.spark.attach(spark, other, name="other", default=False)
     with pytest.raises(InvalidInputError, match="expected an open lake, found one that was closed"):
@@ -221,7 +221,7 @@ def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path
     for name in (5, ""):
         with pytest.raises(InvalidInputError, match=r"for the .*lake, found"):
             bergline.spark.attach(spark, lake, name=name)  # type: ignore[arg-type]
-    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
         other.create_table("db.orders", ORDERS).append(order_rows(7))
         bergline.spark.attach(spark, other, name="other", default=False)
         assert query(spark, "SELECT id FROM other.db.orders") == [(7,)]

@@ -24,7 +24,7 @@ def rows(spark: SparkSession, text: str) -> list[tuple]:
 @pytest.fixture
 def other(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
     """A second lake, attached by name."""
-    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         lake.create_table("db.orders", ORDERS).append(order_rows(7))
         bergline.spark.attach(spark, lake, name="other", default=False)

@@ -117,7 +117,7 @@ def test_rewriting_what_is_not_there_is_one_error(lake: Lake, parts: Table, argu
 
 def test_call_that_names_a_lake_is_about_tables_of_that_lake(lake: Lake, orders: Table, tmp_path: Path) -> None:
     orders.append(order_rows(1))
-    with bergline.connect(f"sqlite:///{tmp_path}/other.db", warehouse=tmp_path / "other") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/other.db", warehouse=tmp_path / "other", create=True) as other:
         other.create_namespace("db")
         theirs = other.create_table("db.orders", ORDERS).append(order_rows(2))
         assert theirs.current_snapshot

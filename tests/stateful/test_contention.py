@@ -21,7 +21,7 @@ Took = Callable[[object], None]
 @pytest.fixture
 def table(shared: dict[str, Any]) -> Iterator[Table]:
     """The table that all write to, with one change in it."""
-    with bergline.connect(**shared) as lake:
+    with bergline.connect(**shared, create=True) as lake:
         lake.create_namespace("db")
         yield lake.create_table(TABLE, CHANGES).append(change_rows(-1))
 
@@ -105,7 +105,7 @@ def test_branches_of_two_tables_are_published_as_one(
     crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
 ) -> None:
     """Three writers publish, two append to one of the tables, none gets in the way of the others."""
-    with bergline.connect(**shared) as lake:
+    with bergline.connect(**shared, create=True) as lake:
         twin = lake.create_table(TWIN, CHANGES).append(change_rows(-1))
         asked = plans(
             lambda writer, number: ("publish", f"etl-{writer}.{number}") if writer < 3 else ("append", "main"),
@@ -146,7 +146,7 @@ def mixed(writer: int, number: int) -> tuple[str, str]:
 def test_everything_at_once(
     crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took, kills: int
 ) -> None:
-    with bergline.connect(**shared) as lake:
+    with bergline.connect(**shared, create=True) as lake:
         lake.create_table(TWIN, CHANGES).append(change_rows(-1))
         # to keep a table small takes less time than to make it large
         asked = plans(mixed, lambda writer: EACH if writer < WRITERS - 2 else 2 * EACH)

@@ -44,7 +44,7 @@ def main(catalog: str, warehouse: str, properties: dict[str, str]) -> None:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    with bergline.connect(catalog, warehouse=warehouse, properties=properties) as lake:
+    with bergline.connect(catalog, warehouse=warehouse, properties=properties, create=True) as lake:
         bergline.spark.attach(spark, lake)
         frames = [spark.sql(query) for query in QUERIES]
         answer = {

@@ -26,7 +26,7 @@ def main(directory: Path, names: list[str]) -> None:
     expected = os.environ.get("SMOKE_SPARK_VERSION", spark.version)
     if spark.version != expected:
         sys.exit(f"expected Spark {expected}, found {spark.version}")
-    with bergline.connect(f"sqlite:///{directory}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         bergline.spark.attach(spark, lake)
         checks = {**smoke.CHECKS, **(CONNECT_CHECKS if "SPARK_REMOTE" in os.environ else {})}

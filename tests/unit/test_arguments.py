@@ -123,7 +123,7 @@ def test_what_is_no_text_is_no_ref(orders: Table) -> None:
 @pytest.mark.parametrize("arguments", CONNECT, ids=repr)
 def test_wrong_argument_of_connect_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=r"^expected "):
-        bergline.connect(**arguments)
+        bergline.connect(**arguments, create=True)
 
 
 def test_things_are_counted_in_words_that_fit() -> None:

@@ -36,10 +36,10 @@ def test_default_lake_is_in_the_working_directory(tmp_path: Path, monkeypatch: p
 
 def test_reopened_lake_has_what_was_committed(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/my lake/catalog.db"
-    with bergline.connect(uri) as lake:
+    with bergline.connect(uri, create=True) as lake:
         lake.create_namespace("db.raw")
         lake.create_table("db.raw.orders", ORDERS).append(order_rows(1, 2))
-    with bergline.connect(uri) as lake:
+    with bergline.connect(uri, create=True) as lake:
         assert lake.list_namespaces() == ["db", "db.raw"]
         assert lake.list_tables("db.raw") == ["db.raw.orders"]
         assert ids(lake.load_table("db.raw.orders").scan().to_arrow()) == [1, 2]
@@ -54,7 +54,7 @@ def test_memory_lake_needs_no_disk() -> None:
 
 
 def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=tmp_path / "wh") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=tmp_path / "wh", create=True) as lake:
         lake.create_namespace("db")
         assert lake.create_table("db.t", ORDERS).location == f"file://{tmp_path}/wh/db/t"
 
@@ -64,7 +64,7 @@ def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
 )
 def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
     with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`") as caught:
-        bergline.connect(uri)
+        bergline.connect(uri, create=True)
     assert str(caught.value).endswith(f"found `{uri}`")
     assert bool(caught.value.hints) == uri.startswith("sqlite:")
 
@@ -93,7 +93,7 @@ def test_longest_names_get_directories_of_their_own(lake: Lake, tmp_path: Path) 
 
 def test_bad_uri_is_shown_without_its_password() -> None:
     with pytest.raises(InvalidInputError, match=r"mysql://me:\*\*\*@host/db"):
-        bergline.connect("mysql://me:se:cret@host/db")
+        bergline.connect("mysql://me:se:cret@host/db", create=True)
 
 
 @pytest.mark.parametrize("name", ["orders", "", ".orders", "db.", "db..orders"])
@@ -190,7 +190,7 @@ def test_more_partitions_than_open_files_are_written(lake: Lake) -> None:
 
 def test_create_if_not_exists_from_many_threads_makes_one_table(tmp_path: Path) -> None:
     def create() -> None:
-        with bergline.connect(f"sqlite:///{tmp_path}/c.db") as lake:
+        with bergline.connect(f"sqlite:///{tmp_path}/c.db", create=True) as lake:
             lake.create_namespace("db", if_not_exists=True)
             uuids.add(lake.create_table("db.t", ORDERS, if_not_exists=True).metadata.table_uuid)
 
@@ -282,7 +282,7 @@ def test_unregistered_table_comes_back_in_another_catalog(lake: Lake, orders: Ta
     location = lake.unregister_table("db.orders")
     assert location == orders.metadata_location
     assert not lake.table_exists("db.orders")
-    with bergline.connect(f"sqlite:///{tmp_path}/other.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/other.db", create=True) as other:
         other.create_namespace("here")
         assert ids(other.register_table("here.orders", location).append(order_rows(2)).scan().to_arrow()) == [1, 2]
 
@@ -299,8 +299,8 @@ def test_table_made_anew_has_a_directory_of_its_own(lake: Lake, orders: Table) -
 def test_two_catalogs_on_one_warehouse_keep_their_tables_apart(tmp_path: Path) -> None:
     warehouse = tmp_path / "shared"
     with (
-        bergline.connect(f"sqlite:///{tmp_path}/a.db", warehouse=warehouse) as one,
-        bergline.connect(f"sqlite:///{tmp_path}/b.db", warehouse=warehouse) as two,
+        bergline.connect(f"sqlite:///{tmp_path}/a.db", warehouse=warehouse, create=True) as one,
+        bergline.connect(f"sqlite:///{tmp_path}/b.db", warehouse=warehouse, create=True) as two,
     ):
         tables = []
         for number, lake in enumerate((one, two)):
@@ -333,7 +333,7 @@ def test_existing_table_is_told_before_its_location(lake: Lake, orders: Table) -
 )
 def test_places_that_cannot_be_are_refused(uri: str, warehouse: str | None, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        bergline.connect(uri, warehouse=warehouse)
+        bergline.connect(uri, warehouse=warehouse, create=True)
 
 
 def test_namespace_with_a_location_that_depends_on_the_process_is_refused(lake: Lake) -> None:
@@ -348,7 +348,11 @@ def test_namespace_with_a_location_that_depends_on_the_process_is_refused(lake: 
 
 def test_lakes_that_were_connected_in_the_same_way_are_the_same(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    with bergline.connect(uri) as lake, bergline.connect(uri) as again, bergline.connect(uri, name="x") as other:
+    with (
+        bergline.connect(uri, create=True) as lake,
+        bergline.connect(uri) as again,
+        bergline.connect(uri, name="x") as other,
+    ):
         assert lake.same_as(again)
         assert not lake.same_as(other)
     with bergline.connect("memory:") as one, bergline.connect("memory:") as two:

@@ -89,7 +89,7 @@ def test_what_the_layout_cannot_hold_is_refused_at_once_and_leaves_nothing(
 
 def test_catalog_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="up to 255 characters, found 256"):
-        bergline.connect(f"sqlite:///{tmp_path}/c.db", name=LONG)
+        bergline.connect(f"sqlite:///{tmp_path}/c.db", name=LONG, create=True)
 
 
 # a pointer to a file that is missing or corrupt
@@ -185,7 +185,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_read_only_warehouse_takes_no_commit_and_is_read(tmp_path: Path, disk: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=disk) as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=disk, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS).append(order_rows(1))
         remount_read_only(disk)
@@ -201,11 +201,11 @@ def test_read_only_warehouse_takes_no_commit_and_is_read(tmp_path: Path, disk: P
 
 
 def test_lake_on_a_read_only_disk_is_read(disk: Path) -> None:
-    with bergline.connect(f"sqlite:///{disk}/c.db") as lake:
+    with bergline.connect(f"sqlite:///{disk}/c.db", create=True) as lake:
         lake.create_namespace("db")
         lake.create_table("db.t", ORDERS).append(order_rows(1))
     remount_read_only(disk)
-    with bergline.connect(f"sqlite:///{disk}/c.db") as lake:
+    with bergline.connect(f"sqlite:///{disk}/c.db", create=True) as lake:
         assert ids(lake.load_table("db.t").scan().to_arrow()) == [1]
         with pytest.raises(RefusedError, match="it is read-only"):
             lake.drop_table("db.t")
@@ -220,7 +220,7 @@ def fill(path: Path) -> None:
 
 
 def test_full_warehouse_takes_no_commit_and_leaves_no_parts(tmp_path: Path, disk: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=disk) as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/c.db", warehouse=disk, create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS).append(order_rows(1))
         before = files(disk)
@@ -278,7 +278,7 @@ def test_catalog_database_that_cannot_grow_takes_no_commit(tmp_path: Path) -> No
 def behind_a_door(postgres: str, tmp_path: Path) -> Iterator[tuple[PostgresDoor, Lake]]:
     with (
         postgres_door(postgres) as (door, uri),
-        bergline.connect(uri, warehouse=tmp_path, name=uuid4().hex) as lake,
+        bergline.connect(uri, warehouse=tmp_path, name=uuid4().hex, create=True) as lake,
     ):
         lake.create_namespace("db")
         lake.create_table("db.t", ORDERS).append(order_rows(1))

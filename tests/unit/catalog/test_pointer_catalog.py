@@ -401,7 +401,7 @@ def test_default_location_has_one_directory_for_each_name(lake: Lake, name: str,
 
 @pytest.mark.parametrize("uri", ["memory:", "sqlite:///{path}/closed.db"])
 def test_closed_lake_refuses_calls(tmp_path: Path, uri: str) -> None:
-    lake = bergline.connect(uri.format(path=tmp_path))
+    lake = bergline.connect(uri.format(path=tmp_path), create=True)
     lake.create_namespace("db")
     table = lake.create_table("db.t", ORDERS).append(order_rows(1))
     lake.close()

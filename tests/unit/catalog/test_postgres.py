@@ -30,7 +30,7 @@ def store(postgres: str) -> Iterator[PostgresPointerStore]:
 
 @pytest.fixture
 def pg_lake(postgres: str, tmp_path: Path) -> Iterator[Lake]:
-    with bergline.connect(postgres, warehouse=tmp_path, name=uuid4().hex) as lake:
+    with bergline.connect(postgres, warehouse=tmp_path, name=uuid4().hex, create=True) as lake:
         lake.create_namespace("db")
         yield lake
 
@@ -86,7 +86,7 @@ def test_bad_uri_says_what_a_good_one_looks_like(uri: str) -> None:
 
 def test_without_a_warehouse_what_is_there_can_be_used(postgres: str, pg_lake: Lake, tmp_path: Path) -> None:
     pg_lake.create_table("db.orders", ORDERS).append(order_rows(1))
-    with bergline.connect(postgres, name=pg_lake.name) as lake:
+    with bergline.connect(postgres, name=pg_lake.name, create=True) as lake:
         assert lake.list_tables("db") == ["db.orders"]
         assert ids(lake.load_table("db.orders").append(order_rows(2)).scan().to_arrow()) == [1, 2]
         with pytest.raises(InvalidInputError, match="expected a warehouse for what is new in namespace `db`") as caught:
@@ -170,7 +170,7 @@ def test_what_the_database_cannot_hold_is_refused(postgres: str, pg_lake: Lake, 
         lambda: pg_lake.update_namespace("db", {"a": "x\0y"}),
         lambda: pg_lake.create_namespace("other", {"a\0": "y"}),
         lambda: pg_lake.update_namespace("db", remove=["a\0"]),
-        lambda: bergline.connect(postgres, warehouse=tmp_path, name="a\0b"),
+        lambda: bergline.connect(postgres, warehouse=tmp_path, name="a\0b", create=True),
     ):
         with pytest.raises(InvalidInputError, match="expected no null character"):
             refused()

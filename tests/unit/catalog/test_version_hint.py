@@ -59,7 +59,7 @@ class TestNamespacesOfAVersionHintStore(OnDisk, NestedNamespacesSuite):
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
-    with bergline.connect(f"file://{tmp_path}/wh") as opened:
+    with bergline.connect(f"file://{tmp_path}/wh", create=True) as opened:
         opened.create_namespace("db")
         yield opened
 
@@ -355,14 +355,14 @@ def test_what_the_layout_does_not_have_is_refused(lake: Lake, tmp_path: Path) ->
     with pytest.raises(UnsupportedError, match=r"write.metadata.path"):
         lake.load_table("db.orders").set_properties({"write.metadata.path": f"{tmp_path}/elsewhere"})
     with pytest.raises(InvalidInputError, match="expected no warehouse"):
-        bergline.connect(f"file://{tmp_path}", warehouse=tmp_path)
+        bergline.connect(f"file://{tmp_path}", warehouse=tmp_path, create=True)
     assert lake.list_tables("db") == ["db.orders"]
 
 
 @pytest.mark.parametrize("uri", ["file:wh", "file:", "version-hint:wh", "version-hint:", "version-hint:memory://x"])
 def test_uri_that_names_no_directory_is_refused(uri: str) -> None:
     with pytest.raises((InvalidInputError, UnsupportedError), match="expected"):
-        bergline.connect(uri)
+        bergline.connect(uri, create=True)
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", "..", ".hidden", "x" * 256, "a\nb", "\ud800"])
@@ -372,7 +372,7 @@ def test_name_that_no_directory_can_have_is_refused(tmp_path: Path, name: str) -
 
 
 def test_directory_of_another_catalog_is_left_alone(tmp_path: Path, lake: Lake) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path / "wh") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path / "wh", create=True) as other:
         other.create_namespace("db")
         other.create_table("db.orders", SCHEMA).append(order_rows(0))
         assert lake.list_tables("db") == []
@@ -405,7 +405,7 @@ def test_tables_are_found_in_a_copied_directory_and_through_other_spellings(tmp_
         f"version-hint:file://{tmp_path}/copy",
         f"version-hint:{tmp_path}/copy",
     ):
-        with bergline.connect(uri) as opened:
+        with bergline.connect(uri, create=True) as opened:
             assert opened.list_tables("db") == ["db.orders"]
 
 

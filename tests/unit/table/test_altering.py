@@ -106,7 +106,7 @@ def test_eight_writers_of_one_property_and_their_own_all_succeed(lake: Lake, ord
 
 
 def test_new_files_go_to_the_new_location_and_old_ones_stay(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", order_rows().schema).append(order_rows(1))
         old = table.location

@@ -152,7 +152,7 @@ def test_relative_path_of_another_writer_becomes_absolute_in_new_files(
     orders.append(order_rows(1))
     assert any((there / "new").rglob("*.*"))
     monkeypatch.chdir(elsewhere)
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as other:
         found = other.load_table("db.orders")
         assert found.scan().to_arrow()["id"].to_pylist() == [1]
         (planned,) = found.scan().plan().files

@@ -41,7 +41,7 @@ BOTH = ["db.orders", "db.items"]
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
     """Two tables with a row each."""
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as opened:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as opened:
         yield with_tables(opened)
 
 
@@ -55,9 +55,9 @@ def any_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
             opened = Lake(PointerCatalog(ObjectPointerStore(objects), io, "memory://warehouse"), "lake")
         case "postgres":
             uri = request.getfixturevalue("postgres")
-            opened = bergline.connect(uri, warehouse=tmp_path / "warehouse", name=uuid.uuid4().hex)
+            opened = bergline.connect(uri, warehouse=tmp_path / "warehouse", name=uuid.uuid4().hex, create=True)
         case kind:
-            opened = bergline.connect("memory:" if kind == "memory" else f"sqlite:///{tmp_path}/any.db")
+            opened = bergline.connect("memory:" if kind == "memory" else f"sqlite:///{tmp_path}/any.db", create=True)
     with opened:
         yield with_tables(opened)
 
@@ -358,7 +358,7 @@ def test_wrong_call_is_one_clear_error(lake: Lake, call: Callable[[Lake], object
 
 
 def test_catalog_of_one_pointer_takes_one_table_and_refuses_several_before_anything_is_written(tmp_path: Path) -> None:
-    with bergline.connect(f"file://{tmp_path}/lake") as lake:
+    with bergline.connect(f"file://{tmp_path}/lake", create=True) as lake:
         with_tables(lake)
         before = files(lake.load_table("db.orders"), "*.*")
         for change in (lake.branch, lake.tag):

@@ -111,7 +111,7 @@ def test_partitions_by_an_unknown_transform_are_read_whatever_they_are(
     rows = [{"id": i, "s": s, "b": b"\x00a"} for i, s in enumerate("abc", 1)]
     table.append(pa.Table.from_pylist(rows, schema=columns))
     _edit_metadata(table, named, "foo[2]")
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as other:
         odd = other.load_table("db.odd")
         assert sorted(odd.scan().to_arrow().to_pylist(), key=str) == rows
         assert odd.scan("id = 2").to_arrow()["id"].to_pylist() == [2]
@@ -129,7 +129,7 @@ def test_partition_values_of_another_type_name_their_manifest(tmp_path: Path, la
     )
     table.append(pa.table({"id": [1], "s": ["a"]}))
     _edit_metadata(table, '"source-id":1', '"source-id":2')
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as other:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as other:
         wrong = other.load_table("db.wrong")
         for row_filter in (None, "id = 1"):
             with pytest.raises(FormatError, match=r"expected `string` in partition field 1000, .* in file:.*-m0\.avro"):

@@ -409,7 +409,7 @@ def test_expiry_never_deletes_a_file_that_the_same_transaction_adds_again(orders
 @pytest.fixture(params=["memory", "sqlite"])
 def any_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     uri = "memory:" if request.param == "memory" else f"sqlite:///{tmp_path}/any.db"
-    with bergline.connect(uri) as opened:
+    with bergline.connect(uri, create=True) as opened:
         opened.create_namespace("db")
         for name in ("orders", "items"):
             opened.create_table(f"db.{name}", ORDERS)

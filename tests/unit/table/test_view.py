@@ -198,7 +198,7 @@ def test_bad_views_are_refused(lake: Lake, sql: object, schema: object) -> None:
 
 def test_views_of_an_sqlite_lake_are_there_when_it_is_opened_again(tmp_path: Path) -> None:
     for number in (1, 2):
-        with bergline.connect(f"sqlite:///{tmp_path}/c.db") as lake:
+        with bergline.connect(f"sqlite:///{tmp_path}/c.db", create=True) as lake:
             lake.create_namespace("db", if_not_exists=True)
             view = lake.create_view("db.v", f"SELECT {number}", COLUMNS, if_not_exists=True)
             assert view.sql() == "SELECT 1"

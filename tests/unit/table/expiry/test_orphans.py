@@ -143,7 +143,9 @@ def test_nothing_that_any_metadata_names_is_an_orphan(lake: Lake, clock: Clock, 
 
 
 def test_files_on_a_disk_with_awkward_names(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=f"{tmp_path}/ware house %20#ü") as lake:
+    with bergline.connect(
+        f"sqlite:///{tmp_path}/catalog.db", warehouse=f"{tmp_path}/ware house %20#ü", create=True
+    ) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         strays = [stray(orders, name) for name in NAMES]
@@ -159,7 +161,7 @@ def test_files_on_a_disk_with_awkward_names(tmp_path: Path) -> None:
 def test_links_on_a_disk_lead_to_the_same_file_and_are_no_orphans_themselves(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=f"{tmp_path}/real") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=f"{tmp_path}/real", create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         orders.set_location(f"{tmp_path}/link/db/orders")
@@ -172,7 +174,7 @@ def test_links_on_a_disk_lead_to_the_same_file_and_are_no_orphans_themselves(tmp
 
 
 def test_what_a_link_in_metadata_leads_to_is_needed(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         path = Path(a_data_file(orders).file_path.removeprefix("file://"))
@@ -183,7 +185,7 @@ def test_what_a_link_in_metadata_leads_to_is_needed(tmp_path: Path) -> None:
 def test_the_catalog_is_no_orphan_by_whatever_link_it_was_opened(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with bergline.connect(f"sqlite:///{tmp_path}/link/catalog.db", warehouse=f"{tmp_path}/w") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/link/catalog.db", warehouse=f"{tmp_path}/w", create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS, location=f"{tmp_path}/real")
         assert planned(orders, **EVERYTHING) == []
@@ -198,7 +200,7 @@ def test_a_place_with_two_spellings_is_looked_through_once(orders: Table, clock:
 
 
 def test_a_file_moved_in_with_its_old_time_is_young(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         moved = tmp_path / "old.parquet"
@@ -209,7 +211,7 @@ def test_a_file_moved_in_with_its_old_time_is_young(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_writer_left_unfinished_goes(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         orders = lake.create_table("db.orders", ORDERS).append(order_rows(1))
         killed = orders.io.create_output(f"{orders.location}/data/killed.parquet")
@@ -592,7 +594,7 @@ def test_the_same_path_otherwise_encoded_stops_it(orders: Table, clock: Clock) -
 
 
 def test_a_catalog_inside_a_table_is_no_orphan(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/t/catalog.db", warehouse=f"{tmp_path}/w") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/t/catalog.db", warehouse=f"{tmp_path}/w", create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS, location=f"{tmp_path}/t").append(order_rows(1))
         stray(table, "stray")
@@ -600,7 +602,7 @@ def test_a_catalog_inside_a_table_is_no_orphan(tmp_path: Path) -> None:
 
 
 def test_versions_and_gravestones_of_a_version_hint_catalog_stay(tmp_path: Path) -> None:
-    with bergline.connect(f"file://{tmp_path}/w") as lake:
+    with bergline.connect(f"file://{tmp_path}/w", create=True) as lake:
         lake.create_namespace("db", {"owner": "ann"})
         lake.create_table("db.t", ORDERS).append(order_rows(1))
         lake.drop_table("db.t")

@@ -28,7 +28,7 @@ Call = Callable[[Table], object]
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     """A table for all calls: none of them changes it."""
-    with bergline.connect(f"sqlite:///{tmp_path_factory.mktemp('lake')}/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path_factory.mktemp('lake')}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         yield with_refs(lake.create_table("db.orders", ORDERS))
 
