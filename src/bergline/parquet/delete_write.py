@@ -17,7 +17,8 @@ from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_schema
-from bergline.parquet.fit import ArrowRows, fit_to_schema
+from bergline.parquet.fit import fit_to_schema
+from bergline.parquet.given_rows import ArrowRows
 from bergline.parquet.metrics_mode import FULL, MetricsModes
 from bergline.parquet.open_file import OpenFile
 from bergline.parquet.write_spec import WriteSpec

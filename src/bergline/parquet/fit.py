@@ -1,7 +1,6 @@
 """Rows that a caller hands over, made to fit a table's schema or refused with the column that does not."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,15 +12,14 @@ from bergline.format.schema import Schema
 from bergline.format.types import NestedField, StructType, child_fields
 from bergline.parquet.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.constants import constant_array
+from bergline.parquet.given_rows import ArrowRows, as_arrow
 from bergline.parquet.hidden_nulls import fill_hidden_nulls
 from bergline.parquet.uuid_text import uuids_from_text
-
-ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 
 
 def fit_to_schema(rows: ArrowRows, schema: Schema) -> pa.Table:
     """The rows with the table's columns in order and type; a missing one has its default, or null."""
-    table = _as_table(rows)
+    table = as_arrow(rows, schema)
     _check_names(table, schema)
     columns = []
     for field in schema.fields:
@@ -40,16 +38,6 @@ def _filled(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.ChunkedAr
     if isinstance(column, pa.Array):
         return fill_hidden_nulls(column, field)
     return pa.chunked_array([fill_hidden_nulls(chunk, field) for chunk in column.chunks], column.type)
-
-
-def _as_table(rows: ArrowRows) -> pa.Table:
-    if isinstance(rows, pa.Table):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    if isinstance(rows, pa.RecordBatchReader):
-        return rows.read_all()
-    raise InvalidInputError(f"expected Arrow rows (pyarrow.Table), found {type(rows).__name__}")
 
 
 def _check_names(table: pa.Table, schema: Schema) -> None:
@@ -77,7 +65,7 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
             raise InvalidInputError(f"expected `{field.type}`, found `{column.type}` in column `{field.name}`")
         _check_required(column, field, field.name)
         try:
-            column = pc.cast(column, target, safe=True)
+            column = pc.cast(_filled(column, pa.field(field.name, column.type)), target, safe=True)
         except pa.ArrowException as error:
             raise InvalidInputError(
                 f"expected values that fit `{field.type}`, found others in column `{field.name}`: {error}"
@@ -104,7 +92,8 @@ def _arrange(array: pa.Array, field: NestedField) -> pa.Array:
         f.name: _arrange(parts[f.name], f) if f.name in parts else _default(f, len(array), f"{field.name}.{f.name}")
         for f in field.type.fields
     }
-    fields = [pa.field(name, child.type) for name, child in children.items()]
+    required = {f.name for f in field.type.fields if f.required}
+    fields = [pa.field(name, child.type, name not in required) for name, child in children.items()]
     return pa.StructArray.from_arrays(list(children.values()), fields=fields, mask=array.is_null())
 
 

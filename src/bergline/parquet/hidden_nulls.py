@@ -61,9 +61,9 @@ def _fill_children(array: pa.Array) -> pa.Array:
 def _zero(type_: pa.DataType) -> pa.Scalar:
     types = pa.types
     value: Any = 0
-    if types.is_string(type_):
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
         value = ""
-    elif types.is_binary(type_) or types.is_fixed_size_binary(type_):
+    elif types.is_binary(type_) or types.is_large_binary(type_) or types.is_fixed_size_binary(type_):
         value = bytes(type_.byte_width if types.is_fixed_size_binary(type_) else 0)
     elif types.is_decimal(type_):
         value = Decimal(0)

@@ -11,7 +11,8 @@ from bergline.format.partition import PartitionField
 from bergline.format.transforms import Void
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
-from bergline.parquet.fit import ArrowRows, fit_to_schema
+from bergline.parquet.fit import fit_to_schema
+from bergline.parquet.given_rows import ArrowRows
 from bergline.parquet.open_file import OpenFile
 from bergline.parquet.plain import distinct_values, leaf_array
 from bergline.parquet.write_spec import WriteSpec, check_writable_types

@@ -12,7 +12,7 @@ from bergline.errors import NotFoundError, RefusedError
 from bergline.format.refs import MAIN
 from bergline.format.snapshot import Snapshot
 from bergline.lake import Lake
-from bergline.parquet.fit import ArrowRows
+from bergline.parquet.given_rows import ArrowRows
 from bergline.spark.session_settings import session_settings
 from bergline.spark.session_turn import session_turn
 from bergline.spark.write_goal import PIPELINE, WAP_BRANCH, WAP_ID
@@ -47,7 +47,7 @@ class Run(msgspec.Struct, frozen=True):
         return self.spark.table(name)
 
     def append(self, table: str, rows: ArrowRows) -> None:
-        """Add Arrow rows to a table of the pipeline, without Spark."""
+        """Add rows to a table of the pipeline without Spark, as `Table.append` takes them."""
         if self.step is None:
             raise RefusedError(f"cannot write to `{table}` in an audit: what is audited is what is published")
         if table not in self.tables:

@@ -1,12 +1,13 @@
 """A read of one state of a table: planned here, run here on Arrow or elsewhere on Spark."""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
+import polars as pl
 import pyarrow as pa
 
-from bergline.errors import InvalidInputError
+from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.format.arguments import check_list, shown
@@ -14,11 +15,15 @@ from bergline.format.metadata import TableMetadata
 from bergline.format.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.arrow_schema import arrow_schema
+from bergline.parquet.given_rows import bytes_inside
 from bergline.parquet.read import read_batches, read_plan
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.columns import select_columns
 from bergline.table.version import BranchRead, ReadVersion, table_identity
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 class TableScan:
@@ -99,6 +104,17 @@ class TableScan:
         """The rows."""
         return read_plan(self.io, self.plan())
 
+    def to_pandas(self, **options: Any) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame; whole numbers with nulls among them stay whole (`Int64`).
+
+        Options are those of `pyarrow.Table.to_pandas`, such as `types_mapper=pandas.ArrowDtype`.
+        """
+        return _pandas_frame(self.to_arrow(), options)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars DataFrame."""
+        return pl.DataFrame(self.to_arrow())
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows in pieces; files are planned now and opened one after the other."""
         return read_batches(self.io, self.plan())
@@ -106,6 +122,27 @@ class TableScan:
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream that other libraries take."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self._columns), self.to_batches())
+
+
+def _pandas_frame(rows: pa.Table, options: Mapping[str, Any]) -> "pd.DataFrame":
+    """With defaults that keep all digits: pandas would make floats of whole numbers with nulls among them."""
+    try:
+        import pandas as pd  # noqa: PLC0415  (only those who ask for it need it)
+    except ModuleNotFoundError as error:
+        raise UnsupportedError("cannot make a DataFrame without pandas", hints=["pip install pandas"]) from error
+    if options:
+        return rows.to_pandas(**options)
+    exact = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
+    gaps = [
+        f.name for f, column in zip(rows.schema, rows.columns, strict=True) if f.type in exact and column.null_count
+    ]
+    plain = pa.schema([f.with_type(bytes_inside(f.type, pa.binary())) for f in rows.schema])
+    frame = rows.cast(plain).drop_columns(gaps).to_pandas(integer_object_nulls=True)
+    if len(gaps) == rows.num_columns:
+        frame = pd.DataFrame(index=pd.RangeIndex(rows.num_rows))
+    for name in gaps:
+        frame.insert(rows.column_names.index(name), name, rows[name].to_pandas(types_mapper=exact.get))
+    return frame
 
 
 def to_predicate(row_filter: str | Predicate | None) -> Predicate:

@@ -9,7 +9,7 @@ from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.manifest import DataFile
 from bergline.format.refs import MAIN, check_ref_name
-from bergline.parquet.fit import ArrowRows
+from bergline.parquet.given_rows import ArrowRows
 from bergline.parquet.write import DataFileWriter
 from bergline.parquet.write_spec import write_spec
 from bergline.table.changes.append import Append
@@ -26,7 +26,7 @@ from bergline.table.validate_from import validation_start
 
 
 class TableWriting(TableHandle):
-    """Rows as Arrow data.
+    """Rows as Arrow data, pandas or polars DataFrames, or lists of dictionaries.
 
     With a `wap_id` a snapshot is staged on the head of the branch, which stays where it is: `refs.staged` finds it,
     `refs.publish` brings it in.

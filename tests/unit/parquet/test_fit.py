@@ -188,7 +188,7 @@ def test_null_where_a_value_is_required_is_refused(array: pa.Array, type_: Icebe
         (pa.table({"id": [1], "nmae": ["a"]}), "columns `id`, `name`, found `nmae`"),
         (pa.table([[1], [2]], names=["id", "id"]), "each column once"),
         (pa.table({}), "required column `id`, found no columns"),
-        ([{"id": 1}], "expected Arrow rows"),
+        ({"id": [1]}, "expected rows as Arrow data"),
     ],
     ids=["missing", "unknown", "twice", "none", "no rows"],
 )
