@@ -22,7 +22,7 @@ help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, about a minute"
-	@echo "make torture many writers in every kind of trouble, for as long as EXAMPLES=1000 says"
+	@echo "make torture many writers in every kind of trouble, for MINUTES=30, or one round of EXAMPLES=1000"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
 	@echo "make nessie  the REST client on Nessie (240 MB; with Java 21 or newer in JAVA_HOME)"
@@ -96,7 +96,7 @@ check: $(INSTALLED) lint
 	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server and not long" -n 2
 
 torture: java $(INSTALLED) $(S3_SERVER)
-	@BERGLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest tests/stateful -q
+	@$(BIN)/python tools/torture.py $(if $(EXAMPLES),--examples $(EXAMPLES),--minutes $(or $(MINUTES),30)) $(if $(SEED),--seed $(SEED))
 
 rck: java $(INSTALLED) $(REST_SERVER)
 	@$(BIN)/python tools/rck/run.py $(URI)

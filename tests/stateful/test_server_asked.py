@@ -1,7 +1,6 @@
 """The server asked with everything that may stand in a request, by its own document, and with damaged commits."""
 
 import os
-import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 import schemathesis
 from asked import SCHEMA, Asking, set_branch, set_property, snapshot
+from chance import chance
 from hypothesis import HealthCheck, Phase, settings
 from mutate import mutated_json
 from schemathesis import Case
@@ -104,15 +104,15 @@ REQUIREMENTS: list[Any] = [
 
 
 def test_damaged_commits_are_answered_and_leave_a_table_that_can_be_read() -> None:
-    ask, chance = Asking(SERVED, APPLICATION), random.Random(7)  # noqa: S311
+    ask, dice = Asking(SERVED, APPLICATION), chance(7)
     path = "/v1/namespaces/0/tables/0"
     answers: Counter[int] = Counter()
     for _ in range(DAMAGED * max(1, EXAMPLES // LONG)):
-        updates = chance.sample(UPDATES, chance.choice([1, 1, 2, 4]))
-        requirements = chance.sample(REQUIREMENTS, chance.choice([0, 0, 1]))
+        updates = dice.sample(UPDATES, dice.choice([1, 1, 2, 4]))
+        requirements = dice.sample(REQUIREMENTS, dice.choice([0, 0, 1]))
         body = {"requirements": requirements, "updates": updates}
-        for _ in range(chance.choice([0, 1, 1, 3])):
-            body = mutated_json(body, chance)
+        for _ in range(dice.choice([0, 1, 1, 3])):
+            body = mutated_json(body, dice)
         told = ask("POST", path, body)
         answers[told.status] += 1
         assert told.status in {200, 400, 403, 404, 406, 409, 422}, (told, body)

@@ -4,7 +4,6 @@ import http.client
 import itertools
 import json
 import os
-import random
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +15,7 @@ import pytest
 from asked import SCHEMA, Told, set_branch, snapshot
 from at_once import LONG_S, AtOnce, run_for_each
 from bergline_server import BerglineServer
+from chance import chance
 from postgres_door import PostgresDoor, postgres_door
 
 pytestmark = pytest.mark.server
@@ -74,7 +74,7 @@ def replicas(door: tuple[PostgresDoor, str], tmp_path_factory: pytest.TempPathFa
 
 def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[str]) -> None:
     """Commits to the writer's own branch, or to `main`, through one server after the other."""
-    dice, done = random.Random(writer), 0  # noqa: S311
+    dice, done = chance(writer), 0
     while done < COMMITS:
         here = dice.randrange(2)
         metadata = replicas.sure(here, "GET", TABLE).json["metadata"]
@@ -107,7 +107,7 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     told: dict[int, int] = {}
     errors: list[str] = []
     writers = AtOnce(*(partial(write, replicas, n, told, errors) for n in range(4)))
-    dice = random.Random(8)  # noqa: S311
+    dice = chance(8)
     fates = ["before", "amid", "after"]
     door[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
     writers.start()
