@@ -159,9 +159,10 @@ class Lake(ViewNames, LakeRefs):
         found = self.catalog.list_namespaces(() if below is None else parse_namespace(below))
         return [".".join(n) for n in found]
 
-    def list_tables(self, namespace: str | Namespace) -> list[str]:
-        """The tables in a namespace."""
-        return [str(t) for t in self.catalog.list_tables(parse_namespace(namespace))]
+    def list_tables(self, namespace: str | Namespace | None = None) -> list[str]:
+        """The tables in a namespace, or in all of them."""
+        namespaces = self.catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
+        return [str(t) for n in namespaces for t in self.catalog.list_tables(n)]
 
     def create_table(
         self,

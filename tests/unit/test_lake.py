@@ -60,13 +60,47 @@ def test_warehouse_may_be_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["catalog.db", "sqlite:///", "sqlite://x", "mysql://x", "memory:x", ":", "C:\\lake", "s3://", "gs:///"]
+    ("uri", "hint"),
+    [
+        ("catalog.db", "for a database file write sqlite:///catalog.db"),
+        ("sqlite:///", "a relative path has three slashes, an absolute one four: sqlite:////data/lake/catalog.db"),
+        ("sqlite://x", "a relative path has three slashes, an absolute one four: sqlite:////data/lake/catalog.db"),
+        ("postgresql+psycopg://host/db", "the driver is always psycopg: leave it out"),
+        *((uri, None) for uri in ("mysql://x", "memory:x", ":", "C:\\lake", "s3://", "gs:///")),
+    ],
 )
-def test_bad_uri_says_what_good_ones_look_like(uri: str) -> None:
+def test_bad_uri_says_what_good_ones_look_like(uri: str, hint: str | None) -> None:
     with pytest.raises(InvalidInputError, match=r"expected a catalog like `sqlite:///path/catalog\.db`") as caught:
         bergline.connect(uri, create=True)
     assert str(caught.value).endswith(f"found `{uri}`")
-    assert bool(caught.value.hints) == uri.startswith("sqlite:")
+    assert caught.value.hints == (() if hint is None else (hint,))
+
+
+def test_directory_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"path of a database file, found the directory `{tmp_path}`") as no:
+        bergline.connect(f"sqlite:///{tmp_path}", create=True)
+    assert no.value.hints == (f"a database in it: sqlite:///{tmp_path}/catalog.db",)
+
+
+def test_tables_and_views_of_all_namespaces_are_listed(lake: Lake) -> None:
+    lake.create_namespace("db.raw")
+    for name in ("db.raw.b", "db.a"):
+        lake.create_table(name, ORDERS)
+        lake.create_view(f"{name}_view", "SELECT 1", ORDERS)
+    assert lake.list_tables() == ["db.a", "db.raw.b"]
+    assert lake.list_views() == ["db.a_view", "db.raw.b_view"]
+
+
+@pytest.mark.parametrize("given", [order_rows(1), order_rows(1).to_pandas()])
+def test_rows_are_no_schema(lake: Lake, given: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"expected a pyarrow\.Schema, found") as no:
+        lake.create_table("db.t", given)  # type: ignore[arg-type]
+    assert "table.schema" in no.value.hints[0]
+
+
+def test_schema_is_printed_a_line_for_each_column(lake: Lake) -> None:
+    columns = pa.schema([pa.field("id", pa.int64(), nullable=False), ("tags", pa.list_(pa.string()))])
+    assert str(lake.create_table("db.t", columns).schema) == "1: id: required long\n2: tags: optional list<string>"
 
 
 def test_name_of_a_catalog_is_not_empty() -> None:

@@ -91,6 +91,11 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
             f"expected the path of a database file, found `{wish.uri}`",
             hints=["for a catalog in memory connect to `memory:`"],
         )
+    if os.path.isdir(path):
+        raise InvalidInputError(
+            f"expected the path of a database file, found the directory `{path}`",
+            hints=[f"a database in it: {_SQLITE}{os.path.join(path, 'catalog.db')}"],
+        )
     if not wish.create and not os.path.lexists(path):
         raise _no_file(path)
     path = os.path.abspath(path)
@@ -228,11 +233,15 @@ def _warehouse(wish: CatalogWish) -> str | None:
 
 
 def _bad_uri(uri: str) -> InvalidInputError:
-    hint = "for an absolute path write four slashes: sqlite:////data/lake/catalog.db"
-    return InvalidInputError(
-        f"expected a catalog like {_examples()}, found `{_without_password(uri)}`",
-        hints=[hint] if uri.lower().startswith("sqlite:") else [],
-    )
+    scheme = uri.partition(":")[0]
+    hints = []
+    if scheme.lower() == "sqlite":
+        hints.append("a relative path has three slashes, an absolute one four: sqlite:////data/lake/catalog.db")
+    elif scheme.partition("+")[0] in {"postgresql", "postgres"}:
+        hints.append("the driver is always psycopg: leave it out")
+    elif ":" not in uri and uri:
+        hints.append(f"for a database file write {_SQLITE}{uri}")
+    return InvalidInputError(f"expected a catalog like {_examples()}, found `{_without_password(uri)}`", hints=hints)
 
 
 def _examples() -> str:

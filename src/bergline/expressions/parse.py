@@ -164,7 +164,7 @@ def _operands(tree: Any, text: str) -> tuple[str, Any, bool]:
         nan = next((c for c, other in ((left, right), (right, left)) if other.name.lower() == "nan"), None)
         raise UnsupportedError(
             f"expected a column and a literal, found the two columns of `{render_sql(tree)}` in the filter `{text}`",
-            hints=[] if nan is None else [nan_hint(_column(nan, text))],
+            hints=[f"text is written in quotes: '{right.name}'"] if nan is None else [nan_hint(_column(nan, text))],
         )
     if isinstance(left, exp.Column):
         return _column(left, text), parse_literal(right, text), False

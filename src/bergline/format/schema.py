@@ -39,6 +39,10 @@ class Schema(
     schema_id: Int | None = None
     identifier_field_ids: tuple[Int, ...] = ()
 
+    def __str__(self) -> str:
+        """A line for each column."""
+        return "\n".join(f"{f.id}: {f.name}: {'required' if f.required else 'optional'} {f.type}" for f in self.fields)
+
     def __post_init__(self) -> None:
         walked = list(walk_fields(self.fields))
         ids: dict[int, str] = {}

@@ -6,7 +6,6 @@ from uuid import uuid4
 import msgspec
 import pyarrow as pa
 
-from bergline.errors import InvalidInputError
 from bergline.format.arguments import check_list, check_text, check_texts
 from bergline.format.compatibility import check_free_names
 from bergline.format.metadata import DEFAULT_FORMAT_VERSION, TableMetadata
@@ -17,9 +16,9 @@ from bergline.format.replacement import replacement_updates
 from bergline.format.requirements import AssertLastAssignedFieldId, AssertLastAssignedPartitionId
 from bergline.format.schema import Schema
 from bergline.format.sorting import UNSORTED, SortOrder
-from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.parquet.write_spec import check_known_types
 from bergline.table.commits.operation import Change
+from bergline.table.evolution.column_arguments import column_schema
 from bergline.table.known_properties import check_properties
 
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
@@ -71,12 +70,10 @@ def define_table(
     location: str | None = None,
 ) -> TableDefinition:
     """The definition; InvalidInputError for what no table can be, UnsupportedError for types that cannot be written."""
-    if not isinstance(schema, Schema | pa.Schema):
-        raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
+    iceberg = column_schema(schema)
     if location is not None:
         check_text(location, "text for the location")
     terms = check_list(partition_by, "partition term")
-    iceberg = schema if isinstance(schema, Schema) else schema_from_arrow(schema)
     check_free_names(iceberg)
     check_known_types(iceberg)
     given = check_texts({} if properties is None else properties, "property")

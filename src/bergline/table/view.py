@@ -13,9 +13,9 @@ from bergline.format.schema import Schema
 from bergline.format.updates import AddSchema, RemoveProperties, SetProperties
 from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
 from bergline.format.view_updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
-from bergline.parquet.arrow_schema import schema_from_arrow
 from bergline.table.commits.commit import Patience, Timing
 from bergline.table.commits.retry import retry_limits
+from bergline.table.evolution.column_arguments import column_schema
 
 _LAST_ADDED = -1
 DEFAULT_DIALECT = "spark"
@@ -95,7 +95,7 @@ class View:
             )
             return AddSchema(columns), AddViewVersion(version), SetCurrentViewVersion(_LAST_ADDED)
 
-        columns = view_schema(schema)
+        columns = column_schema(schema)
         names = None if default_namespace is None else parse_namespace(default_namespace)
         return self._commit(updates)
 
@@ -145,10 +145,3 @@ def new_version(
         default_namespace=default_namespace,
         representations=tuple(SqlRepresentation(text, dialect) for dialect, text in checked.items()),
     )
-
-
-def view_schema(schema: pa.Schema | Schema) -> Schema:
-    """The columns of a view."""
-    if not isinstance(schema, Schema | pa.Schema):
-        raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
-    return schema if isinstance(schema, Schema) else schema_from_arrow(schema)

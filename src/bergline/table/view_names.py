@@ -14,8 +14,9 @@ from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetPrope
 from bergline.format.view_apply import apply_view_updates
 from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
 from bergline.table.commits.commit import Timing
+from bergline.table.evolution.column_arguments import column_schema
 from bergline.table.new_location import new_location
-from bergline.table.view import View, new_version, view_schema
+from bergline.table.view import View, new_version
 
 
 class ViewNames:
@@ -49,7 +50,7 @@ class ViewNames:
             AssignUuid(str(uuid4())),
             SetLocation(new_location(self.catalog, view, location)),
             SetProperties(check_texts({} if properties is None else properties, "property")),
-            AddSchema(view_schema(schema)),
+            AddSchema(column_schema(schema)),
             AddViewVersion(version),
             SetCurrentViewVersion(-1),
         )
@@ -71,9 +72,10 @@ class ViewNames:
         view = parse_table_name(name)
         return self.catalog.namespace_exists(view.namespace) and view in self.catalog.list_views(view.namespace)
 
-    def list_views(self, namespace: str | Namespace) -> list[str]:
-        """The views in a namespace."""
-        return [str(v) for v in self.catalog.list_views(parse_namespace(namespace))]
+    def list_views(self, namespace: str | Namespace | None = None) -> list[str]:
+        """The views in a namespace, or in all of them."""
+        namespaces = self.catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
+        return [str(v) for n in namespaces for v in self.catalog.list_views(n)]
 
     def rename_view(self, name: str | TableName, new: str | TableName) -> None:
         """Give a view another name."""

@@ -188,8 +188,9 @@ def test_nan_is_a_literal(text: str) -> None:
 
 
 def test_two_columns_are_named_in_the_error() -> None:
-    with pytest.raises(UnsupportedError, match="the two columns of `a < b`"):
+    with pytest.raises(UnsupportedError, match="the two columns of `a < b`") as caught:
         parse_predicate("c = 1 AND a < b")
+    assert caught.value.hints == ("text is written in quotes: 'b'",)
 
 
 def test_condition_that_is_no_boolean_column_is_refused_when_bound() -> None:

@@ -35,7 +35,10 @@ def column_schema(schema: pa.Schema | Schema) -> Schema:
             return schema
         case pa.Schema():
             return schema_from_arrow(schema)
-    raise InvalidInputError(f"expected a pyarrow.Schema, found {type(schema).__name__}")
+    hints = ["the schema of rows: table.schema, pyarrow.Schema.from_pandas(frame) or frame.to_arrow().schema"]
+    raise InvalidInputError(
+        f"expected a pyarrow.Schema, found {type(schema).__name__}", hints=hints if hasattr(schema, "columns") else []
+    )
 
 
 def plain_default(type_: IcebergType, value: Any, column: str) -> Any:
