@@ -147,6 +147,14 @@ def test_store_that_is_gone_is_unavailable(s3_server: S3Server, store: ObjectPoi
     assert store.read(ORDERS) == "a"
 
 
+def test_catalog_that_is_missing_is_not_created_by_looking(s3_server: S3Server, bucket: str) -> None:
+    with pytest.raises(NotFoundError, match=f"no catalog at `{bucket}/lake/catalog`: no catalog.json in it"):
+        bergline.connect(f"{bucket}/lake", properties=s3_server.properties)
+    bergline.connect(f"{bucket}/lake", properties=s3_server.properties, create=True).close()
+    with bergline.connect(f"{bucket}/lake", properties=s3_server.properties) as lake:
+        assert lake.list_namespaces() == []
+
+
 def test_catalog_without_bucket_or_with_wrong_keys_is_one_error(s3_server: S3Server, bucket: str) -> None:
     with pytest.raises(NotFoundError, match="no bucket for s3://none-such"):
         bergline.connect("s3://none-such/lake", properties=s3_server.properties, create=True)

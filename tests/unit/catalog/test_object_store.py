@@ -8,7 +8,7 @@ from at_once import run_for_each
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store import ObjectPointerStore
 from bergline.catalog.pointer_store import PointerStore, PointerSwap
-from bergline.errors import FormatError, InvalidInputError, UnsupportedError
+from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.io.conditional import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
 from bergline.testing.pointer_store_suite import (
@@ -55,6 +55,14 @@ class TestViewsInAnObjectStore(InMemory, ViewPointersSuite):
 
 class TestNestedNamespacesInAnObjectStore(InMemory, NestedNamespacesSuite):
     pass
+
+
+def test_catalog_that_is_missing_is_not_created_by_looking(objects: ConditionalObjects) -> None:
+    with pytest.raises(NotFoundError, match=r"no catalog at `memory://here/lake/catalog`: no catalog\.json in it"):
+        ObjectPointerStore(objects, create=False)
+    assert objects.read("catalog.json") is None
+    ObjectPointerStore(objects, create=True)
+    assert ObjectPointerStore(objects, create=False).list_namespaces() == []
 
 
 def test_any_name_is_a_key_and_no_two_share_one(objects: ConditionalObjects) -> None:

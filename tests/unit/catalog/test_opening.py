@@ -113,6 +113,25 @@ def test_postgres_database_without_a_catalog_gets_no_tables(postgres: str, tmp_p
         assert lake.list_namespaces() == []
 
 
+def test_who_may_only_read_the_pointers_may_look(postgres: str, tmp_path: Path) -> None:
+    role, name = f"u{uuid4().hex}", uuid4().hex
+    with bergline.connect(postgres, warehouse=tmp_path, name=name, create=True) as lake:
+        lake.create_namespace("db")
+    tables = "iceberg_tables, iceberg_namespace_properties, bergline_layout"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT SELECT ON {tables} TO {role}")
+    uri = sa.make_url(postgres).set(username=role).render_as_string(hide_password=False)
+    with bergline.connect(uri, name=name) as lake:
+        assert lake.list_namespaces() == ["db"]
+    with pytest.raises(NotFoundError, match=f"no catalog `x{name}` in ") as no:
+        bergline.connect(uri, name=f"x{name}")
+    assert no.value.near == (name,)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {role}")
+        connection.execute(f"DROP ROLE {role}")
+
+
 def test_missing_directory_of_version_files_is_not_an_empty_lake(tmp_path: Path) -> None:
     (tmp_path / "warehouse").mkdir()
     with pytest.raises(NotFoundError, match=f"no catalog at `file://{tmp_path}/warehose`: no such directory") as no:
