@@ -134,7 +134,7 @@ def test_rows_that_land_while_an_overwrite_is_sent_are_a_conflict(
     uri: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = f"read_{tmp_path.name}".replace("-", "_")
-    with bergline.connect(uri) as lake, bergline.connect(uri) as other:
+    with bergline.connect(uri, create=True) as lake, bergline.connect(uri, create=True) as other:
         lake.create_namespace(space)
         table = lake.create_table(f"{space}.orders", COLUMNS).append(pa.table({"id": [1]}, schema=COLUMNS))
         read, send = table.scan(), lake.catalog.commit

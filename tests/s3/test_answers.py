@@ -70,7 +70,7 @@ def happened(do: Callable[[], object]) -> bool:
 
 
 def open_lake(uri: str, properties: dict[str, str]) -> Lake:
-    lake = bergline.connect(uri, properties=properties)
+    lake = bergline.connect(uri, properties=properties, create=True)
     lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
     return lake
 

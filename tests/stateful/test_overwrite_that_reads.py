@@ -51,7 +51,7 @@ class Rounds:
         self._appended = [threading.Event() for _ in range(ROUNDS)]
 
     def append(self, writer: int) -> None:
-        with bergline.connect(self._uri) as lake:
+        with bergline.connect(self._uri, create=True) as lake:
             for number in range(ROUNDS):
                 self._begin.wait()
                 if number % 2:
@@ -62,7 +62,7 @@ class Rounds:
                 self._appended[number].set()
 
     def overwrite(self) -> None:
-        with bergline.connect(self._uri) as lake:
+        with bergline.connect(self._uri, create=True) as lake:
             for number in range(ROUNDS):
                 self._begin.wait()
                 table = lake.load_table("db.orders")
@@ -90,7 +90,7 @@ class Rounds:
 @pytest.mark.timeout(LONG_S + 100)
 def test_no_acknowledged_row_is_lost_beside_an_overwrite_that_reads(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    with bergline.connect(uri) as lake:
+    with bergline.connect(uri, create=True) as lake:
         lake.create_namespace("db")
         lake.create_table("db.orders", ORDERS, partition_by=["region"])
         rounds = Rounds(uri)

@@ -4,9 +4,7 @@ The table's schemas say nothing of it. A file's footer does, and so do manifests
 that our own writer wrote, in words that no other writer uses. A header that cannot be understood says nothing.
 """
 
-import itertools
-import threading
-from collections import OrderedDict
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -26,6 +24,7 @@ _SCHEMAS = "bergline.physical-schemas"
 _RUNS = "bergline.physical-schema-runs"
 _NONE = -1
 _MOST_SCHEMAS = 10_000
+_BY_NUMBER: dict[int, StructType] = {}
 
 
 def physical_schema(fields: Sequence[NestedField]) -> StructType:
@@ -70,12 +69,17 @@ def parse_physical_schemas(header: Mapping[str, bytes], entries: int) -> list[tu
 
 def number_of(schema: StructType) -> int:
     """A number by which this process knows a schema; files have numbers, because schemas are large and mostly alike."""
-    return _NUMBERED.number_of(schema)
+    number = _digest(schema)
+    if number not in _BY_NUMBER:
+        if len(_BY_NUMBER) >= _MOST_SCHEMAS:
+            _BY_NUMBER.clear()
+        _BY_NUMBER[number] = schema
+    return number
 
 
 def schema_of(number: int | None) -> StructType | None:
     """The schema of a number; None if it was forgotten, as happens after ten thousand others."""
-    return None if number is None else _NUMBERED.schema_of(number)
+    return None if number is None else _BY_NUMBER.get(number)
 
 
 def with_mapped_ids(schema: StructType, mapping: NameMapping | None) -> StructType | None:
@@ -87,32 +91,10 @@ def with_mapped_ids(schema: StructType, mapping: NameMapping | None) -> StructTy
     return StructType(tuple(_mapped(f, mapping.by_name.get(f.name)) for f in schema.fields))
 
 
-class _Numbered:
-    """Schemas by number and numbers by schema, of those used last; a number is never given twice."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._numbers: OrderedDict[StructType, int] = OrderedDict()
-        self._schemas: dict[int, StructType] = {}
-        self._next = itertools.count()
-        self._lock = threading.Lock()
-
-    def number_of(self, schema: StructType) -> int:
-        with self._lock:
-            if schema not in self._numbers:
-                number = next(self._next)
-                self._numbers[schema], self._schemas[number] = number, schema
-                if len(self._numbers) > self._limit:
-                    _, dropped = self._numbers.popitem(last=False)
-                    del self._schemas[dropped]
-            self._numbers.move_to_end(schema)
-            return self._numbers[schema]
-
-    def schema_of(self, number: int) -> StructType | None:
-        return self._schemas.get(number)
-
-
-_NUMBERED = _Numbered(_MOST_SCHEMAS)
+@lru_cache(maxsize=4096)
+def _digest(schema: StructType) -> int:
+    text = encode_json(schema.fields)
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
 @lru_cache(maxsize=256)

@@ -6,8 +6,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.records import records_of, sql_store_of
 from bergline.catalog.rest.client_files import directories_of
-from bergline.catalog.table_directories import TableDirectories, spelt
 from bergline.catalog.sql_store import SqlPointerStore
+from bergline.catalog.table_directories import TableDirectories, spelt
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO

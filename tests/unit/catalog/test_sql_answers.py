@@ -29,7 +29,7 @@ def postgres_lake(uri: str, warehouse: Path) -> Iterator[tuple[Lake, Next]]:
     """A lake, and what becomes of its next COMMIT."""
     with (
         postgres_door(uri) as (door, through),
-        bergline.connect(through, warehouse=warehouse, name=uuid4().hex) as lake,
+        bergline.connect(through, warehouse=warehouse, name=uuid4().hex, create=True) as lake,
     ):
         planned: list[str | bytes] = []
         door.cut = lambda data: planned.pop() if planned and b"COMMIT" in data else None
@@ -61,7 +61,7 @@ def sqlite_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
     def shaky(*arguments: object, **options: object) -> sqlite3.Connection:
         return connect(*arguments, **options, factory=ShakyConnection)  # type: ignore[call-overload, no-any-return]
 
-    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path / "warehouse") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", warehouse=tmp_path / "warehouse", create=True) as lake:
         monkeypatch.setattr(sqlite3, "connect", shaky)
         database = lake.catalog.store.database  # type: ignore[attr-defined]
         assert isinstance(database, SqliteDatabase)
@@ -148,11 +148,13 @@ def test_every_change_that_sqlite_made_is_done_or_unknown(sqlite_lake: tuple[Lak
 
 def test_commit_that_waits_for_a_reader_for_too_long_changes_nothing_and_lets_go_of_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "catalog.db"
-    with bergline.connect(f"sqlite:///{path}", warehouse=tmp_path / "warehouse") as lake:
+    with bergline.connect(f"sqlite:///{path}", warehouse=tmp_path / "warehouse", create=True) as lake:
         lake.create_namespace("db")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode=DELETE")
-        with bergline.connect(f"sqlite:///{path}", warehouse=tmp_path / "warehouse", busy_timeout=0.1) as lake:
+        with bergline.connect(
+            f"sqlite:///{path}", warehouse=tmp_path / "warehouse", busy_timeout=0.1, create=True
+        ) as lake:
             other.execute("BEGIN")
             other.execute("SELECT * FROM iceberg_tables").fetchall()
             with pytest.raises(UnavailableError, match="is locked"):

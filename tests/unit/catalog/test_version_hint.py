@@ -296,7 +296,7 @@ def test_link_that_reports_an_error_is_settled_by_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, lands: bool
 ) -> None:
     links = Links(monkeypatch)
-    lake = bergline.connect(f"version-hint:file://{tmp_path}/wh")
+    lake = bergline.connect(f"version-hint:file://{tmp_path}/wh", create=True)
     lake.catalog._sleep = lambda _: None  # type: ignore[attr-defined]
     links.fail(".namespace-1.json", errno.EIO if number == errno.ENOSPC else number, lands=lands)
     lake.create_namespace("db", {"owner": "us"})
@@ -323,7 +323,7 @@ def test_link_that_reports_an_error_is_settled_by_what_is_there(
 
 def new_table(lake: Lake) -> tuple[TableName, TableMetadata]:
     """A table as its creator would hand it to the catalog."""
-    with bergline.connect("version-hint:" + str(lake.catalog.warehouse) + "-other") as other:  # type: ignore[attr-defined]
+    with bergline.connect("version-hint:" + str(lake.catalog.warehouse) + "-other", create=True) as other:  # type: ignore[attr-defined]
         other.create_namespace("db")
         metadata = other.create_table("db.orders", SCHEMA).metadata
     name = TableName(("db",), "orders")

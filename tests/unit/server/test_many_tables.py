@@ -248,7 +248,7 @@ def test_connected_lake_with_a_missing_name_is_as_cheap(many: Served, tmp_path: 
     name = many.store.database.name
     if many.store.database.engine.dialect.name != "sqlite":
         pytest.skip("the URI is not kept with its password")
-    with connect(f"sqlite:///{name}", warehouse=str(tmp_path), name=many.store.catalog_name) as lake:
+    with connect(f"sqlite:///{name}", warehouse=str(tmp_path), name=many.store.catalog_name, create=True) as lake:
         database = lake.catalog.store.database  # type: ignore[attr-defined]
         with watched(database) as work, pytest.raises(NotFoundError):
             lake.load_table(f"{BIG}.t050000x")
