@@ -1,7 +1,8 @@
 """A proxy lets a change arrive, or not, or late, and answers anything: what is told is right or unknown.
 
 Between the client and a real `bergline serve`, for every operation. In CI every status for appends and every kind of
-answer for everything else; with many examples (`make torture`) every status for every operation.
+answer for everything else; with many examples (`make torture`) every status for every operation, and with very many
+every status with every body.
 """
 
 import json
@@ -22,7 +23,8 @@ from bergline.table.commits.commit import Timing
 
 pytestmark = pytest.mark.server
 
-WHOLE = int(os.environ.get("BERGLINE_EXAMPLES", "0")) >= 1000
+EXAMPLES = int(os.environ.get("BERGLINE_EXAMPLES", "0"))
+WHOLE, EVERYTHING = EXAMPLES >= 1000, EXAMPLES >= 5000
 COLUMNS = pa.schema([("id", pa.int64())])
 STATUSES = range(200, 600)
 PAGE = b"<html><body>default backend - 404</body></html>"
@@ -43,11 +45,11 @@ ARRIVALS: tuple[Arrival, ...] = ("now", "never")
 BROKEN: tuple[Told, ...] = ("half", "nothing", "reset")
 
 
-def every_answer() -> Iterator[tuple[Fate, ...]]:
-    """Every status with every body, for changes that arrive and that do not, once and for ever."""
+def every_answer(turn: int) -> Iterator[tuple[Fate, ...]]:
+    """Every status, for changes that arrive and that do not, once and for ever; bodies by turns, or all of them."""
     for status in STATUSES:
         for number, (body, arrives) in enumerate((b, a) for b in ("page", "empty", "error") for a in ARRIVALS):
-            if WHOLE or status % 6 == number:
+            if EVERYTHING or (status + turn) % 6 == number:
                 fate = own(status, body, arrives)
                 yield (fate,) if (status // 6) % 2 else (fate, Fate(told="server"))
 
@@ -294,7 +296,7 @@ def test_every_kind_of_answer_ends_right_or_unknown(stage: Stage, operation: str
 
 @pytest.mark.parametrize("operation", OPERATIONS if WHOLE else ["append"])
 def test_every_status_ends_right_or_unknown(stage: Stage, operation: str) -> None:
-    answers = list(every_answer())
+    answers = list(every_answer(list(OPERATIONS).index(operation)))
     assert {fates[0].status for fates in answers} == set(STATUSES)
     before = dict(stage.ends)
     stage.play(OPERATIONS[operation], answers, keys=False)
