@@ -15,9 +15,11 @@ from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.removal import Everything
 from bergline.table.changes.replace_partitions import replace_partitions
-from bergline.table.commits.isolation import ValidateFrom
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Operation
-from bergline.table.commits.produce import SnapshotProducer
+from bergline.table.commits.produce import SnapshotProducer, branch_head
+from bergline.table.commits.validate import Validation
 from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.table import Table
@@ -44,6 +46,8 @@ class TableWrite:
     def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
         """Replace the rows that match a filter, by default all."""
         goal, io, validate = self._goal, self._table.io, self._validation(rows)
+        if validate is not None:
+            self._check_not_late(validate, row_filter)
         if row_filter is not None:
             since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
             isolation = validate.isolation if validate else None
@@ -87,6 +91,17 @@ class TableWrite:
         isolation, start = self._options.isolation, self._options.validate_from
         reads = branch_reads(rows) if self._options.goes_by_reads else ()
         return validation_start(self._table.metadata, self._goal.branch, isolation, start, reads)
+
+    def _check_not_late(self, validate: ValidateFrom, row_filter: BoundFilter | None) -> None:
+        """ConflictError for what others did already, before Spark works out any row."""
+        base, branch = self._table.metadata, self._goal.branch
+        validation = Validation(
+            self._table.io, base, branch_head(base, branch), since=validate.snapshot_id, branch=branch
+        )
+        if row_filter is None:
+            OverwriteChecks(validate.snapshot_id, validate.isolation).run(validation)
+        elif validate.isolation is Isolation.SERIALIZABLE:
+            validation.check_no_new_data(Scope(row_filter))
 
     def _commit(self, operation: Operation) -> None:
         if isinstance(operation, SnapshotProducer):

@@ -102,6 +102,21 @@ def test_level_that_is_given_comes_first(lake: Lake, parts: Table) -> None:
         parts.overwrite(order_rows(9), validate_from=parts.scan(), isolation="none")
 
 
+def test_transaction_is_validated_from_what_it_read(lake: Lake, parts: Table) -> None:
+    with parts.transaction() as mine:
+        mine.append(order_rows(4))
+        mine.overwrite(mine.scan())  # its own rows are no one else's
+    assert ids(parts.scan().to_arrow()) == [1, 2, 3, 4]
+    transaction = parts.transaction()
+    mine = transaction.__enter__()
+    mine.append(order_rows(5))
+    mine.overwrite(mine.scan())
+    lake.load_table("db.parts").append(order_rows(6))
+    with pytest.raises(ConflictError, match="came first and added"):
+        transaction.__exit__(None, None, None)
+    assert ids(parts.refresh().scan().to_arrow()) == [1, 2, 3, 4, 6]
+
+
 def test_replaced_table_is_validated_by_what_was_read(lake: Lake, parts: Table) -> None:
     read = parts.scan()
     for said in ({"validate_from": read}, {"validate_from": read.snapshot_id}, {"isolation": "serializable"}):
