@@ -74,16 +74,16 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     def split(self, choose: Callable[[FileGroup], pl.Series]) -> tuple["PlannedFiles", "PlannedFiles"]:
         """The files for which a mask is true, and the others."""
-        parts = self.parts(choose)
+        parts = self.parts(lambda group: choose(group).fill_null(False))
         return parts.get(True, PlannedFiles([])), parts.get(False, PlannedFiles([]))
 
     def parts(self, choose: Callable[[FileGroup], pl.Series]) -> dict[Any, "PlannedFiles"]:
-        """The files by what is chosen for each, which is not null."""
+        """The files by what is chosen for each."""
         found: dict[Any, list[FileGroup]] = {}
         for group in self._groups:
             chosen = choose(group)
             for value in chosen.unique(maintain_order=True).to_list():
-                found.setdefault(value, []).append(group.only(chosen == value))
+                found.setdefault(value, []).append(group.only(chosen.eq_missing(value)))
         return {value: PlannedFiles(groups) for value, groups in found.items()}
 
     @property
