@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from bergline.errors import InvalidInputError, StorageError
 from bergline.format.manifest import DataFile
-from bergline.format.physical_schema import physical_schema
 from bergline.format.schema import Schema
 from bergline.format.types import UNKNOWN, ListType, MapType, NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
@@ -87,7 +86,6 @@ class OpenFile:
             upper_bounds=upper,
             split_offsets=footer.split_offsets,
             sort_order_id=self._spec.sort_order_id,
-            physical_schema=physical_schema(self._schema.fields),
         )
 
     def abort(self) -> None:

@@ -1,19 +1,23 @@
 """The one writer: Arrow rows to Parquet files, split by partition and rolled at the target size."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Self
 
+import msgspec
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError
 from bergline.format.manifest import DataFile
 from bergline.format.partition import PartitionField
+from bergline.format.physical_schema import physical_schema
 from bergline.format.transforms import Void
+from bergline.format.types import StructType
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.fit import fit_to_schema
 from bergline.parquet.given_rows import ArrowRows
-from bergline.parquet.open_file import OpenFile
+from bergline.parquet.open_file import OpenFile, stored_schema
 from bergline.parquet.plain import distinct_values, leaf_array
 from bergline.parquet.write_spec import WriteSpec, check_writable_types
 
@@ -85,8 +89,12 @@ class DataFileWriter:
         self._io.delete([f.file_path for f in self._done])
         self._done.clear()
 
+    @cached_property
+    def _physical_schema(self) -> StructType:
+        return physical_schema(stored_schema(self._spec.schema).fields)
+
     def _finish(self, key: tuple[Any, ...]) -> None:
-        self._done.append(self._open[key].finish())
+        self._done.append(msgspec.structs.replace(self._open[key].finish(), physical_schema=self._physical_schema))
         del self._open[key]
 
     def _limit_memory(self) -> None:
