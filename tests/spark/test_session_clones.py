@@ -73,7 +73,10 @@ def test_clone_has_the_lakes_of_its_session_until_that_is_detached(
 def test_clone_is_detached_alone_and_may_have_lakes_of_its_own(
     spark: SparkSession, orders: Table, tmp_path: Path
 ) -> None:
-    first, second = clone(spark), clone(spark)
+    first, second, unused = clone(spark), clone(spark), clone(spark)
+    bergline.spark.detach(unused)
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        unused.table("db.orders").count()
     assert first.table("db.orders").count() == second.table("db.orders").count() == 0
     bergline.spark.detach(first)
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):

@@ -32,6 +32,27 @@ def other_sessions_are_untouched(spark: Any, lake: Lake) -> None:
     assert spark.table("db.untouched").count() == 1
 
 
+def no_setting_of_a_session_is_switched(spark: Any, lake: Lake) -> None:
+    lake.create_table("db.settings", ORDERS)
+    asked, config = [], spark.client.config
+
+    def recorded(operation: Any) -> Any:
+        asked.append(operation.WhichOneof("op_type"))
+        return config(operation)
+
+    spark.client.config = recorded
+    try:
+        spark.sql("INSERT INTO db.settings VALUES (1L, 2, 'eu')")
+        spark.range(20).selectExpr("id", "1.5D AS amount", "'eu' AS region").writeTo("db.settings").append()
+        spark.sql("CREATE OR REPLACE TEMP VIEW settings AS SELECT id AS n FROM db.settings")
+        assert spark.table("settings").count() == 21
+    finally:
+        del spark.client.config
+        spark.catalog.dropTempView("settings")
+    assert "get" in asked or "get_with_default" in asked
+    assert not {"set", "unset"} & set(asked)
+
+
 def clones_have_the_lakes_of_their_session(spark: Any, lake: Lake) -> None:
     lake.create_table("db.cloned", ORDERS)
     if not hasattr(spark, "cloneSession"):  # Spark 4.0
@@ -93,6 +114,7 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
     check.__name__: check
     for check in (
         other_sessions_are_untouched,
+        no_setting_of_a_session_is_switched,
         clones_have_the_lakes_of_their_session,
         last_detach_restores_the_classes,
         moments_decide_only_where_no_zone_counts,

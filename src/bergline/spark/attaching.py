@@ -109,10 +109,10 @@ def detach(spark: SparkSession) -> None:
     """
     check_session(spark)
     with _LOCK:
+        if _find_attached(spark) is None:
+            return
         key = session_id(spark)
         attached = _SESSIONS.pop(key, None)
-        if attached is None and _CLONES.get(key) is None:
-            return
         _CLONES[key] = None
         for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
             del _CLONES[clone]

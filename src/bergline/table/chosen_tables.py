@@ -32,11 +32,14 @@ def tables_to_mark(catalog: Catalog, tables: Tables | None, namespace: str | Nam
 
 
 def tables_having(
-    catalog: Catalog, ref: str, tables: Tables | None, namespace: str | Namespace | None
+    catalog: Catalog, ref: str, tables: Tables | None, namespace: str | Namespace | None, seen: set[str]
 ) -> tuple[TableName, ...]:
-    """The tables that are named, or all that have a ref, in a namespace and below it or in all."""
+    """The tables that are named, or all that have a ref, in a namespace and below it or in all.
+
+    `seen` gets the names of all refs that were looked at.
+    """
     if tables is None:
-        return tuple(find_tables(catalog, ref, namespace))
+        return tuple(find_tables(catalog, ref, namespace, seen))
     if namespace is not None:
         raise InvalidInputError("expected either tables or a namespace, found both")
     if isinstance(tables, Mapping):
@@ -57,11 +60,15 @@ def named_tables(tables: Tables) -> tuple[TableName, ...]:
     return names
 
 
-def find_tables(catalog: Catalog, ref: str, namespace: str | Namespace | None = None) -> Iterator[TableName]:
-    """The tables that have a branch or tag, in a namespace and below it or in all."""
+def find_tables(
+    catalog: Catalog, ref: str, namespace: str | Namespace | None = None, seen: set[str] | None = None
+) -> Iterator[TableName]:
+    """The tables that have a branch or tag, in a namespace and below it or in all; `seen` gets all names of refs."""
 
     def has_ref(name: TableName) -> bool:
         loaded = load_listed(catalog, name)
+        if loaded is not None and seen is not None:
+            seen.update(loaded.metadata.refs)
         return loaded is not None and ref in loaded.metadata.refs
 
     names = every_table(catalog, () if namespace is None else parse_namespace(namespace))

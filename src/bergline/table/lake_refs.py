@@ -141,9 +141,10 @@ class LakeRefs:
     def _having(
         self, ref: str, tables: Tables | None, namespace: str | Namespace | None, *, if_exists: bool = False
     ) -> tuple[TableName, ...]:
-        names = tables_having(self.catalog, ref, tables, namespace)
+        seen: set[str] = set()
+        names = tables_having(self.catalog, ref, tables, namespace, seen)
         if not names and not if_exists:
-            raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref)
+            raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref, known=seen)
         return names
 
     def _create(self, wish: NewRef, places: Mapping[TableName, Place | None]) -> RefReport:

@@ -520,3 +520,15 @@ def test_reports_are_read_by_people(lake: Lake) -> None:
     assert str(lake.tag("v1", ["db.orders"])) == f"created tag `v1`, 1 table:\n  db.orders: created {end[0]}"
     assert str(lake.tag("v1", ["db.orders"], if_not_exists=True)).endswith(f"unchanged {end[0]}")
     assert str(lake.drop_ref("v1")).endswith(f"dropped {end[0]}")
+
+
+def test_branch_and_namespace_that_are_missing_list_the_near_ones(lake: Lake) -> None:
+    table = lake.create_table("db.near", ORDERS).append(order_rows(1))
+    table.refs.create_branch("staging")
+    for change in (lambda: lake.publish("stagng"), lambda: lake.drop_ref("stagng")):
+        with pytest.raises(NotFoundError) as caught:
+            change()
+        assert caught.value.near == ("staging",)
+    with pytest.raises(NotFoundError) as caught:
+        lake.branch("x", namespace="dbb")
+    assert caught.value.near == ("db",)
