@@ -61,7 +61,6 @@ def clones_have_the_lakes_of_their_session(spark: Any, lake: Lake) -> None:
     assert clone.table("db.cloned").count() == 0
     clone.sql("INSERT INTO db.cloned (id) VALUES (1)")
     assert spark.table("db.cloned").count() == 1
-    clone.stop()
 
 
 def last_detach_restores_the_classes(spark: Any, lake: Lake) -> None:
