@@ -67,7 +67,8 @@ class TableDirectories:
 
     def _with_metadata_near(self, places: Sequence[str]) -> list[TableName]:
         """Tables with metadata in one of the places, or in the usual place of a table that they would lie in."""
-        prefixes = [f"{place}/" for place in places] + [f"{up}/metadata/" for place in places for up in _above(place)]
+        above = [f"{up}/metadata/" for place in places for up in _above(place)]
+        prefixes = dict.fromkeys([*(f"{place}/" for place in places), *above])
         location = TABLES.c.metadata_location
         spellings = [f"{scheme}{prefix.removeprefix('s3')}" for prefix in prefixes for scheme in sorted(S3_SCHEMES)]
         near = sa.or_(*(sa.func.substr(location, 1, len(text)) == text for text in spellings))

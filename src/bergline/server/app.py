@@ -56,7 +56,7 @@ _OF_NAMES = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTE
 _NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only so
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
-_PLANNING = (PLAN_TABLE_SCAN, FETCH_SCAN_TASKS)
+_PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
 _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VIEW)
 
 
@@ -143,7 +143,7 @@ class Application:
         except BerglineError as error:
             return name, answer_for(error)
         except TimeoutError:
-            return name, _too_slow(method)
+            return name, _too_slow(method, name)
         except Exception:  # noqa: BLE001  (a mistake of ours: the client gets an answer all the same)
             _LOG.exception("%s failed", name)
             return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
@@ -217,7 +217,7 @@ class Application:
 
     def _pool_for(self, call: Call) -> Threads:
         """Threads of their own for what may take long, so that it is in nobody's way."""
-        if call.endpoint in _PLANNING:
+        if call.endpoint.name in _PLANNING:
             return self._planning_pool
         return self._slow_pool if "purgeRequested" in call.query else self._pool
 
@@ -243,8 +243,8 @@ def _not_begun() -> Refusal:
     return Refusal(503, "ServiceUnavailableException", why, {"retry-after": "5"})
 
 
-def _too_slow(method: str) -> Answer:
+def _too_slow(method: str, name: str) -> Answer:
     """That a request took too long; one that changes something goes on, and nobody knows yet how it ends."""
-    if method in _CHANGES:
+    if method in _CHANGES and name not in _PLANNING:
         return error_answer(504, "CommitStateUnknownException", "the change took too long: find out what became of it")
     return error_answer(503, "ServiceUnavailableException", "the answer took too long", {"retry-after": "5"})

@@ -119,7 +119,11 @@ def test_answer_that_takes_too_long_is_given_up(
     served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.2)
     monkeypatch.setattr(served.catalog, "create_namespace", held)
     assert ask("GET", "/v1/namespaces").error == (503, "ServiceUnavailableException")
+    monkeypatch.setattr(served.catalog, "load_table", held)
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}).error == (504, "CommitStateUnknownException")
+    for path, body in (("plan", {}), ("tasks", {"plan-task": "x"})):  # which change nothing
+        told = ask("POST", f"/v1/namespaces/db/tables/t/{path}", body)
+        assert told.error == (503, "ServiceUnavailableException")
     held.over.set()
 
 
