@@ -52,7 +52,9 @@ def serve(
     max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
     body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
     request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
-    threads: Annotated[int, typer.Option(help="Requests that are worked on at once.", min=1, max=1024)] = 16,
+    threads: Annotated[
+        int, typer.Option(help="Requests that are worked on at once: reading, and as many changing.", min=1, max=1024)
+    ] = 16,
     max_waiting_commits: Annotated[
         int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
     ] = 100,

@@ -4,7 +4,7 @@ import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 import polars as pl
@@ -31,6 +31,7 @@ from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
 _READERS = 32
 _CORES = os.cpu_count() or 1
 _MOST_DIGITS = len(str(MAX_INT))
+_MOST_BYTES = 2**30  # of a manifest or manifest list: none is as large
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
@@ -41,7 +42,7 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None 
         return [_named_manifest(io, path, snapshot) for path in snapshot.manifests or ()]
     known = MANIFEST_LISTS.find(io, snapshot.manifest_list, fresh)
     if known is None:
-        known = tuple(parse_manifest_list(io.read(snapshot.manifest_list), snapshot.manifest_list))
+        known = tuple(parse_manifest_list(_read(io, snapshot.manifest_list), snapshot.manifest_list))
         keep_manifest_list(io, snapshot.manifest_list, known, fresh)
     return list(known)
 
@@ -156,7 +157,7 @@ def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[st
 
 
 def _decode_one(io: FileIO, path: str) -> dict[str, pl.DataFrame]:
-    return read_manifests_columns([(io.read(path), path)])
+    return read_manifests_columns([(_read(io, path), path)])
 
 
 def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
@@ -167,13 +168,18 @@ def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
     threads = _threads(os.getpid())
     frames: dict[str, pl.DataFrame] = {}
     under_way: deque[Future[dict[str, pl.DataFrame]]] = deque()
-    for group in manifest_groups(zip(threads.map(io.read, paths), paths, strict=True)):
+    for group in manifest_groups(zip(threads.map(partial(_read, io), paths), paths, strict=True)):
         under_way.append(threads.submit(decode_manifests, group))
         if len(under_way) > _CORES:  # what is unpacked and not yet decoded takes memory
             frames |= under_way.popleft().result()
     for future in under_way:
         frames |= future.result()
     return frames
+
+
+def _read(io: FileIO, location: str) -> bytes:
+    """A manifest or manifest list; FormatError where it is too large to be one."""
+    return io.read(location, _MOST_BYTES)
 
 
 @cache
@@ -191,7 +197,7 @@ def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
 
 def _named_manifest(io: FileIO, path: str, snapshot: Snapshot) -> ManifestFile:
     """A manifest of which only the path is known: its header says the partition spec; v1 has no sequence numbers."""
-    data = io.read(path)
+    data = _read(io, path)
     return ManifestFile(
         manifest_path=path,
         manifest_length=len(data),

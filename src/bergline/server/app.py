@@ -72,6 +72,7 @@ class Application:
         self._at_once = served.records.database.answers_at_once
         threads, queued = served.settings.threads, served.settings.max_queued
         self._pool = Threads("bergline-server", threads, queued)
+        self._change_pool = Threads("bergline-server-changes", threads, queued)
         self._slow_pool = Threads("bergline-server-slow", max(threads // 4, 1), queued)
         self._planning_pool = Threads("bergline-server-planning", max(threads // 4, 1), queued)
         self._look_lock = threading.Lock()
@@ -87,7 +88,7 @@ class Application:
 
     def close(self) -> None:
         """Let requests under way end, and take no more."""
-        for pool in (self._pool, self._slow_pool, self._planning_pool):
+        for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):
             pool.close()
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -219,7 +220,9 @@ class Application:
         """Threads of their own for what may take long, so that it is in nobody's way."""
         if call.endpoint.name in _PLANNING:
             return self._planning_pool
-        return self._slow_pool if "purgeRequested" in call.query else self._pool
+        if "purgeRequested" in call.query:
+            return self._slow_pool
+        return self._change_pool if call.endpoint.name in _CHANGING else self._pool  # writers may wait for the database
 
     def _run(self, call: Call) -> Answer:
         handler = HANDLERS[call.endpoint.name]

@@ -63,9 +63,9 @@ def test_manifests_that_cannot_match_are_not_read(table: Table, monkeypatch: pyt
     read: list[str] = []
     original = table.io.read
 
-    def spy(location: str) -> bytes:
+    def spy(location: str, most: int | None = None) -> bytes:
         read.append(location)
-        return original(location)
+        return original(location, most)
 
     monkeypatch.setattr(table.io, "read", spy)
     assert len(table.scan("at >= TIMESTAMP '2026-01-03 00:00:00+00:00'").plan().files) == 2
@@ -76,7 +76,7 @@ def test_manifests_are_decoded_once(table: Table, monkeypatch: pytest.MonkeyPatc
     first: Any = table.scan("id > 0").plan().files
     read: list[str] = []
     original = table.io.read
-    monkeypatch.setattr(table.io, "read", lambda location: (read.append(location), original(location))[1])
+    monkeypatch.setattr(table.io, "read", lambda location, *most: (read.append(location), original(location, *most))[1])
     assert table.scan("id > 0").plan().files == first
     assert [path for path in read if not path.rsplit("/", 1)[-1].startswith("snap-")] == []
 

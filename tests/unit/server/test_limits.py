@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from asked import SCHEMA, Asking, Told, set_property
+from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
 from at_once import LONG_S
 
 from bergline.catalog.identifiers import TableName
@@ -328,3 +328,39 @@ def test_however_many_ask_whether_it_is_ready_one_looks(
 
     assert asyncio.run(crowd()) == [200] * 64
     assert len(looks) < 5
+
+
+def test_writers_that_wait_for_the_database_are_in_no_readers_way(served: Served) -> None:
+    """Another program has the database locked for writing: more changes than there are threads wait, reads do not."""
+    served.settings = msgspec.structs.replace(served.settings, threads=2)
+    with sqlite3.connect(served.store.database.name, isolation_level=None, check_same_thread=False) as writer:
+
+        async def meanwhile(ask: Asking) -> tuple[list[int], list[int]]:
+            writer.execute("BEGIN IMMEDIATE")
+            changes = [
+                asyncio.create_task(ask.send("POST", NAMESPACES, [json.dumps({"namespace": [f"n{n}"]}).encode()]))
+                for n in range(6)
+            ]
+            await asyncio.sleep(0.05)
+            try:
+                reads = [await ask.send("GET", path, []) for path in (NAMESPACES, TABLES, "/ready")]
+                assert not any(change.done() for change in changes)
+            finally:
+                writer.execute("ROLLBACK")
+            return [told.status for told in reads], [(await change).status for change in changes]
+
+        with Asking(served) as ask:
+            assert asyncio.run(meanwhile(ask)) == ([200] * 3, [200] * 6)
+    writer.close()
+
+
+def test_manifest_list_of_gigabytes_is_refused_unread(ask: Asking, served: Served) -> None:
+    path = Path((served.settings.warehouse or "").removeprefix("file://")) / "big.avro"
+    path.touch()
+    os.truncate(path, 10 * 2**30)
+    added = snapshot(1, 1)
+    added["snapshot"]["manifest-list"] = f"file://{path}"
+    assert ask.commit(added, set_branch("main", 1)).status == 200
+    told = ask("POST", f"{ORDERS}/plan", {})
+    assert told.error == (422, "FormatException")
+    assert "found 10,737,418,240 in" in told.message

@@ -81,7 +81,7 @@ def test_only_manifests_that_may_list_a_removed_file_are_read(lake: Lake, monkey
     MANIFESTS.clear()
     read: list[str] = []
     original = table.io.read
-    monkeypatch.setattr(table.io, "read", lambda location: (read.append(location), original(location))[1])
+    monkeypatch.setattr(table.io, "read", lambda location, *most: (read.append(location), original(location, *most))[1])
     for removal in (RemovedFiles(wanted), RemovedPartitions(((0, ("us",)),))):
         result = filtered(table, removal)
         assert [f.file_path for f in result.removed] == [f.file_path for f in wanted]
