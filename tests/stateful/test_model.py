@@ -71,7 +71,7 @@ class Process:
         self.steps = Steps()
         self.store = FaultyStore(place.store(), before_swap=self._before_swap, step=self.steps.take)
         self.at_first_swap: Callable[[], None] = lambda: None
-        io = CrashingFileIO(place.io(), self.steps)
+        self.io = io = CrashingFileIO(place.io(), self.steps)
         self.lake = _lake(PointerCatalog(self.store, io, place.warehouse, sleep=lambda _: None))
         self.tables: dict[str, Table] = {}
         self.seen: World = {}
@@ -283,6 +283,7 @@ class LakeMachine(RuleBasedStateMachine):
         settled = not isinstance(ended, Crash | CommitUnknownError)
         self.late += [(arrive, act, settled) for arrive in process.store.take_late()]
         if isinstance(ended, Crash):
+            process.io.end()
             self.processes[writer] = Process(self.place, self.world)
         elif ended is None and not isinstance(act, Together):
             process.seen[act.table] = self.world[act.table]

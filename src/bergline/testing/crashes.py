@@ -1,5 +1,6 @@
 """Crashes between any two steps: a process that ends there, and does nothing any more, not even clean up."""
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
@@ -30,6 +31,14 @@ class CrashingFileIO:
     def __init__(self, io: FileIO, steps: Steps) -> None:
         self._io = io
         self._steps = steps
+        self._outputs: list[OutputFile] = []
+
+    def end(self) -> None:
+        """What the system does for a process that has ended: close the files that it had open."""
+        for output in self._outputs:
+            with contextlib.suppress(OSError):
+                output.stream().close()
+        self._outputs.clear()
 
     def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object."""
@@ -55,7 +64,8 @@ class CrashingFileIO:
     def create_output(self, location: str) -> OutputFile:
         """A new object written in pieces."""
         self._steps.take()
-        return _CrashingOutput(self._io.create_output(location), self._steps)
+        self._outputs.append(self._io.create_output(location))
+        return _CrashingOutput(self._outputs[-1], self._steps)
 
     def exists(self, location: str) -> bool:
         """Whether there is an object."""
