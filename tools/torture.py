@@ -22,11 +22,11 @@ LONGEST_TEST_S = 3600
 
 
 class Round(NamedTuple):
-    """What a round of all tests gave: names of tests, and how long it took."""
+    """What a round of all tests gave: names of tests, which some share, and how long it took."""
 
-    passed: set[str]
-    skipped: set[str]
-    failed: set[str]
+    passed: list[str]
+    skipped: list[str]
+    failed: list[str]
     code: int
     seconds: float
 
@@ -79,16 +79,19 @@ def run_all(tests: str, size: int, seed: int) -> Round:
         )
         seconds = time.monotonic() - started
         cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314  (our own file)
-    failed = {_name(c) for c in cases if c.find("failure") is not None or c.find("error") is not None}
-    skipped = {_name(c) for c in cases if c.find("skipped") is not None}
-    return Round({_name(c) for c in cases} - failed - skipped, skipped, failed, done.returncode, seconds)
+    named: dict[str, list[str]] = {"passed": [], "skipped": [], "failed": []}
+    for case in cases:
+        ended = next((kind for kind in ("failure", "error", "skipped") if case.find(kind) is not None), "passed")
+        name = f"{case.get('classname')}::{case.get('name')}"
+        named["failed" if ended in {"failure", "error"} else ended].append(name)
+    return Round(**named, code=done.returncode, seconds=seconds)
 
 
 def ending(rounds: list[Round], minutes: float) -> int:
     """The last words: whether every test ran, and how often."""
-    passed = set().union(*(done.passed for done in rounds))
-    never = set().union(*(done.skipped for done in rounds)) - passed
-    say(f"{len(rounds)} rounds of {len(passed)} tests in {minutes:.1f} minutes, nothing failed")
+    passed = {name for done in rounds for name in done.passed}
+    never = {name for done in rounds for name in done.skipped} - passed
+    say(f"{len(rounds)} rounds of {len(rounds[0].passed)} tests in {minutes:.1f} minutes, nothing failed")
     if never or not passed:
         say("not whole, these never ran; they say above what they lack:", *(f"  {name}" for name in sorted(never)))
         return 1
@@ -99,10 +102,6 @@ def say(*lines: str) -> None:
     """Tell at once, between what the tests tell."""
     sys.stdout.write("".join(f"torture: {line}\n" for line in lines))
     sys.stdout.flush()
-
-
-def _name(case: ET.Element) -> str:
-    return f"{case.get('classname')}::{case.get('name')}"
 
 
 if __name__ == "__main__":
