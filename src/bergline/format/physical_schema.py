@@ -4,7 +4,8 @@ The table's schemas say nothing of it. A file's footer does, and so do manifests
 that our own writer wrote, in words that no other writer uses. A header that cannot be understood says nothing.
 """
 
-import hashlib
+import itertools
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -24,7 +25,6 @@ _SCHEMAS = "bergline.physical-schemas"
 _RUNS = "bergline.physical-schema-runs"
 _NONE = -1
 _MOST_SCHEMAS = 10_000
-_BY_NUMBER: dict[int, StructType] = {}
 
 
 def physical_schema(fields: Sequence[NestedField]) -> StructType:
@@ -69,17 +69,12 @@ def parse_physical_schemas(header: Mapping[str, bytes], entries: int) -> list[tu
 
 def number_of(schema: StructType) -> int:
     """A number by which this process knows a schema; files have numbers, because schemas are large and mostly alike."""
-    number = _digest(schema)
-    if number not in _BY_NUMBER:
-        if len(_BY_NUMBER) >= _MOST_SCHEMAS:
-            _BY_NUMBER.clear()
-        _BY_NUMBER[number] = schema
-    return number
+    return _NUMBERED.number_of(schema)
 
 
 def schema_of(number: int | None) -> StructType | None:
     """The schema of a number; None if it was forgotten, as happens after ten thousand others."""
-    return None if number is None else _BY_NUMBER.get(number)
+    return None if number is None else _NUMBERED.schema_of(number)
 
 
 def with_mapped_ids(schema: StructType, mapping: NameMapping | None) -> StructType | None:
@@ -91,10 +86,35 @@ def with_mapped_ids(schema: StructType, mapping: NameMapping | None) -> StructTy
     return StructType(tuple(_mapped(f, mapping.by_name.get(f.name)) for f in schema.fields))
 
 
-@lru_cache(maxsize=4096)
-def _digest(schema: StructType) -> int:
-    text = encode_json(schema.fields)
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
+class _Number(msgspec.Struct, frozen=True, weakref=True):
+    """A schema and its number."""
+
+    number: int
+    schema: StructType
+
+
+class _Numbered:
+    """Schemas by number and numbers by schema, of those used last; a number is never given twice."""
+
+    def __init__(self, limit: int) -> None:
+        self._next = itertools.count()
+        self._by_number: weakref.WeakValueDictionary[int, _Number] = weakref.WeakValueDictionary()
+        self._of = lru_cache(maxsize=limit)(self._new)  # all that keeps a number
+
+    def number_of(self, schema: StructType) -> int:
+        return self._of(schema).number
+
+    def schema_of(self, number: int) -> StructType | None:
+        found = self._by_number.get(number)
+        return None if found is None else found.schema
+
+    def _new(self, schema: StructType) -> _Number:
+        number = _Number(next(self._next), schema)
+        self._by_number[number.number] = number
+        return number
+
+
+_NUMBERED = _Numbered(_MOST_SCHEMAS)
 
 
 @lru_cache(maxsize=256)

@@ -50,6 +50,11 @@ def fitted(rows: Any, type_: IcebergType) -> list[Any]:
     return fit_to_schema(rows, schema_of(type_))["v"].to_pylist()  # type: ignore[no-any-return]
 
 
+def kind_of(value: object) -> str:
+    """A name for a case that is the same in every process."""
+    return value if isinstance(value, str) else type(value).__name__
+
+
 @pytest.mark.parametrize(
     ("series", "type_", "expected"),
     [
@@ -153,6 +158,7 @@ def test_rows_that_would_change_or_are_none_are_refused(frame: Any, type_: Icebe
             "reset_index() makes it a column, reset_index(drop=True) drops it",
         ),
     ],
+    ids=kind_of,
 )
 def test_what_is_nearly_right_has_a_hint(rows: Any, hint: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
