@@ -90,7 +90,7 @@ def kind_of(value: object) -> str:
         (pd.Series([{"x": 1, "y": "a"}, None]), POINT, [{"x": 1, "y": "a"}, None]),
         (pd.Series([1, 2], index=[7, 9]), LONG, [1, 2]),  # an index without a name is left out
     ],
-    ids=str,
+    ids=kind_of,
 )
 def test_columns_of_pandas_keep_their_values(series: pd.Series, type_: IcebergType, expected: list[Any]) -> None:
     assert fitted(pd.DataFrame({"v": series}), type_) == expected
@@ -141,7 +141,7 @@ def test_columns_of_pandas_keep_their_values(series: pd.Series, type_: IcebergTy
             "expected `map<string, long>`, found `map<string, double>`",
         ),
     ],
-    ids=str,
+    ids=kind_of,
 )
 def test_rows_that_would_change_or_are_none_are_refused(frame: Any, type_: IcebergType, message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
@@ -181,7 +181,7 @@ def test_what_is_nearly_right_has_a_hint(rows: Any, hint: str) -> None:
         (pl.Series([{"x": 1, "y": "a"}, None]), POINT, [{"x": 1, "y": "a"}, None]),
         (pl.Series([b"a" * 16, None]), UUID, [uuid.UUID(bytes=b"a" * 16), None]),
     ],
-    ids=str,
+    ids=kind_of,
 )
 def test_columns_of_polars_keep_their_values(series: pl.Series, type_: IcebergType, expected: list[Any]) -> None:
     assert fitted(pl.DataFrame({"v": series}), type_) == expected
