@@ -23,7 +23,7 @@ from bergline.io.open_store import RETRY_SECONDS, OpenStore
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
 _TRY_AGAIN = frozenset({Failure.TRANSIENT, Failure.NOT_REACHED, Failure.CONFLICT})
 _REFUSED = frozenset({Failure.EXISTS, Failure.CHANGED})
-_AZURE_TAG = re.compile(r'"?0x[0-9A-F]{12,20}"?')
+_STORES_OWN_TAG = re.compile(r'"?0x[0-9A-F]{12,20}"?|[0-9]+')  # Azure's, and what a store in this process counts
 
 
 Tag = dict[str, str]
@@ -106,7 +106,7 @@ def _settled(
 
 def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -> Tag:
     """The tag of what was written, once it is certain that it was: a page of a proxy may have a tag too."""
-    if "version" in tag or _AZURE_TAG.fullmatch(tag.get("e_tag", "")):
+    if "version" in tag or _STORES_OWN_TAG.fullmatch(tag.get("e_tag", "")):
         return tag
     if tag.get("e_tag", "").strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest():
         return tag

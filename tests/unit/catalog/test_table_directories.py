@@ -52,7 +52,7 @@ class Tables:
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Iterator[Tables]:
-    catalog = open_catalog(CatalogWish(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path), "lake", {}, 5.0))
+    catalog = open_catalog(CatalogWish(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path), "lake", {}, 5.0, create=True))
     assert isinstance(catalog, PointerCatalog)
     yield Tables(catalog)
     catalog.close()

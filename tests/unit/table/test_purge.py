@@ -140,10 +140,10 @@ class CountingIO(SchemeFileIO):
         super().__init__()
         self.read_files: list[str] = []
 
-    def read(self, location: str) -> bytes:
+    def read(self, location: str, most: int | None = None) -> bytes:
         """Read, and remember."""
         self.read_files.append(location)
-        return super().read(location)
+        return super().read(location, most)
 
     def open_input(self, location: str) -> BinaryIO:
         """Open, and remember."""

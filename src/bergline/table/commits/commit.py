@@ -288,8 +288,9 @@ class _Attempts:
         for name in self._sent:
             try:
                 found[name] = self._catalog.load_table(name)
-            except BerglineError:
-                self.may_delete = False
+            except BerglineError as error:
+                is_dropped = isinstance(error, NotFoundError) and error.kind == "table"
+                self.may_delete = self.may_delete and is_dropped
         if not any(not self._sent[name].isdisjoint(table.metadata.snapshots_by_id) for name, table in found.items()):
             return False
         self._bases |= found
