@@ -23,7 +23,9 @@ from bergline.io.open_store import RETRY_SECONDS, OpenStore
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
 _TRY_AGAIN = frozenset({Failure.TRANSIENT, Failure.NOT_REACHED, Failure.CONFLICT})
 _REFUSED = frozenset({Failure.EXISTS, Failure.CHANGED})
-_STORES_OWN_TAG = re.compile(r'"?0x[0-9A-F]{12,20}"?|[0-9]+')  # Azure's, and what a store in this process counts
+_STORES_OWN_TAG = re.compile(
+    r'"?(?:0x[0-9A-F]{12,20}|[0-9]{1,20})"?'
+)  # Azure's, and what a store in this process counts
 
 
 Tag = dict[str, str]

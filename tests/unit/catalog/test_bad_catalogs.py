@@ -150,7 +150,7 @@ def test_damaged_view_can_be_named_and_dropped(tmp_path: Path, lake: Lake) -> No
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_table_dropped_under_a_writer_gets_no_commit_and_no_files(lake: Lake, orders: Table, again: bool) -> None:
+def test_table_dropped_under_a_writer_gets_no_commit(lake: Lake, orders: Table, again: bool) -> None:
     orders.append(order_rows(1))
     catalog = lake.catalog
     assert isinstance(catalog, PointerCatalog)
@@ -164,11 +164,9 @@ def test_table_dropped_under_a_writer_gets_no_commit_and_no_files(lake: Lake, or
     store = FaultyStore(catalog.store, before_swap=drop_once)
     writer = Lake(PointerCatalog(store, catalog.io, "file:///unused", sleep=lambda _: None), "lake", timing=NO_WAIT)
     table = writer.load_table("db.orders")
-    before = files(local(orders.location))
     error = ConflictError if again else NotFoundError
     with pytest.raises(error, match=r"dropped and re-created|no table `db\.orders`"):
         table.append(order_rows(2))
-    assert files(local(orders.location)) == before
     if again:
         assert ids(lake.load_table("db.orders").scan().to_arrow()) == [7]
 

@@ -287,10 +287,9 @@ class _Attempts:
         found: dict[TableName, LoadedTable] = {}
         for name in self._sent:
             try:
-                found[name] = self._catalog.load_table(name)
-            except BerglineError as error:
-                is_dropped = isinstance(error, NotFoundError) and error.kind == "table"
-                self.may_delete = self.may_delete and is_dropped
+                found[name] = self._load(name)
+            except BerglineError:  # one that is gone may have been renamed, with the commit in it
+                self.may_delete = False
         if not any(not self._sent[name].isdisjoint(table.metadata.snapshots_by_id) for name, table in found.items()):
             return False
         self._bases |= found
