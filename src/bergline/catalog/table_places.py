@@ -4,7 +4,7 @@ Metadata files do not name data files: only manifests do, which are many. So who
 places, or takes a place away while files may be there, marks the table with a property.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.errors import InvalidInputError
@@ -12,15 +12,21 @@ from bergline.format.metadata import TableMetadata
 from bergline.io.locations import absolute_location, normalized
 
 FILES_ELSEWHERE = "bergline.files-elsewhere"
-_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+PATH_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _OWN_NAMES = ("write.location-provider.impl", "write.py-location-provider.impl")
 _TAKEN_IN_PLACE = ("snapshot", "migrated")  # what Java's procedures of these names set on tables that they make
 
 
+def directories_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The directories of a table's files as the table spells them, its location first."""
+    given = (properties.get(name) for name in PATH_PROPERTIES)
+    return tuple(place for place in (location, *given) if place)
+
+
 def places_of(metadata: TableMetadata) -> list[str]:
     """The directories that a table writes to."""
-    given = (metadata.properties.get(name) for name in _PATHS)
-    return list(dict.fromkeys(absolute_location(place) for place in (metadata.location, *given) if place))
+    directories = directories_of(metadata.location, metadata.properties)
+    return list(dict.fromkeys(absolute_location(place) for place in directories))
 
 
 def lies_elsewhere(metadata: TableMetadata, locations: Iterable[str]) -> bool:

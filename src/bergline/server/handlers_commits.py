@@ -7,7 +7,7 @@ import msgspec
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.rest.asked_commits import AskedChange, check_number, commit_asked
 from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
-from bergline.catalog.rest.client_files import directories_of
+from bergline.catalog.table_places import directories_of
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.updates import SetLocation, SetProperties, Update
 from bergline.format.updates_json import WireUpdate, plain_updates

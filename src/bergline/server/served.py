@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.records import records_of, sql_store_of
-from bergline.catalog.rest.client_files import directories_of
 from bergline.catalog.sql_store import SqlPointerStore
 from bergline.catalog.table_directories import TableDirectories, spelt
+from bergline.catalog.table_places import PATH_PROPERTIES, directories_of
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
@@ -22,7 +22,6 @@ from bergline.server.tokens import Doorkeeper
 from bergline.server.vending import Vending
 from bergline.server.wire_filters import KeptFilters
 
-_PLACES = ("write.metadata.path", "write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _MOST_NOTED = 10_000
 _METADATA_FILE = ".metadata.json"
 _MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
@@ -67,7 +66,7 @@ class Served:
 
     def check_properties(self, properties: Mapping[str, str]) -> None:
         """Refuse properties of a table or view that would have it write elsewhere."""
-        for key in _PLACES:
+        for key in PATH_PROPERTIES:
             place = properties.get(key)
             if place and not is_absolute(place):
                 raise InvalidInputError(f"expected an absolute location for property `{key}`, found `{place[:200]}`")

@@ -5,13 +5,14 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.bodies import StorageCredential
+from bergline.catalog.table_places import directories_of
 from bergline.errors import AuthenticationError, BerglineError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized, scheme_of
@@ -186,14 +187,3 @@ def _as_directory(location: str) -> str:
 def places_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
     """The directories of a table's files, in one spelling."""
     return tuple(normalized(place).rstrip("/") for place in directories_of(location, properties))
-
-
-def directories_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The directories of a table's files, as the table has them."""
-    asked: Sequence[str | None] = (
-        location,
-        properties.get("write.data.path"),
-        properties.get("write.metadata.path"),
-        properties.get("write.object-storage.path"),
-    )
-    return tuple(place for place in asked if place)
