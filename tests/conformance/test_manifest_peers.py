@@ -345,7 +345,15 @@ LIST_FIELDS = [f for f in ManifestFile.__struct_fields__ if f not in {"partition
 FILE_FIELDS = [
     f
     for f in DataFile.__struct_fields__
-    if f not in {"partition", "referenced_data_file", "first_row_id", "content_offset", "content_size_in_bytes"}
+    if f
+    not in {
+        "partition",
+        "physical_schema",
+        "referenced_data_file",
+        "first_row_id",
+        "content_offset",
+        "content_size_in_bytes",
+    }
 ]
 ENTRY_FIELDS = ["status", "snapshot_id", "sequence_number", "file_sequence_number"]
 

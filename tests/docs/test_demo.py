@@ -101,7 +101,7 @@ def test_official_runtime_reads_main_branch_and_tag_of_the_demo(
 
 
 def test_demo_leaves_a_table_that_is_not_its_own_alone(tmp_path: Path) -> None:
-    with bergline.connect(f"sqlite:///{tmp_path}/lake/catalog.db") as lake:
+    with bergline.connect(f"sqlite:///{tmp_path}/lake/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         mine = lake.create_table("db.orders", ORDERS)
     done = subprocess.run([sys.executable, str(DEMO)], cwd=tmp_path, capture_output=True, text=True, check=False)
