@@ -83,7 +83,7 @@ CREATE TABLE db.times (y DATE, mo TIMESTAMP, h TIMESTAMP_NTZ) PARTITIONED BY (ye
 SHOW CREATE TABLE db.times
 CREATE TABLE db.clustered (id INT) CLUSTERED BY (id) INTO 4 BUCKETS
 DESCRIBE db.clustered
-CREATE TABLE db.three (id INT, v VARIANT) TBLPROPERTIES ('format-version' = '3')
+CREATE TABLE db.three (id INT) TBLPROPERTIES ('format-version' = '3')
 DESCRIBE EXTENDED db.three
 CREATE TABLE db.one (id INT) TBLPROPERTIES ('format-version' = '1')
 SHOW TBLPROPERTIES db.one

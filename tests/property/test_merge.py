@@ -99,6 +99,13 @@ class Branch(msgspec.Struct):
                 merged.apply(patch)
         return merged
 
+    def came_again(self, other: "Branch") -> bool:
+        """Whether rows went and came again in this branch alone: squashed, they have not changed."""
+        return any(
+            not patch.removed.isdisjoint(patch.added) and not any(patch is known for known in other.patches)
+            for patch in self.patches
+        )
+
 
 class Machine:
     """A table with two branches, and its model."""
@@ -189,7 +196,13 @@ class Machine:
             return
         done = "squashed" if squash and result.replayed else "done again" if result.replayed else "moved"
         event(f"{kind} {done}{', with expired history' if join.expired else ''}")
-        self.model[other if kind == "merge" else branch] = self.model[other].take(self.model[branch])
+        target = other if kind == "merge" else branch
+        is_net = squash and self.model[branch].came_again(self.model[other])
+        self.model[target] = self.model[other].take(self.model[branch])
+        if is_net:  # the other branch may have changed them, and that stays
+            self.model[target].rows = {
+                row["n"]: row for row in self.table.refresh().scan(ref=target).to_arrow().to_pylist()
+            }
         known = self.table.refresh().metadata_location
         assert do().replayed == {}
         assert self.table.refresh().metadata_location == known, "a second time adds nothing"

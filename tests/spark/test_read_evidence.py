@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import re
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from foreign_files import stored, write_foreign_file
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
-from bergline.parquet.footer import read_physical_schemas
+from bergline.format.physical_schema import OTHER
+from bergline.format.types import UUID, DecimalType
+from bergline.parquet.footer import _primitive_type, read_physical_schemas
 from bergline.scan.manifest_cache import forget_files
 from bergline.spark import explain_read, read_evidence, read_groups
+from bergline.spark.late_frame import ClassicLateRows
 
 pytestmark = pytest.mark.spark
 
@@ -232,13 +236,24 @@ def test_evidence_outlives_rewritten_manifests(spark: SparkSession, lake: Lake) 
     assert rows(spark, "SELECT c, b FROM db.t") == [(1, "x"), (3, None)]
 
 
-def test_old_days_in_files_of_spark_2_stay_what_they_are(spark: SparkSession, lake: Lake) -> None:
+@pytest.mark.parametrize("with_ids", [False, True])
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"org.apache.spark.version": "2.4.8"},
+        {"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""},
+    ],
+)
+def test_old_days_in_files_of_spark_2_stay_what_they_are(
+    spark: SparkSession, lake: Lake, about: dict[str, str], with_ids: bool
+) -> None:
     table = lake.create_table("db.t", pa.schema([("a", pa.int64()), ("d", pa.date32())]))
     spark.sql("""ALTER TABLE db.t SET TBLPROPERTIES ('schema.name-mapping.default' =
         '[{"field-id": 1, "names": ["x"]}, {"field-id": 2, "names": ["y"]}]')""")
     day = dt.date(1500, 1, 1)
-    columns = {stored("x", pa.int64()): [1], stored("y", pa.date32()): [day]}
-    file = write_foreign_file(table, columns, about={"org.apache.spark.version": "2.4.8"})
+    ids = (1, 2) if with_ids else (None, None)
+    columns = {stored("x", pa.int64(), ids[0]): [1], stored("y", pa.date32(), ids[1]): [day]}
+    file = write_foreign_file(table, columns, about=about)
     table.refresh().append_files([file])
     assert rows(spark, "SELECT a, d FROM db.t") == [(1, day)]
     assert "native" in explain_read(spark.sql("SELECT a FROM db.t"))
@@ -256,3 +271,39 @@ def test_files_of_both_readers_are_counted_together(spark: SparkSession, lake: L
     assert "arrow: 1 file" in explained
     assert [tuple(row) for row in frame.collect()] == [(3,)]
     assert rows(spark, "SELECT count(*) FROM db.t WHERE a > 1") == [(2,)]
+
+
+@pytest.mark.parametrize(("precision", "kind"), [(18, "fixed(9)"), (5, "fixed(9)"), (5, "bytes"), (18, "bytes")])
+def test_decimals_in_more_bytes_than_they_need_are_no_types_of_spark(precision: int, kind: str) -> None:
+    element: dict[int, Any] = {4: b"d", 6: 5, 7: 2, 8: precision}
+    element |= {1: 6} if kind == "bytes" else {1: 7, 2: 9}
+    assert _primitive_type(element) == OTHER
+    assert _primitive_type({1: 7, 2: 8, 4: b"d", 6: 5, 7: 2, 8: precision}) == DecimalType(precision, 2)
+
+
+def test_filter_on_a_uuid_that_some_files_lack(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", pa.schema([("a", pa.int64())])).append([{"a": 1}])
+    with table.update_schema() as change:
+        change.add_column("u", UUID)
+    table.append([{"a": 2, "u": uuid.UUID(int=1)}])
+    text = str(uuid.UUID(int=1))
+    assert [row.a for row in spark.table("db.t").filter(f"u = '{text}'").collect()] == [2]
+    assert rows(spark, f"SELECT a FROM db.t WHERE u IN ('{text}')") == [(2,)]
+
+
+def test_error_of_ours_while_planning_is_not_an_empty_table(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create_table("db.t", AB).append(pa.table({"a": [1], "b": ["x"]}))
+    frame = spark.table("db.t")
+    monkeypatch.setattr(ClassicLateRows, "rows", lambda _: object().nothing)  # type: ignore[attr-defined]
+    with pytest.raises(RuntimeError, match=r"cannot read `db\.t`"):
+        frame.collect()
+
+
+@pytest.mark.parametrize("name", ["bergline row", "bergline path", "_tmp_metadata_row_index", "_metadata"])
+def test_columns_with_names_of_ours_or_of_spark_are_read(spark: SparkSession, lake: Lake, name: str) -> None:
+    properties = {"write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.t", pa.schema([("id", pa.int64()), (name, pa.int64())]), properties=properties)
+    table.append([{"id": n, name: n} for n in range(5)]).delete("id = 3")
+    assert sorted(row[1] for row in spark.table("db.t").collect()) == [0, 1, 2, 4]

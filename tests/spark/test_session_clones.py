@@ -59,7 +59,7 @@ def test_clone_has_the_lakes_of_its_session_until_that_is_detached(
     other.sql("USE db")
     assert other.table("orders").count() == 1
     assert spark.catalog.currentDatabase() == "default"
-    with bergline.connect(f"sqlite:///{tmp_path}/second/catalog.db") as second:
+    with bergline.connect(f"sqlite:///{tmp_path}/second/catalog.db", create=True) as second:
         second.create_namespace("db")
         second.create_table("db.orders", ORDERS).append(order_rows(1, 2))
         bergline.spark.attach(spark, second, name="second", default=False)
@@ -83,7 +83,7 @@ def test_clone_is_detached_alone_and_may_have_lakes_of_its_own(
         first.table("db.orders").count()
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         clone(first).table("db.orders").count()
-    with bergline.connect(f"sqlite:///{tmp_path}/second/catalog.db") as own:
+    with bergline.connect(f"sqlite:///{tmp_path}/second/catalog.db", create=True) as own:
         own.create_namespace("own")
         own.create_table("own.orders", ORDERS)
         bergline.spark.attach(second, own, name="own", default=False)

@@ -96,7 +96,7 @@ def _session(master: str) -> SparkSession:
 
 def _answer(spark: SparkSession, request: dict[str, Any]) -> dict[str, Any]:
     module, _, name = request["function"].partition(":")
-    with bergline.connect(**request["lake"]) as lake:
+    with bergline.connect(**request["lake"], create=True) as lake:
         bergline.spark.attach(spark, lake)
         try:
             return {"result": getattr(importlib.import_module(module), name)(spark, lake, **request["arguments"])}

@@ -22,10 +22,12 @@ def write_foreign_file(
     table: Table, columns: Mapping[pa.Field, list[Any]], *, about: Mapping[str, str] | None = None, **options: Any
 ) -> DataFile:
     """A file beside the table's own, with these columns in this order; `about` is what its footer says besides."""
-    schema = pa.schema(list(columns), metadata=about)
+    schema = pa.schema(list(columns))
     rows = pa.table([pa.array(values, f.type) for f, values in columns.items()], schema=schema)
     directory = Path(table.metadata.location.removeprefix("file://")) / "data"
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"foreign-{uuid.uuid4().hex}.parquet"
-    pq.write_table(rows, path, **{"store_schema": False, **options})
+    with pq.ParquetWriter(path, schema, **{"store_schema": False, **options}) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(dict(about or {}))
     return DataFile(f"file://{path}", "PARQUET", (), rows.num_rows, path.stat().st_size)

@@ -70,7 +70,7 @@ class PointerCommit(PointerTables):
         if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         after = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
-        if leaves_places(base.metadata, after) and FILES_ELSEWHERE not in after.properties:
+        if leaves_places(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
             return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
         return after
 
@@ -102,12 +102,24 @@ class PointerCommit(PointerTables):
 
     def _check_refused(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
         waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
-        return check_refused(self._store, swaps, history=self._history(changes), waits=waits)
+        known, adds_rows = self._history(changes), any(added_snapshots(c) for c in changes)
+        uuids = {c.base.name: c.base.metadata.table_uuid for c in changes}
+
+        def history(swap: PointerSwap, pointer: str) -> Verdict:
+            verdict = known(swap, pointer)
+            if verdict is not Verdict.UNKNOWN:
+                return verdict
+            # a change without snapshots wrote no files, and may be made again; of a dropped table nothing is left
+            is_another = uuids.get(swap.table) != self._table_files.load(pointer).table_uuid
+            return verdict if adds_rows and not is_another else Verdict.LOST
+
+        return check_refused(self._store, swaps, history=history, waits=waits)
 
     def _history(self, changes: tuple[TableChange, ...]) -> Callable[[PointerSwap, str], Verdict]:
         added = {c.base.name: added_snapshots(c) for c in changes}
+        bases = {c.base.name: c.base.metadata for c in changes}
         return lambda swap, pointer: table_history(
-            swap, self._table_files.load(pointer), added.get(swap.table, frozenset())
+            swap, bases.get(swap.table), self._table_files.load(pointer), added.get(swap.table, frozenset())
         )
 
     def _winner(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> ConflictError:

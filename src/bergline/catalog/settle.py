@@ -61,11 +61,13 @@ def check_refused(
             now = [pointers.read(s.table) for s in swaps]
             if any(pointer == s.expected for pointer, s in zip(now, swaps, strict=True)):
                 return Verdict.LOST  # all move or none
+            if all(pointer is None for pointer in now):
+                return Verdict.LOST
             verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
         except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
             wait()
         else:
-            return Verdict.LANDED if Verdict.LANDED in verdicts else Verdict.LOST
+            return next((v for v in (Verdict.LANDED, Verdict.LOST) if v in verdicts), Verdict.UNKNOWN)
     return Verdict.UNKNOWN
 
 
@@ -79,12 +81,26 @@ def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:
     return pointers.swap(swap.table, swap.expected, swap.new)
 
 
-def table_history(swap: PointerSwap, now: TableMetadata, added_snapshots: frozenset[int]) -> Verdict:
+def table_history(
+    swap: PointerSwap, base: TableMetadata | None, now: TableMetadata, added_snapshots: frozenset[int]
+) -> Verdict:
     """What the metadata log and the snapshots of the table now say about a swap."""
     log = {e.metadata_file for e in now.metadata_log}
     if swap.new in log or not added_snapshots.isdisjoint(now.snapshots_by_id):
         return Verdict.LANDED
-    return Verdict.LOST if swap.expected in log else Verdict.UNKNOWN
+    if swap.expected in log or (added_snapshots and base is not None and shows_all_since(base, now)):
+        return Verdict.LOST
+    return Verdict.UNKNOWN
+
+
+def shows_all_since(base: TableMetadata, now: TableMetadata) -> bool:
+    """Whether no snapshot that came to the table since the base is gone again: one that is not there never came."""
+    if base.table_uuid != now.table_uuid:
+        return False
+    if now.format_version == 1:  # without sequence numbers: those that were there before are the first to go
+        return base.snapshots_by_id.keys() <= now.snapshots_by_id.keys()
+    since = {s.sequence_number for s in now.snapshots if s.sequence_number > base.last_sequence_number}
+    return len(since) == now.last_sequence_number - base.last_sequence_number
 
 
 def _read_history(pointer: str | None, swap: PointerSwap, history: Callable[[PointerSwap, str], Verdict]) -> Verdict:

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from bergline.catalog.catalog import LoadedTable
 from bergline.errors import InvalidInputError
 from bergline.format.metadata import TableMetadata
-from bergline.io.locations import absolute_location, normalized
+from bergline.format.updates import SetLocation, SetProperties, Update
+from bergline.io.local import real_location
+from bergline.io.locations import absolute_location, normalized, scheme_of
 
 FILES_ELSEWHERE = "bergline.files-elsewhere"
 PATH_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -32,15 +34,32 @@ def places_of(metadata: TableMetadata) -> list[str]:
 def lies_elsewhere(metadata: TableMetadata, locations: Iterable[str]) -> bool:
     """Whether one of the locations, as they are spelt, is in none of the table's places, or means nothing."""
     try:
-        places = tuple(f"{normalized(place).rstrip('/')}/" for place in places_of(metadata))
-        return any(not normalized(location).startswith(places) for location in locations)
+        places = [normalized(place).rstrip("/") for place in places_of(metadata)]
+        directories = {normalized(location).rpartition("/")[0] for location in locations}
     except InvalidInputError:
         return True
+    return not (_all_in(directories, places) and _all_in(map(_real, directories), map(_real, places)))
 
 
-def leaves_places(before: TableMetadata, after: TableMetadata) -> bool:
-    """Whether a table with snapshots has no longer all places that it had."""
-    return bool(before.snapshots) and lies_elsewhere(after, (f"{place}/x" for place in places_of(before)))
+def leaves_places(before: TableMetadata, after: TableMetadata, updates: Iterable[Update]) -> bool:
+    """Whether a table with snapshots lacks a place that it had before, or in the course of the updates."""
+    visited = places_of(before)
+    for update in updates:
+        if isinstance(update, SetLocation):
+            visited.append(update.location)
+        elif isinstance(update, SetProperties):
+            visited += directories_of("", update.updates)
+    return bool(after.snapshots) and lies_elsewhere(after, (f"{place.rstrip('/')}/x" for place in visited))
+
+
+def _all_in(directories: Iterable[str], places: Iterable[str]) -> bool:
+    above = tuple(f"{place}/" for place in places)
+    return all(f"{directory}/".startswith(above) for directory in directories)
+
+
+def _real(directory: str) -> str:
+    """A directory with its links followed, on a disk."""
+    return real_location(directory) if scheme_of(directory) == "file" else directory
 
 
 def may_have_files_elsewhere(table: LoadedTable, named: Iterable[str]) -> bool:

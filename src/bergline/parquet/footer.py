@@ -3,13 +3,13 @@
 The schema stands at a footer's beginning, and files of one table mostly begin alike: what is known is not parsed again.
 """
 
-import contextlib
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, BinaryIO
 
 import msgspec
@@ -44,8 +44,9 @@ from bergline.parquet.thrift import read_fields, read_struct
 
 _TAIL = 8
 _MAGIC = b"PAR1"
-_FIRST_READ = 64 * 1024
-_MOST_SCHEMA_BYTES = 64 * 1024 * 1024
+_MOST_FOOTER_BYTES = 64 * 1024 * 1024
+# what Spark says of files whose oldest days its reader changes: a key, or a key with a value, in Thrift's compact form
+_OLD_CALENDAR = re.compile(rb"org\.apache\.spark\.(?:legacy(?:DateTime|INT96)|version\x18.[012]\.)", re.DOTALL)
 _SCHEMA = 2
 _THREADS = 32
 # fields of a SchemaElement
@@ -89,6 +90,7 @@ _PLAIN: dict[tuple[int, _Annotation], IcebergType] = {
 }
 _MOST_DIGITS = {_INT32: 9, _INT64: 18, _BYTES: MAX_DECIMAL_PRECISION, _FIXED: MAX_DECIMAL_PRECISION}
 _UUID_LENGTH = 16
+_LONG_BYTES = 8
 
 
 def read_footer(stream: BinaryIO) -> dict[int, Any]:
@@ -103,14 +105,9 @@ def read_physical_schema(io: FileIO, path: str) -> StructType:
     with io.open_input(path) as stream:
         start, length = _place(stream)
         stream.seek(start)
-        beginning = stream.read(min(length, _FIRST_READ))
-        known = _KNOWN.find(beginning)
-        if known is None and length > _FIRST_READ:
-            with contextlib.suppress(FormatError):  # the schema goes on after this
-                return _KNOWN.keep(*parse_footer_schema(beginning))
-            beginning += stream.read(min(length, _MOST_SCHEMA_BYTES) - _FIRST_READ)
-            known = _KNOWN.find(beginning)
-    return known or _KNOWN.keep(*parse_footer_schema(beginning))
+        footer = stream.read(min(length, _MOST_FOOTER_BYTES))
+    schema = _KNOWN.find(footer) or _KNOWN.keep(*parse_footer_schema(footer))
+    return _without_days(schema) if length > len(footer) or _OLD_CALENDAR.search(footer) else schema
 
 
 def read_physical_schemas(io: FileIO, paths: Sequence[str]) -> dict[StructType, list[int]]:
@@ -249,13 +246,30 @@ def _group_type(node: _Node) -> IcebergType:
     return OTHER
 
 
+@lru_cache(maxsize=256)
+def _without_days(type_: IcebergType) -> Any:
+    """A type whose days and times are of no known calendar."""
+    match type_:
+        case StructType(fields):
+            inside = ((f, _without_days(f.type)) for f in fields)
+            return StructType(tuple(NestedField(f.id, f.name, False, inner) for f, inner in inside))
+        case ListType(element_id, element, _):
+            return ListType(element_id, _without_days(element), False)
+        case MapType(key_id, key, value_id, value, _):
+            return MapType(key_id, _without_days(key), value_id, _without_days(value), False)
+    return OTHER if type_ in (DATE, TIMESTAMP, TIMESTAMPTZ) else type_
+
+
 def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
     kind, annotation = element.get(_TYPE), _annotation(element)
     if kind is None:
         return OTHER
     if annotation[:1] == ("decimal",):
         _, precision, scale = annotation
-        return DecimalType(precision, scale) if 0 <= scale <= precision <= _MOST_DIGITS.get(kind, 0) else OTHER
+        is_right = 0 <= scale <= precision <= _MOST_DIGITS.get(kind, 0)
+        if precision <= _MOST_DIGITS[_INT64]:  # Spark reads few digits right from few bytes alone
+            is_right = is_right and kind != _BYTES and element.get(_LENGTH, 0) <= _LONG_BYTES
+        return DecimalType(precision, scale) if is_right else OTHER
     if kind == _FIXED:
         length = element.get(_LENGTH, 0)
         if annotation == ("uuid",):

@@ -1,7 +1,7 @@
 """Our errors as Spark users catch them: also instances of PySpark's matching class."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.errors import (
     AnalysisException,
@@ -49,8 +49,15 @@ def near_names_noted(lakes: Lakes) -> Iterator[None]:
     except AnalysisException as error:
         with contextlib.suppress(BerglineError):
             if not isinstance(error, BerglineError) and (near := _near_names(error, lakes)):
-                error.add_note(f"hint: did you mean {', '.join(f'`{name}`' for name in near)}?")
+                error.add_note(f"hint: {_advice(error, near)}")
         raise
+
+
+def _advice(error: AnalysisException, near: Sequence[str]) -> str:
+    named = {".".join(name_parts(value)) for value in (error.getMessageParameters() or {}).values() if value in near}
+    if named:
+        return "statements of this kind do not see the tables of lakes yet"
+    return f"did you mean {', '.join(f'`{name}`' for name in near)}?"
 
 
 def _near_names(error: AnalysisException, lakes: Lakes) -> list[str]:

@@ -20,7 +20,7 @@ from bergline.expressions.predicate import (
     StartsWith,
 )
 from bergline.format.schema import Schema
-from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, IcebergType
+from bergline.format.types import DATE, TIMESTAMP, TIMESTAMPTZ, UUID, IcebergType
 
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -69,4 +69,6 @@ def spark_literal(value: Any, type_: IcebergType) -> Column:
         days, micros = divmod(value, _MICROS_PER_DAY)
         seconds = F.lit(Decimal(micros).scaleb(-6))
         return F.date_from_unix_date(F.lit(days)).cast("timestamp_ntz") + F.make_dt_interval(secs=seconds)
+    if type_ == UUID:
+        return F.lit(str(value))  # Spark has uuids as text
     return F.lit(value)  # Spark widens the narrower side, so that nothing is rounded

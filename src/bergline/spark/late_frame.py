@@ -90,7 +90,10 @@ class LateFrame(LateMethods, ClassicDataFrame):
 
     @cached_property
     def _jdf(self) -> Any:
-        rows = self._late.rows()
+        try:
+            rows = self._late.rows()
+        except AttributeError as error:  # Python would look for another `_jdf`
+            raise RuntimeError(f"cannot read `{self._late.label}`: {error}") from error
         if self._late.extra:
             rows = rows.select(*(quoted(f.name) for f in self.schema))
         return rows._jdf  # noqa: SLF001
@@ -113,6 +116,7 @@ class LateFrame(LateMethods, ClassicDataFrame):
         return super().__getitem__(item)
 
     def __getattr__(self, name: str) -> Column:
-        if name.startswith("__") or name == "_late":
+        # `_jdf` is asked for here only if an AttributeError came out of it: the model has no rows
+        if name.startswith("__") or name in {"_late", "_jdf"}:
             raise AttributeError(name)
         return F.col(name) if name in self._late.hidden else getattr(self._late.model, name)

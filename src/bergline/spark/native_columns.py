@@ -40,7 +40,7 @@ from bergline.spark.filter import spark_literal
 from bergline.spark.types import spark_type
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_METADATA = "_metadata"
+_HIDING = {"_metadata", "_tmp_metadata_row_index"}
 # what Spark reads as Iceberg means it
 _READABLE = (BOOLEAN, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMPTZ, STRING, BINARY)
 _IN_CALENDARS = (DATE, TIMESTAMP, TIMESTAMPTZ)
@@ -105,8 +105,8 @@ def native_columns(
         raise NotNativeError("files have neither field ids nor a name mapping")
     matching = _Matching(frozenset(partition_columns), has_own_ids=identified is schema)
     found = matching.fields(wanted, identified.fields, "")
-    if any(f is not None and f.name.casefold() == _METADATA for f in found):
-        raise NotNativeError(f"column `{_METADATA}` hides what Spark says of files")
+    for name in (f.name for f in found if f is not None and f.name.casefold() in _HIDING):
+        raise NotNativeError(f"column `{name}` hides what Spark says of files")
     columns = tuple(NativeColumn(field, stored) for field, stored in zip(wanted, found, strict=True))
     return NativeColumns(columns, (schema,))
 

@@ -45,6 +45,7 @@ MOST_WAYS = 16
 """In so many ways files of one plan are read by Spark's reader, each by a scan of its own."""
 
 _HIDDEN = ("_", ".")
+_OWN_NAMES = "bergline "
 _UNFINISHED = "._COPYING_"
 _NATIVE = "names and types are those of the table"
 _NO_COLUMNS = NativeColumns((), ())
@@ -100,6 +101,8 @@ def plan_refusal(plan: ScanPlan) -> str | None:
             return f"Spark's reader knows no `{field.name}`"
     names: dict[str, str] = {}
     for field in columns_to_read(plan).fields:
+        if field.name.casefold().startswith(_OWN_NAMES):
+            return f"column `{field.name}` may be one that bergline adds"
         other = names.setdefault(field.name.casefold(), field.name)
         if other != field.name:  # whether Spark takes them for one is for a setting to say
             return f"columns `{other}` and `{field.name}` differ by case alone"

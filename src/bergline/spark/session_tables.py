@@ -17,7 +17,6 @@ from bergline.sql.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.selector import with_options
 from bergline.sql.statements import Name
 from bergline.table.scan import TableScan
-from bergline.table.table import Table
 
 
 class SessionTables:
@@ -73,18 +72,17 @@ class SessionTables:
         if selector.after is not None:
             return table.scan_appends(selector.after, selector.snapshot_id).with_columns(more_columns)
         ref = selector.ref if selector.branch is None else selector.branch
+        wanted: str | None = None
         if not selector.names_a_version and not (selector.metadata_table or "").startswith("all_"):
-            ref = self._wap_ref(table)
+            wanted = wap_branch(self._spark, table)
+            ref = wanted if wanted in table.refs else None
         if selector.metadata_table is not None:
             name, snapshot_id, moment = selector.metadata_table, selector.snapshot_id, selector.as_of_ms
             return result_frame(self._spark, table.inspect(name, ref=ref, snapshot_id=snapshot_id, as_of_ms=moment))
         scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
+        if wanted is not None and ref is None:  # `main` is read until the session's branch is there
+            scan = scan.as_branch(wanted)
         return scan.with_columns(more_columns)
-
-    def _wap_ref(self, table: Table) -> str | None:
-        """Reads take the session's ref if the table has it, else `main`."""
-        ref = wap_branch(self._spark, table)
-        return ref if ref is not None and ref in table.refs else None
 
     @property
     def _time_zone(self) -> str:

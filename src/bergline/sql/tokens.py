@@ -77,6 +77,8 @@ def tokenize(text: str) -> list[Token]:
 def syntax_error(text: str, position: int, message: str, near: Sequence[str] = ()) -> SqlSyntaxError:
     """An error at a place in the text, with line and column; `near` is what may have been meant."""
     before = text[:position]
+    found = re.match(r"\w*", text[position:])
+    near = [n for n in near if found is None or n.casefold() != found.group().casefold()]
     return SqlSyntaxError(
         message,
         line=before.count("\n") + 1,

@@ -87,12 +87,16 @@ class Neighbours:
                 continue
             try:
                 loaded = load_listed(self._catalog, other)
+            except UnavailableError:  # it says nothing of the table
+                raise
             except BerglineError as error:
                 if self._is_elsewhere(other, self._catalog.pointer):
                     continue
                 raise self._unreadable(other, error) from error
             if loaded is not None:
                 yield loaded
+            elif self._is_listed(other):
+                raise UnavailableError(f"cannot {self._doing}: the catalog lists table `{other}`, and does not find it")
 
     def files_of(self, other: LoadedTable) -> Iterator[str]:
         """Every location that another table names and that may be in the places, some twice."""
@@ -121,6 +125,8 @@ class Neighbours:
             for name in names:
                 try:
                     yield self._catalog.load_view(name)
+                except UnavailableError:
+                    raise
                 except BerglineError as error:
                     if isinstance(error, NotFoundError) and error.kind != "file":  # dropped since it was listed
                         continue
@@ -128,6 +134,12 @@ class Neighbours:
                     if isinstance(catalog, _ViewPointers) and self._is_elsewhere(name, catalog.view_pointer):
                         continue
                     raise self._unreadable(name, error) from error
+
+    def _is_listed(self, name: TableName) -> bool:
+        try:
+            return name in self._catalog.list_tables(name.namespace)
+        except NotFoundError:
+            return False
 
     def _matters(self, table: LoadedTable) -> bool:
         """Whether only its manifests tell which files a table has in the places."""

@@ -58,12 +58,24 @@ def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) ->
             refused = table.metadata_location, error
             continue
         _check_gone(catalog, table)
+        _check_again(catalog, table, files, read_all=read_all)
         if catalog.metadata_files_stay:
             staying = {normalized(location) for location in _metadata_files(table)}
             files = [location for location in files if normalized(location) not in staying]
         failed = delete_files(catalog.io, files)
         return PurgeResult(len(files) - len(failed), tuple(failed))
     raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
+
+
+def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
+    """Look at the other tables once more: one may have been registered or renamed between the look and the drop."""
+    try:
+        _check_not_shared(catalog, table, files, read_all=read_all)
+    except BerglineError as error:
+        raise RefusedError(
+            f"table `{table.name}` was dropped, and its files stay: {error}",
+            hints=[f"its files are in {table.metadata.location}; its metadata file is {table.metadata_location}"],
+        ) from error
 
 
 def _check_gone(catalog: Catalog, table: LoadedTable) -> None:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 
@@ -88,6 +89,12 @@ class TableScan:
         narrower = copy.copy(self)
         narrower._filter = all_of([self._filter, to_predicate(row_filter)])  # noqa: SLF001  (a copy of its own)
         return narrower
+
+    def as_branch(self, branch: str) -> Self:
+        """The same read of `main`, made in place of a branch that does not exist yet."""
+        stand_in = copy.copy(self)
+        stand_in.version = msgspec.structs.replace(self.version, branch=branch)
+        return stand_in
 
     def plan(self) -> ScanPlan:
         """The data files that may hold matching rows."""

@@ -43,7 +43,7 @@ def validation_start(
 def oldest_read(metadata: TableMetadata, branch: str, reads: Iterable[BranchRead]) -> BranchRead | None:
     """Of the reads of what a write to the branch builds on, the one that is furthest back in its history."""
     built_on = branch if branch in metadata.refs else MAIN  # where a branch begins that does not exist
-    own = [r for r in reads if r.table == table_identity(metadata) and r.branch == built_on]
+    own = [r for r in reads if r.table == table_identity(metadata) and r.branch in {built_on, branch}]
     if len(own) < 2:  # noqa: PLR2004
         return own[0] if own else None
     head = metadata.head(built_on)

@@ -11,7 +11,7 @@ import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.catalog.identifiers import parse_table_name
+from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.catalog.pointer_catalog import PointerCatalog
 from bergline.catalog.table_places import FILES_ELSEWHERE
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
@@ -385,3 +385,61 @@ def test_commit_that_comes_in_between_is_purged_too(lake: Lake, busy: Table, mon
     monkeypatch.setattr(PointerCatalog, "drop_table", late)
     lake.purge_table("db.orders")
     assert files(busy) == set()
+
+
+def test_place_that_a_table_had_for_one_transaction_alone_is_remembered(lake: Lake, tmp_path: Path) -> None:
+    other = lake.create_table("db.other", ORDERS)
+    with other.transaction() as changes:
+        changes.set_properties({"write.data.path": f"file://{tmp_path}/elsewhere"})
+        changes.append(order_rows(1))
+        changes.set_properties(remove=["write.data.path"])
+    assert other.refresh().metadata.properties[FILES_ELSEWHERE] == "true"
+
+
+def test_file_behind_a_link_lies_where_the_link_leads(lake: Lake, busy: Table, tmp_path: Path) -> None:
+    other = lake.create_table("db.other", ORDERS)
+    (tmp_path / "away").mkdir()
+    directory = Path(other.location.removeprefix("file://"))
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "data").symlink_to(tmp_path / "away")
+    other.append(order_rows(1))
+    assert other.metadata.properties[FILES_ELSEWHERE] == "true"
+
+
+class SlowIO(SchemeFileIO):
+    """Does not answer for files of one table."""
+
+    slow = ""
+
+    def read(self, location: str, most: int | None = None) -> bytes:
+        """Read what is there."""
+        if self.slow and self.slow in location:
+            raise UnavailableError("try later")
+        return super().read(location, most)
+
+
+def test_table_that_does_not_answer_now_stops_a_purge(lake: Lake, busy: Table) -> None:
+    other = lake.create_table("db.other", ORDERS).append(order_rows(1))
+    catalog, io = lake.catalog, SlowIO()
+    assert isinstance(catalog, PointerCatalog)
+    slow = Lake(PointerCatalog(catalog.store, io, "file:///unused"), "lake")
+    io.slow = other.location
+    before = files(busy)
+    with pytest.raises(UnavailableError, match="try later"):
+        slow.purge_table("db.orders")
+    assert files(busy) == before
+
+
+def test_table_registered_under_another_name_while_it_is_dropped_keeps_its_files(lake: Lake, busy: Table) -> None:
+    catalog = lake.catalog
+    assert isinstance(catalog, PointerCatalog)
+
+    class Renaming(PointerCatalog):
+        def drop_table(self, name: TableName, expected: str | None = None) -> None:
+            lake.register_table("db.kept", busy.metadata_location)
+            super().drop_table(name, expected)
+
+    racing = Lake(Renaming(catalog.store, catalog.io, "file:///unused"), "lake")
+    with pytest.raises(RefusedError, match=r"was dropped, and its files stay: .*`db\.kept` uses the same files"):
+        racing.purge_table("db.orders")
+    assert lake.load_table("db.kept").scan().to_arrow().num_rows

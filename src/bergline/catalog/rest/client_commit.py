@@ -21,9 +21,10 @@ from bergline.catalog.rest.client_requirements import all_requirements
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.client_settle import UnsettledError, settle
 from bergline.catalog.rest.client_tables import RestTables, about_table, unknown
-from bergline.catalog.rest.client_taken import taken
+from bergline.catalog.rest.client_taken import is_view, taken
 from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
+from bergline.catalog.settle import shows_all_since
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
@@ -49,9 +50,11 @@ class RestCommit(RestTables):
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
-            if now is None or now.metadata.table_uuid == metadata.table_uuid:
+            if now is not None and now.metadata.table_uuid == metadata.table_uuid:
                 return now
-            raise taken(self._session, name)
+            if now is not None or is_view(self._session, name):
+                raise taken(self._session, name)
+            return None
 
         try:
             created = settle(
@@ -102,12 +105,18 @@ class RestCommit(RestTables):
 
     def _send(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables:
         if len(changes) == 1:
-            return (self._post(changes[0].base.name, wishes[0]),)
+            table = self._post(changes[0].base.name, wishes[0])
+            if not _answers(changes[0], table):
+                raise LostError(f"the server's answer for {about_table(table.name)} lacks what was sent")
+            return (table,)
         about = about_table(changes[0].base.name)
         self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
             raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
+        found = [(c, t) for c, t in zip(changes, now, strict=True) if isinstance(t, LoadedTable) and added_snapshots(c)]
+        if found and not any(_has_snapshot(change, table) for change, table in found):
+            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has what was added")
         return _after(changes, now)
 
     def _post(self, name: TableName, wish: CommitTableRequest[Update]) -> LoadedTable:
@@ -141,10 +150,12 @@ class RestCommit(RestTables):
             try:
                 check_requirements(table.metadata, wish.requirements, str(table.name))
             except ConflictError as error:
+                if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
+                    raise
+                if telling:
+                    raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
                 if not _came_from(table, change.base):
                     raise UnsettledError(f"{error}, and the server keeps no history that tells by whom") from error
-                if telling and not any(_shows_all_since(c.base, t) for c, t in telling):
-                    raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
                 raise
         return None
 
@@ -178,19 +189,17 @@ def _is_at(now: LoadedTable, base: LoadedTable) -> bool:
     return now.metadata_location == base.metadata_location
 
 
+def _answers(change: TableChange, now: LoadedTable) -> bool:
+    """Whether an answer is about this very change, and not another's that some cache gave again."""
+    uuid = change.base.metadata.table_uuid
+    is_same = uuid is None or uuid == now.metadata.table_uuid
+    return is_same and (not added_snapshots(change) or _has_snapshot(change, now))
+
+
 def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
     """Whether a table has one of the snapshots that a change adds, or one that was made on top of it."""
     known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
     return not added_snapshots(change).isdisjoint(known)
-
-
-def _shows_all_since(base: LoadedTable, now: LoadedTable) -> bool:
-    """Whether no snapshot that came since the base is gone again: one that is not there then never came."""
-    before, after = base.metadata, now.metadata
-    if after.format_version == 1:  # without sequence numbers: those that were there before are the first to go
-        return before.snapshots_by_id.keys() <= after.snapshots_by_id.keys()
-    since = {s.sequence_number for s in after.snapshots if s.sequence_number > before.last_sequence_number}
-    return len(since) == after.last_sequence_number - before.last_sequence_number
 
 
 def _shows(change: TableChange, now: LoadedTable) -> bool:

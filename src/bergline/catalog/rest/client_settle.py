@@ -122,7 +122,7 @@ def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: W
     for wait in waits:
         try:
             found = look()
-        except (*_CAME_SECOND, UnsettledError):  # it was looked for, and is not there
+        except _CAME_SECOND:  # it was looked for, and is not there
             raise refusal from None
         except _NOT_LET_IN as error:
             if not isinstance(refusal, _CAME_SECOND):
@@ -132,9 +132,11 @@ def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: W
             cause = error
             wait()
             continue
-        if found is None:
+        if found is not None:
+            return found
+        if not isinstance(refusal, AlreadyExistsError):
             raise refusal
-        return found
+        wait()  # it exists, and cannot be seen: the look was answered by a cache
     raise UnsettledError(f"{refusal}; {cause}") from cause
 
 

@@ -11,9 +11,14 @@ from bergline.errors import AlreadyExistsError, BerglineError
 
 def taken(session: RestSession, name: TableName) -> AlreadyExistsError:
     """That a table or a view has the name; the server is asked which."""
-    kind = "table"
+    kind = "view" if is_view(session, name) else "table"
+    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))
+
+
+def is_view(session: RestSession, name: TableName) -> bool:
+    """Whether a view has the name, as far as the server tells."""
     if session.calls.has(LOAD_VIEW):
         with contextlib.suppress(BerglineError):
             session.calls.call(LOAD_VIEW, About("view", str(name)), names=session.table_path(name, "view"))
-            kind = "view"
-    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))
+            return True
+    return False

@@ -24,7 +24,8 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import Requirement
+from bergline.format.refs import MAIN
+from bergline.format.requirements import AssertRefSnapshotId, Requirement
 from bergline.table.commits.each_table import each_table
 from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.commits.retry import RetryLimits, retry_limits
@@ -150,6 +151,8 @@ class Patience:
         self._unanswered = 0
         self._found: Hashable = None
         self._unmoved = 0
+        self.is_stuck = False
+        """Whether it was given up because the catalog refused it although nothing had moved."""
 
     def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int, found: Hashable) -> None:
         """Another commit came first: wait before the next attempt, or give up.
@@ -168,6 +171,7 @@ class Patience:
         if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
             raise ConflictError(f"{reason}; {gave_up}") from reason
         if self._unmoved > limits.when_unmoved:
+            self.is_stuck = True
             raise ConflictError(
                 f"{reason}; {gave_up}: nobody else committed before the last {self._unmoved + 1} of them",
                 hints=["the catalog refuses without another commit: what it says, and its log, may tell why"],
@@ -184,6 +188,15 @@ class Patience:
         if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
             raise error
         self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
+
+
+def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
+    """What a change depends on; where a new branch begins is looked up again, and means nothing to it."""
+    refs = [r for r in change.requirements if isinstance(r, AssertRefSnapshotId)]
+    starts_branch = any(r.snapshot_id is None and r.ref != MAIN for r in refs)
+    return tuple(
+        r for r in change.requirements if not (starts_branch and isinstance(r, AssertRefSnapshotId) and r.ref == MAIN)
+    )
 
 
 class _MovedOnError(Exception):
@@ -224,8 +237,10 @@ class _Attempts:
             return self._go_on()
         except CommitUnknownError:
             raise
-        except BerglineError:
+        except BerglineError as error:
             if not self._has_landed():
+                if self._patience.is_stuck:  # what it says and what it shows cannot both be true
+                    raise self._unknown(next(iter(self._work)), None, str(error), error.hints) from error
                 raise
         return tuple(self._bases[name] for name in self._work)
 
@@ -243,17 +258,16 @@ class _Attempts:
                     return tuple(moved.get(name, self._bases[name]) for name in self._work)
                 case Unknown(table, metadata_location, cause):
                     hint = f"it happened if {metadata_location} is the table's pointer or in its metadata log"
-                    raise CommitUnknownError(
-                        f"cannot find out whether the commit to `{table}` happened: {cause}",
-                        table=str(table),
-                        metadata_location=metadata_location,
-                        hints=[] if metadata_location is None else [hint],
-                    )
+                    raise self._unknown(table, metadata_location, cause, [] if metadata_location is None else [hint])
                 case Conflicted(reason):
                     found = tuple(base.metadata_location for base in self._bases.values())
                     self._patience.wait_after(reason, self._limits(), different=len(self._depended_on), found=found)
                 case _:
                     assert_never(outcome)
+
+    def _unknown(self, table: TableName, location: str | None, cause: str, hints: Sequence[str]) -> CommitUnknownError:
+        message = f"cannot find out whether the commit to `{table}` happened: {cause}"
+        return CommitUnknownError(message, table=str(table), metadata_location=location, hints=hints)
 
     def _attempt(self) -> Outcome:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""
@@ -263,7 +277,7 @@ class _Attempts:
         except _MovedOnError as error:
             return Conflicted(error.reason)
         changes = tuple(change for change in worked_out if change.updates)
-        self._depended_on.add(tuple(c.requirements for c in changes))
+        self._depended_on.add(tuple(_depends_on(c) for c in changes))
         return self._send(changes) if changes else Committed(())
 
     def _send(self, changes: tuple[TableChange, ...]) -> Outcome:

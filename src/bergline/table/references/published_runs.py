@@ -52,9 +52,11 @@ def has_run(metadata: TableMetadata, branch: str, run: PublishedRun) -> bool:
     history = list(metadata.ancestors(head.snapshot_id))
     if any(snapshot.snapshot_id == known.snapshot_id for snapshot in history):
         return True
-    # it was rolled back if history is whole, or goes further back; else it is in the part that has expired
-    oldest = history[-1]
-    return oldest.parent_snapshot_id is not None and oldest.sequence_number >= known.sequence_number
+    # it was rolled back if history goes further back; else it has expired, or the table was replaced since
+    published = metadata.snapshots_by_id.get(known.snapshot_id)
+    if metadata.format_version == 1:  # without sequence numbers
+        return published is None or all(s.timestamp_ms >= published.timestamp_ms for s in history)
+    return all(s.sequence_number >= known.sequence_number for s in history)
 
 
 def _kept_runs(metadata: TableMetadata) -> _Runs:

@@ -120,16 +120,32 @@ def test_lost_answer_while_another_came_first_is_a_conflict(
     assert isinstance(catalog.commit((append(base),)), Conflicted)
 
 
-def test_server_that_keeps_no_history_cannot_tell_who_came_first(
-    server: RestScript, catalog: RestCatalog, base: LoadedTable
+@pytest.mark.parametrize("expired", [0, 1])
+def test_server_that_shows_all_snapshots_tells_who_came_first_and_one_that_expired_some_does_not(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable, expired: int
 ) -> None:
     newer = after(base, *append(base).updates)
-    forgotten = msgspec.structs.replace(newer, metadata=msgspec.structs.replace(newer.metadata, metadata_log=()))
-    server.on(COMMIT, NO_ANSWER)
-    server.on(LOAD, shown(forgotten))
+    last = newer.metadata.last_sequence_number + expired
+    metadata = msgspec.structs.replace(newer.metadata, metadata_log=(), last_sequence_number=last)
+    server.on(LOAD, shown(msgspec.structs.replace(newer, metadata=metadata)))
+    for answer in (NO_ANSWER, refused(409, "CommitFailedException")):
+        server.on(COMMIT, answer)
+        assert isinstance(catalog.commit((append(base),)), Unknown if expired else Conflicted)
+
+
+def test_answer_of_another_change_is_none(server: RestScript, catalog: RestCatalog, base: LoadedTable) -> None:
+    server.on(COMMIT, shown(base))
+    server.on(LOAD, shown(base))
     assert isinstance(catalog.commit((append(base),)), Unknown)
-    server.on(COMMIT, refused(409, "CommitFailedException"))
-    assert isinstance(catalog.commit((append(base),)), Conflicted)
+
+
+def test_name_that_is_taken_and_cannot_be_seen_is_unknown(
+    server: RestScript, catalog: RestCatalog, base: LoadedTable
+) -> None:
+    server.on(COMMIT, refused(409, "AlreadyExistsException"))
+    server.on(LOAD, refused(404, "NoSuchTableException"))
+    with pytest.raises(CommitUnknownError, match="cannot find out whether"):
+        catalog.create_table(base.name, base.metadata)
 
 
 def test_refs_are_refused_where_they_would_land_in_main(base: LoadedTable) -> None:

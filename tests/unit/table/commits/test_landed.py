@@ -11,7 +11,7 @@ from table_checks import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Conflicted, Outcome, TableChange
-from bergline.errors import ConflictError, NotFoundError, StorageError
+from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, StorageError
 from bergline.table.commits.commit import Timing
 
 pytestmark = pytest.mark.long
@@ -172,12 +172,12 @@ def test_error_of_a_catalog_after_a_commit_that_landed_is_none(lake: Lake, order
 def test_catalog_that_refuses_for_ever_is_asked_ever_more_slowly_and_given_up(lake: Lake, orders: Table) -> None:
     before = files(orders, "*.*")
     shaky, catalog, waits = mistaken(lake, times=10_000, land=False)
-    with pytest.raises(ConflictError, match=r"gave up after 10 attempts .*: nobody else committed") as caught:
+    with pytest.raises(CommitUnknownError, match=r"gave up after 10 attempts .*: nobody else committed") as caught:
         shaky.load_table("db.orders").append(order_rows(1))
     assert "its log" in caught.value.hints[0]
     assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6]
     assert catalog.commits == 10
-    assert files(orders, "*.*") == before
+    assert files(orders, "*.*") > before
 
 
 def test_conflicts_with_others_are_not_counted_among_those_with_nobody(lake: Lake, orders: Table) -> None:

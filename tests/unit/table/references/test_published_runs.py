@@ -113,3 +113,11 @@ def test_property_that_is_no_list_of_runs_is_one_clear_error(orders: Table) -> N
     orders.set_properties({PUBLISHED_RUNS: "yesterday's"})
     with pytest.raises(FormatError, match="expected the published runs of pipelines as JSON in property"):
         knows(orders, "1")
+
+
+def test_run_is_known_after_its_table_was_replaced(lake: Lake, orders: Table) -> None:
+    publish(lake, "1", 2)
+    rows = orders.refresh().scan()
+    with lake.stage_table("db.orders", ORDERS, replace=True, validate_from=rows) as table:
+        table.append(rows.to_arrow())
+    assert knows(orders, "1")
