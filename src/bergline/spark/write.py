@@ -26,6 +26,8 @@ from bergline.spark.write_progress import described_jobs, log_written
 from bergline.spark.write_task import TaskResult, WriteTask
 from bergline.table.table import Table
 
+_AFTER_A_FAILURE_S = (0.0, 0.2, 0.5, 1.0)
+
 
 def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = None) -> list[DataFile]:
     """Write the rows of a DataFrame whose columns fit the table; only files of successful tasks come back.
@@ -51,7 +53,9 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
     except BaseException:
-        _remove_files(table, spec, job, keep=())
+        for wait_s in _AFTER_A_FAILURE_S:  # tasks that run beside the one that failed end a little later
+            time.sleep(wait_s)
+            _remove_files(table, spec, job, keep=())
         raise
     results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
     files = [file for result in results for file in result.files]
