@@ -100,9 +100,10 @@ class Branch(msgspec.Struct):
         return merged
 
     def came_again(self, other: "Branch") -> bool:
-        """Whether rows went and came again in this branch alone: squashed, they have not changed."""
+        """Whether rows that went came again in this branch alone: squashed, they have not changed."""
+        gone = {n for patch in (*self.patches, *other.patches) for n in patch.removed}
         return any(
-            not patch.removed.isdisjoint(patch.added) and not any(patch is known for known in other.patches)
+            not gone.isdisjoint(patch.added) and not any(patch is known for known in other.patches)
             for patch in self.patches
         )
 
