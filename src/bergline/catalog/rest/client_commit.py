@@ -19,7 +19,7 @@ from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRe
 from bergline.catalog.rest.client_creation import creation_updates
 from bergline.catalog.rest.client_requirements import all_requirements
 from bergline.catalog.rest.client_session import RestSession
-from bergline.catalog.rest.client_settle import UnsettledError, settle
+from bergline.catalog.rest.client_settle import ReplacedError, UnsettledError, settle
 from bergline.catalog.rest.client_tables import RestTables, about_table, unknown
 from bergline.catalog.rest.client_taken import is_view, taken
 from bergline.catalog.rest.client_tries import LostError
@@ -150,6 +150,8 @@ class RestCommit(RestTables):
             try:
                 check_requirements(table.metadata, wish.requirements, str(table.name))
             except ConflictError as error:
+                if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
+                    raise ReplacedError(str(error)) from error
                 if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
                     raise
                 if telling:

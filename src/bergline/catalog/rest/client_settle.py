@@ -29,6 +29,10 @@ class UnsettledError(Exception):
     """It could not be found out."""
 
 
+class ReplacedError(UnsettledError):
+    """Another table has the name: whether the change came to the one before it, nobody can tell."""
+
+
 def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may_resend: bool, waits: Waits) -> Result:
     """What became of a change, found out where its answer was lost; UnsettledError if it cannot be.
 
@@ -122,7 +126,7 @@ def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: W
     for wait in waits:
         try:
             found = look()
-        except _CAME_SECOND:  # it was looked for, and is not there
+        except (*_CAME_SECOND, ReplacedError):  # it was looked for, and is not there
             raise refusal from None
         except _NOT_LET_IN as error:
             if not isinstance(refusal, _CAME_SECOND):

@@ -22,7 +22,7 @@ from bergline.catalog.rest.client_namespaces import RestNamespaces
 from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_session import RestSession
 from bergline.catalog.rest.client_settle import UnsettledError, happened, settle
-from bergline.catalog.rest.client_taken import taken
+from bergline.catalog.rest.client_taken import is_view, taken
 from bergline.catalog.rest.client_transport import Answer
 from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import (
@@ -103,9 +103,11 @@ class RestTables(RestNamespaces):
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
-            if now is None or metadata_location in _line(now):
+            if now is not None and metadata_location in _line(now):
                 return now
-            raise taken(self._session, name)
+            if now is not None or is_view(self._session, name):
+                raise taken(self._session, name)
+            return None
 
         self._check_free(name)
         try:

@@ -5,7 +5,7 @@ import contextlib
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_session import RestSession
-from bergline.catalog.rest.endpoints import LOAD_VIEW
+from bergline.catalog.rest.endpoints import LOAD_TABLE, LOAD_VIEW, Endpoint
 from bergline.errors import AlreadyExistsError, BerglineError
 
 
@@ -17,8 +17,16 @@ def taken(session: RestSession, name: TableName) -> AlreadyExistsError:
 
 def is_view(session: RestSession, name: TableName) -> bool:
     """Whether a view has the name, as far as the server tells."""
-    if session.calls.has(LOAD_VIEW):
-        with contextlib.suppress(BerglineError):
-            session.calls.call(LOAD_VIEW, About("view", str(name)), names=session.table_path(name, "view"))
-            return True
+    return session.calls.has(LOAD_VIEW) and _is_there(session, LOAD_VIEW, name, "view")
+
+
+def is_table(session: RestSession, name: TableName) -> bool:
+    """Whether a table has the name, as far as the server tells."""
+    return _is_there(session, LOAD_TABLE, name, "table")
+
+
+def _is_there(session: RestSession, endpoint: Endpoint, name: TableName, kind: str) -> bool:
+    with contextlib.suppress(BerglineError):
+        session.calls.call(endpoint, About(kind, str(name)), names=session.table_path(name, kind))
+        return True
     return False

@@ -13,7 +13,7 @@ from bergline.catalog.rest.client_calls import Changed
 from bergline.catalog.rest.client_namespaces import RestNamespaces
 from bergline.catalog.rest.client_refusals import About
 from bergline.catalog.rest.client_settle import UnsettledError, happened, settle
-from bergline.catalog.rest.client_taken import taken
+from bergline.catalog.rest.client_taken import is_table, taken
 from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import (
     COMMIT_VIEW,
@@ -63,9 +63,11 @@ class RestViews(RestNamespaces):
 
         def look() -> LoadedView | None:
             now = self._existing_view(name)
-            if now is None or _same(now.metadata.current_version, metadata.current_version):
+            if now is not None and _same(now.metadata.current_version, metadata.current_version):
                 return now
-            raise taken(self._session, name)
+            if now is not None or is_table(self._session, name):
+                raise taken(self._session, name)
+            return None
 
         try:
             return settle(send, look, may_resend=True, waits=self._waits(metadata.properties))
