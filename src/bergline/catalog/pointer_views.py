@@ -103,7 +103,8 @@ class PointerViews(PointerNamespaces):
         try:
             if send_swaps(names.pointers, (swap,)):
                 return Verdict.LANDED
-            return check_refused(names.pointers, (swap,), history=_without_log, waits=waits)
+            # views have no files but their metadata's, which nobody names once the pointer is elsewhere
+            return check_refused(names.pointers, (swap,), history=lambda *_: Verdict.LOST, waits=waits)
         except NOTHING_CHANGED:
             self._view_files.discard(swap.new)
             raise
