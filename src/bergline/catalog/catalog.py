@@ -9,7 +9,7 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import Requirement
-from bergline.format.updates import Update
+from bergline.format.updates import AddSnapshot, Update
 from bergline.format.view import ViewMetadata
 from bergline.format.view_updates import ViewRequirement, ViewUpdate
 from bergline.io.fileio import FileIO
@@ -204,3 +204,18 @@ class Catalog(Protocol):
     def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+def added_snapshots(change: TableChange) -> frozenset[int]:
+    """The ids of the snapshots that a change adds: the same in all its attempts."""
+    return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))
+
+
+def shows_all_since(base: TableMetadata, now: TableMetadata) -> bool:
+    """Whether no snapshot that came to the table since the base is gone again: one that is not there never came."""
+    if base.table_uuid != now.table_uuid:
+        return False
+    if now.format_version == 1:  # without sequence numbers: those that were there before are the first to go
+        return base.snapshots_by_id.keys() <= now.snapshots_by_id.keys()
+    since = {s.sequence_number for s in now.snapshots if s.sequence_number > base.last_sequence_number}
+    return len(since) == now.last_sequence_number - base.last_sequence_number

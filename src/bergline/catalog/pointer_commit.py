@@ -13,6 +13,7 @@ from bergline.catalog.catalog import (
     Outcome,
     TableChange,
     Unknown,
+    added_snapshots,
     check_changed_tables,
 )
 from bergline.catalog.identifiers import TableName
@@ -26,7 +27,7 @@ from bergline.errors import BerglineError, ConflictError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata
 from bergline.format.requirements import check_requirements
-from bergline.format.updates import AddSnapshot, AssignUuid
+from bergline.format.updates import AssignUuid
 
 
 class PointerCommit(PointerTables):
@@ -142,8 +143,3 @@ class PointerCommit(PointerTables):
     def _discard(self, tables: Iterable[LoadedTable]) -> None:
         for table in tables:
             self._table_files.discard(table.metadata_location)
-
-
-def added_snapshots(change: TableChange) -> frozenset[int]:
-    """The ids of the snapshots that a change adds: the same in all its attempts."""
-    return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))

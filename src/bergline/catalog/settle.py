@@ -8,6 +8,7 @@ to whose file it moved first.
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
+from bergline.catalog.catalog import shows_all_since
 from bergline.catalog.pointer_store import Pointers, PointerSwap
 from bergline.errors import BerglineError
 from bergline.format.metadata import TableMetadata
@@ -91,16 +92,6 @@ def table_history(
     if swap.expected in log or (added_snapshots and base is not None and shows_all_since(base, now)):
         return Verdict.LOST
     return Verdict.UNKNOWN
-
-
-def shows_all_since(base: TableMetadata, now: TableMetadata) -> bool:
-    """Whether no snapshot that came to the table since the base is gone again: one that is not there never came."""
-    if base.table_uuid != now.table_uuid:
-        return False
-    if now.format_version == 1:  # without sequence numbers: those that were there before are the first to go
-        return base.snapshots_by_id.keys() <= now.snapshots_by_id.keys()
-    since = {s.sequence_number for s in now.snapshots if s.sequence_number > base.last_sequence_number}
-    return len(since) == now.last_sequence_number - base.last_sequence_number
 
 
 def _read_history(pointer: str | None, swap: PointerSwap, history: Callable[[PointerSwap, str], Verdict]) -> Verdict:

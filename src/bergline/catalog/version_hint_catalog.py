@@ -3,11 +3,10 @@
 import hashlib
 from collections.abc import Sequence
 
-from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange
+from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange, added_snapshots
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
 from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.pointer_commit import added_snapshots
 from bergline.catalog.pointer_store import PointerSwap
 from bergline.catalog.settle import Verdict
 from bergline.catalog.version_files import is_version_file

@@ -11,10 +11,11 @@ from bergline.catalog.catalog import (
     Outcome,
     TableChange,
     Unknown,
+    added_snapshots,
     check_changed_tables,
+    shows_all_since,
 )
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_commit import added_snapshots
 from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.client_creation import creation_updates
 from bergline.catalog.rest.client_requirements import all_requirements
@@ -24,7 +25,6 @@ from bergline.catalog.rest.client_tables import RestTables, about_table, unknown
 from bergline.catalog.rest.client_taken import is_view, taken
 from bergline.catalog.rest.client_tries import LostError
 from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
-from bergline.catalog.settle import shows_all_since
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
 from bergline.format.apply import apply_updates
 from bergline.format.metadata import TableMetadata

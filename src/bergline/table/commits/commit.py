@@ -12,9 +12,17 @@ from typing import assert_never
 
 import msgspec
 
-from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, Unknown
+from bergline.catalog.catalog import (
+    Catalog,
+    Committed,
+    Conflicted,
+    LoadedTable,
+    Outcome,
+    TableChange,
+    Unknown,
+    added_snapshots,
+)
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_commit import added_snapshots
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,
