@@ -18,16 +18,16 @@ from pyiceberg.table.metadata import TableMetadataUtil
 
 import bergline
 from bergline import Table
-from bergline.format.inheritance import added_entry
-from bergline.format.manifest import ManifestFile
-from bergline.format.manifest_avro import render_manifest
-from bergline.format.manifest_columns import read_manifests_columns
-from bergline.format.metadata import SnapshotLogEntry, TableMetadata
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.avro import render_manifest
+from bergline.format.manifest.columns import read_manifests_columns
+from bergline.format.manifest.inheritance import added_entry
+from bergline.format.manifest.manifest import ManifestFile
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from made_up import SCHEMA, best, made_up_file, report, table_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))

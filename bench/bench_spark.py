@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 
 import bergline
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import write_spec
+from bergline.format.manifest.manifest import DataFile
+from bergline.parquet.write.write_spec import write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from made_up import SCHEMA, AppendInManifests
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))

@@ -16,8 +16,8 @@ from pyiceberg.table.metadata import TableMetadataUtil
 
 import bergline
 from bergline import Table
-from bergline.format.metadata import SnapshotLogEntry
-from bergline.format.metadata_json import parse_metadata, render_metadata
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.table_metadata import SnapshotLogEntry
 
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.float64()), ("region", pa.string())])
 ROWS = pa.table({"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0], "region": ["a", "b", "c"]}, schema=SCHEMA)

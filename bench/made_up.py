@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.manifest import DataFile, ManifestFile
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.changes.append import AddedFiles
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 
 COLUMNS = 10
 SCHEMA = pa.schema([(f"c{n}", pa.int64()) for n in range(COLUMNS)] + [("region", pa.string())])

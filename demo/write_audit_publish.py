@@ -18,7 +18,7 @@ import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import BerglineError, RefusedError
-from bergline.format.manifest_avro import parse_manifest
+from bergline.format.manifest.avro import parse_manifest
 from bergline.scan.manifests import load_entries, load_manifest_list
 
 LAKE = Path(os.environ.get("BERGLINE_DEMO_LAKE", "lake"))

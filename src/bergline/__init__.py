@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bergline.errors import BerglineError
 
 if TYPE_CHECKING:
-    from bergline.lake import Lake, connect
+    from bergline.lake.lake import Lake, connect
     from bergline.table.references.ref_changes import Retention
     from bergline.table.table import Table
 
@@ -15,10 +15,10 @@ __version__ = "0.1.0"
 
 # found when asked for: tasks on Spark's executors import a few modules of the package, and need not wait for the rest
 _MODULES = {
-    "Lake": "lake",
+    "Lake": "lake.lake",
     "Retention": "table.references.ref_changes",
     "Table": "table.table",
-    "connect": "lake",
+    "connect": "lake.lake",
 }
 
 

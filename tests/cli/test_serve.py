@@ -17,10 +17,10 @@ from bergline_server import BerglineServer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from bergline.catalog.records import AuditEntry, records_of
+from bergline.catalog.sql.records import AuditEntry, records_of
 from bergline.cli.main import app, main
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.lake import connect
+from bergline.lake.lake import connect
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from spark_cluster import SparkCluster, executor_python
 
 import bergline
 from bergline import Lake, Table
-from bergline.spark.executors import NEEDED, NEEDED_FOR_OBJECTS
+from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS
 
 pytestmark = pytest.mark.spark
 

@@ -14,11 +14,11 @@ from rivals import overtaken
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError
-from bergline.format.metadata import BlobMetadata, PartitionStatisticsFile, StatisticsFile
-from bergline.format.metadata_json import render_metadata
-from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, create_name_mapping, render_name_mapping
-from bergline.format.wire import encode_json
-from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.format.encoding.wire import encode_json
+from bergline.format.metadata.json import render_metadata
+from bergline.format.metadata.table_metadata import BlobMetadata, PartitionStatisticsFile, StatisticsFile
+from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, create_name_mapping, render_name_mapping
+from bergline.parquet.file.arrow_schema import schema_from_arrow
 
 Step = list[Any]
 Sql = Callable[[str], list[tuple[Any, ...]]]

@@ -14,10 +14,10 @@ from every_type import V3_ONLY, comparable, every_type_rows, every_type_schema
 from peers import OfficialRuntime
 
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile
-from bergline.parquet.read import read_plan
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import write_spec
+from bergline.format.manifest.manifest import DataFile
+from bergline.parquet.read.reader import read_plan
+from bergline.parquet.write.write_spec import write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile
 
 JAVA = """

@@ -12,10 +12,10 @@ from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
 from bergline.errors import FormatError
-from bergline.format.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
-from bergline.format.manifest import DataFile
-from bergline.format.position_set import position_set
-from bergline.format.puffin import Blob, blob_content, parse_puffin, render_puffin
+from bergline.format.deletes.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
+from bergline.format.deletes.position_set import position_set
+from bergline.format.deletes.puffin import Blob, blob_content, parse_puffin, render_puffin
+from bergline.format.manifest.manifest import DataFile
 
 official_only = pytest.mark.official
 

@@ -16,13 +16,13 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import RefusedError
-from bergline.format.metadata import SnapshotLogEntry, TableMetadata
-from bergline.format.metadata_json import render_metadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.snapshot import Snapshot
-from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.format.metadata.json import render_metadata
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.expiry.retention import ExpiryWish, decide_expiry
 
 pytestmark = pytest.mark.official

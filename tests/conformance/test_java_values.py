@@ -13,12 +13,14 @@ import pytest
 from peers import OfficialRuntime
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.defaults import decode_default, encode_default
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.sorting import parse_sort_by
-from bergline.format.transforms import Transform, parse_transform
-from bergline.format.types import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.partition.sort_order import parse_sort_by
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import Transform, parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.defaults import decode_default, encode_default
+from bergline.format.types.single_values import decode_value, encode_value, scaled
+from bergline.format.types.types import (
     PRIMITIVES,
     DecimalType,
     FixedType,
@@ -26,10 +28,8 @@ from bergline.format.types import (
     GeometryType,
     IcebergType,
     NestedField,
+    parse_primitive,
 )
-from bergline.format.types_json import parse_primitive
-from bergline.format.values import decode_value, encode_value, scaled
-from bergline.format.wire import decode_json, encode_json
 
 pytestmark = pytest.mark.official
 

@@ -27,14 +27,21 @@ from pyiceberg.manifest import ManifestEntry as PyIcebergEntry
 from pyiceberg.typedef import Record, TableVersion
 
 from bergline import Lake
-from bergline.format.avro_container import read_container
-from bergline.format.inheritance import assign_numbers, assign_row_ids, inherit
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
-from bergline.format.manifest_summary import describe_manifest, summarize_partitions
-from bergline.format.partition import PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.wire import encode_json
+from bergline.format.encoding.avro_container import read_container
+from bergline.format.encoding.wire import encode_json
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
+from bergline.format.manifest.inheritance import assign_numbers, assign_row_ids, inherit
+from bergline.format.manifest.manifest import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from bergline.format.manifest.summary import describe_manifest, summarize_partitions
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
 from bergline.io.schemes import SchemeFileIO
 
 official_only = pytest.mark.official

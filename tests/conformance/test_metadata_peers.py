@@ -13,9 +13,9 @@ from peers import OfficialRuntime
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.metadata_gzip import pack, unpack
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.view_json import parse_view_metadata, render_view_metadata
+from bergline.format.metadata.gzip import pack, unpack
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.view.json import parse_view_metadata, render_view_metadata
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "v1": lambda: table_document(1),

@@ -18,10 +18,10 @@ from peers import OfficialError, OfficialRuntime
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.schema import Schema
-from bergline.format.types import NestedField
-from bergline.parquet.arrow_schema import FIELD_ID
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField
+from bergline.parquet.file.arrow_schema import FIELD_ID
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 pytestmark = pytest.mark.official

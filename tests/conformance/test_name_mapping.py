@@ -8,16 +8,16 @@ import pytest
 from peers import OfficialRuntime
 
 from bergline.errors import FormatError
-from bergline.format.evolution import add_column, drop_column, rename_column
-from bergline.format.name_mapping import (
+from bergline.format.encoding.wire import encode_json
+from bergline.format.evolution.columns import add_column, drop_column, rename_column
+from bergline.format.schema.name_mapping import (
     create_name_mapping,
     parse_name_mapping,
     render_name_mapping,
     update_name_mapping,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import INT, STRING, VARIANT, ListType, MapType, NestedField, StructType
-from bergline.format.wire import encode_json
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, STRING, VARIANT, ListType, MapType, NestedField, StructType
 
 pytestmark = pytest.mark.official
 

@@ -14,12 +14,12 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.removal import RemovedFiles
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
+from bergline.table.manifests.removal import RemovedFiles
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

@@ -10,7 +10,7 @@ import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import local_path, normalized
 from bergline.table.commits.commit import Timing
 

@@ -12,11 +12,12 @@ from peers import OfficialRuntime
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNull, Not, Predicate, StartsWith
 from bergline.expressions.project import project_inclusive, project_strict
-from bergline.format.defaults import decode_default, encode_default
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import TimeTransform, Transform, Truncate, parse_transform
-from bergline.format.types import (
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import TimeTransform, Transform, Truncate, parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.defaults import decode_default, encode_default
+from bergline.format.types.single_values import scaled
+from bergline.format.types.types import (
     BINARY,
     DATE,
     INT,
@@ -30,7 +31,6 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.format.values import scaled
 
 pytestmark = pytest.mark.official
 

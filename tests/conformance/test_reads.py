@@ -11,11 +11,11 @@ from peers import OfficialRuntime
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile
-from bergline.format.position_set import position_set
-from bergline.parquet.delete_write import write_equality_deletes, write_position_deletes
-from bergline.parquet.write_spec import delete_write_spec
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import position_set
+from bergline.format.manifest.manifest import DataFile
+from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
+from bergline.parquet.write.write_spec import delete_write_spec
 
 pytestmark = pytest.mark.official
 Sql = Callable[[str], list[tuple[Any, ...]]]

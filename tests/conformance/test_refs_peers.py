@@ -13,11 +13,11 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.sql.analyze import analyze
-from bergline.sql.resolve import Lakes
-from bergline.sql.run import run_statement
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.run import run_statement
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]

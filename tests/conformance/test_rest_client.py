@@ -5,7 +5,7 @@ from bergline_server import BerglineServer
 from java_rest import JavaRestServer
 
 from bergline.catalog.catalog import Catalog
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.testing.catalog_suite import CatalogViewsSuite
 
 

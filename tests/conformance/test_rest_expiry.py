@@ -13,7 +13,7 @@ from table_checks import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Outcome, TableChange
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import NotFoundError, RefusedError
 from bergline.table.commits.commit import Timing
 

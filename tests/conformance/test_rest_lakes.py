@@ -17,7 +17,7 @@ from s3_server import S3Server
 
 import bergline
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError
-from bergline.table.scan import TableScan
+from bergline.table.scans.scan import TableScan
 
 _WRITERS, _ROUNDS = 3, 4
 COLUMNS = pa.schema([("id", pa.int64())])

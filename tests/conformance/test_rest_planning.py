@@ -36,7 +36,7 @@ from pyiceberg.expressions import (
 
 import bergline
 from bergline import Table
-from bergline.lake import Lake
+from bergline.lake.lake import Lake
 
 COLUMNS = pa.schema(
     [

@@ -14,10 +14,10 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.schema import Schema
-from bergline.format.types import STRING, NestedField
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import STRING, NestedField
 from bergline.table.changes.compaction import CompactionWish, compacted
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten

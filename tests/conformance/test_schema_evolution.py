@@ -10,15 +10,14 @@ import pytest
 from peers import OfficialRuntime
 
 from bergline.errors import BerglineError
-from bergline.format import evolution
-from bergline.format.compatibility import check_for_version
-from bergline.format.partition import PartitionSpec, parse_partition_by
-from bergline.format.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
-from bergline.format.schema import Schema
-from bergline.format.terms import parse_term
-from bergline.format.types import DecimalType
-from bergline.format.types_json import parse_type
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.evolution import columns as evolution
+from bergline.format.evolution.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
+from bergline.format.partition.compatibility import check_for_version
+from bergline.format.partition.spec import PartitionSpec, parse_partition_by
+from bergline.format.partition.terms import parse_term
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DecimalType, parse_type
 
 pytestmark = pytest.mark.official
 

@@ -11,8 +11,8 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
-from bergline.spark.store import find_misfit
-from bergline.spark.types import spark_type
+from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.store_assignment import find_misfit
 
 pytestmark = pytest.mark.spark
 

@@ -8,11 +8,12 @@ from metadata_documents import BASE_MS, table_document, view_document
 from peers import OfficialRuntime
 
 from bergline.errors import BerglineError
-from bergline.format.apply import apply_updates, create_from_updates
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.updates_json import parse_updates, parse_view_updates
-from bergline.format.view_apply import apply_view_updates
-from bergline.format.view_json import parse_view_metadata, render_view_metadata
+from bergline.format.metadata.apply import apply_updates, create_from_updates
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.updates_json import parse_updates
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.json import parse_view_metadata, render_view_metadata
+from bergline.format.view.updates import parse_view_updates
 
 LOCATION = "s3://bucket/lake/00007-u.metadata.json"
 UPDATE = """

@@ -9,8 +9,8 @@ from pyspark.sql.connect import functions as F  # noqa: N812
 
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -22,7 +22,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.spark.connect_conditions import exact_part, known_part
+from bergline.spark.pushdown.connect_conditions import exact_part, known_part
 
 WHO = StructType((NestedField(9, "age", False, LONG),))
 TYPES = {

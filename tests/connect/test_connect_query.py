@@ -4,9 +4,9 @@ import pytest
 
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import Predicate
-from bergline.format.schema import Schema
-from bergline.format.types import DATE, DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField, StructType
-from bergline.spark.connect_query import known_filters
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DATE, DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField, StructType
+from bergline.spark.pushdown.connect_conditions import known_filters
 
 WHO = StructType((NestedField(7, "age", False, LONG),))
 TABLE = Schema(

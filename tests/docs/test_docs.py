@@ -11,12 +11,12 @@ from bergline_server import BerglineServer
 from support_path import ROOT
 
 import bergline.errors
-from bergline.catalog.glue_settings import GLUE_PROPERTIES, GLUE_REFUSED
-from bergline.catalog.rest.client_settings import REST_PROPERTIES
+from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
+from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
-from bergline.spark.executors import NEEDED_FOR_OBJECTS
-from bergline.sql.procedures import PROCEDURES
+from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
+from bergline.sql.procedures.registry import PROCEDURES
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

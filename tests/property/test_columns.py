@@ -16,9 +16,10 @@ from bergline.expressions.decode import decode_bounds
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.metrics import may_match
 from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNan, IsNull, Not, Predicate, StartsWith
-from bergline.format.manifest import DataFile
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DOUBLE,
@@ -31,7 +32,6 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.format.values import encode_value
 
 COUNTS = st.none() | st.sampled_from([0, 1, 2, 3])
 

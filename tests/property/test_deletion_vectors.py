@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
-from bergline.format.manifest import DataFile
-from bergline.format.position_set import position_set
-from bergline.format.puffin import Blob, blob_content, parse_puffin, render_puffin
+from bergline.format.deletes.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
+from bergline.format.deletes.position_set import position_set
+from bergline.format.deletes.puffin import Blob, blob_content, parse_puffin, render_puffin
+from bergline.format.manifest.manifest import DataFile
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 longs = st.integers(-(2**63), 2**63 - 1)

@@ -18,9 +18,9 @@ from places import MemoryPlace
 from table_checks import check_nothing_is_missing
 
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError, RefusedError
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.commits.commit import Timing
 

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
-from bergline.format import iso
-from bergline.format.defaults import decode_default, encode_default
-from bergline.format.name_mapping import NameMapping, parse_name_mapping, render_name_mapping
-from bergline.format.partition import PartitionSpec, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.sorting import SortOrder, parse_sort_by
-from bergline.format.transforms import parse_transform
-from bergline.format.types import (
+from bergline.format.encoding import iso
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.partition.sort_order import SortOrder, parse_sort_by
+from bergline.format.partition.spec import PartitionSpec, parse_partition_by
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.schema.name_mapping import NameMapping, parse_name_mapping, render_name_mapping
+from bergline.format.schema.schema import Schema
+from bergline.format.types.defaults import decode_default, encode_default
+from bergline.format.types.types import (
     PRIMITIVES,
     DecimalType,
     FixedType,
@@ -27,9 +28,9 @@ from bergline.format.types import (
     MapType,
     NestedField,
     StructType,
+    parse_primitive,
+    parse_type,
 )
-from bergline.format.types_json import parse_primitive, parse_type
-from bergline.format.wire import decode_json, encode_json
 
 texts = st.text(max_size=12)
 numbers = st.one_of(st.integers(-3, 3), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False))

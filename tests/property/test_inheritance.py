@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError
-from bergline.format.inheritance import (
+from bergline.format.manifest.avro import parse_manifest, render_manifest
+from bergline.format.manifest.columns import read_manifest_columns
+from bergline.format.manifest.inheritance import (
     MANIFEST,
     assign_numbers,
     assign_row_ids,
@@ -18,13 +20,11 @@ from bergline.format.inheritance import (
     inherit,
     inherit_columns,
 )
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import parse_manifest, render_manifest
-from bergline.format.manifest_columns import read_manifest_columns
-from bergline.format.manifest_summary import describe_manifest
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, NestedField
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.summary import describe_manifest
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
 
 SCHEMA = Schema(fields=(NestedField(1, "id", True, LONG),), schema_id=0)
 RESOLVED = ("snapshot_id", "sequence_number", "file_sequence_number", "first_row_id")

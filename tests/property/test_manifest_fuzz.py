@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 from mutate import mutated, mutated_json
 
 from bergline.errors import FormatError
-from bergline.format.avro_container import Container, container_header, encode_bytes, encode_long, read_container
-from bergline.format.inheritance import inherit, inherit_columns
-from bergline.format.manifest import (
+from bergline.format.encoding.avro_container import (
+    Container,
+    container_header,
+    encode_bytes,
+    encode_long,
+    read_container,
+)
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
+from bergline.format.manifest.columns import read_manifest_columns
+from bergline.format.manifest.inheritance import inherit, inherit_columns
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -25,8 +33,6 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest_avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
-from bergline.format.manifest_columns import read_manifest_columns
 
 _SYNC = b"between two blocks"[:16]
 _SECONDS = 20

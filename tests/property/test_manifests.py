@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError
-from bergline.format.inheritance import assign_numbers, inherit
-from bergline.format.manifest import (
+from bergline.format.manifest.avro import (
+    parse_manifest,
+    parse_manifest_list,
+    render_manifest,
+    render_manifest_list,
+)
+from bergline.format.manifest.inheritance import assign_numbers, inherit
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -18,17 +24,11 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest_avro import (
-    parse_manifest,
-    parse_manifest_list,
-    render_manifest,
-    render_manifest_list,
-)
-from bergline.format.manifest_summary import summarize_partitions
-from bergline.format.partition import parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField
-from bergline.format.values import decode_value
+from bergline.format.manifest.summary import summarize_partitions
+from bergline.format.partition.spec import parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField
 
 SCHEMA = Schema(
     fields=(

@@ -19,8 +19,8 @@ from table_checks import check_nothing_is_missing
 import bergline
 from bergline import Lake, Table
 from bergline.errors import ConflictError, RefusedError
-from bergline.format.manifest import partition_key
-from bergline.table.changes.removal import file_key
+from bergline.format.manifest.manifest import partition_key
+from bergline.table.manifests.removal import file_key
 from bergline.table.references.common_ancestor import find_divergence
 from bergline.table.references.merge import MergeResult
 

@@ -7,23 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
-from bergline.format.apply import apply_updates
-from bergline.format.invariants import check_invariants
-from bergline.format.metadata import (
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.invariants import check_invariants
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import (
     EncryptedKey,
     MetadataLogEntry,
     SnapshotLogEntry,
     StatisticsFile,
     TableMetadata,
 )
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.partition import parse_partition_by
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.schema import Schema
-from bergline.format.snapshot import Snapshot
-from bergline.format.sorting import UNSORTED
-from bergline.format.types import LONG, STRING, TIMESTAMPTZ, NestedField
-from bergline.format.updates import (
+from bergline.format.metadata.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
     AddSnapshot,
@@ -38,6 +34,10 @@ from bergline.format.updates import (
     Update,
     UpgradeFormatVersion,
 )
+from bergline.format.partition.sort_order import UNSORTED
+from bergline.format.partition.spec import parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, TIMESTAMPTZ, NestedField
 
 SCHEMA = Schema(
     fields=(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import bergline
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.metadata_json import parse_metadata
-from bergline.format.types import UNKNOWN, StructType
+from bergline.format.metadata.json import parse_metadata
+from bergline.format.types.types import UNKNOWN, StructType
 
 plain = st.sampled_from(
     [

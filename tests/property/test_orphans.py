@@ -7,8 +7,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from bergline import Lake, Table
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from bergline.errors import FormatError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
-from bergline.format.manifest import DataFile
-from bergline.format.partition import UNPARTITIONED
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.spec import UNPARTITIONED
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.read import read_plan
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import WriteSpec
+from bergline.parquet.read.reader import read_plan
+from bergline.parquet.write.write_spec import WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 SCHEMA = every_type_schema()

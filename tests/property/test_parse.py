@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind, columns_of
-from bergline.format.schema import Schema
-from bergline.format.types import BOOLEAN, DATE, DOUBLE, LONG, STRING, TIMESTAMP, DecimalType, NestedField
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import BOOLEAN, DATE, DOUBLE, LONG, STRING, TIMESTAMP, DecimalType, NestedField
 
 TYPES = {"a": LONG, "b": BOOLEAN, "s": STRING, "d": DOUBLE, "t": TIMESTAMP, "e": DATE, "m": DecimalType(9, 2)}
 SCHEMA = Schema(fields=tuple(NestedField(n + 1, name, False, TYPES[name]) for n, name in enumerate(TYPES)))

@@ -26,11 +26,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
-from bergline.parquet.arrow_schema import arrow_schema
-from bergline.spark.arrow_rows import in_spark
-from bergline.spark.read_scan import read_plan
-from bergline.spark.read_types import read_schema
-from bergline.table.scan import TableScan
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.spark.reads.scan import read_plan
+from bergline.spark.reads.types import read_schema
+from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.spark
 

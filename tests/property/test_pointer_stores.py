@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
-from bergline.catalog.postgres import PostgresDatabase
-from bergline.catalog.sql_database import SqlDatabase
-from bergline.catalog.sql_store import SqlPointerStore
-from bergline.catalog.sqlite import SqliteDatabase
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_store import Pointers, PointerStore, PointerSwap
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.postgres import PostgresDatabase
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.sqlite import SqliteDatabase
 
 NAMESPACES: list[Namespace] = [("a",), ("a", "b"), ("a", "b", "c"), ("a_b",), ("a%",), ("A",), ("é!",)]
 NAMES = ["t", "T", "v v", "t%", "日本"]

@@ -18,11 +18,12 @@ from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNan, IsN
 from bergline.expressions.project import partition_schema, project_inclusive, project_strict
 from bergline.expressions.residual import residual
 from bergline.expressions.summaries import may_match_manifest
-from bergline.format.manifest import FieldSummary
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import Transform, UnknownTransform, parse_transform
-from bergline.format.types import (
+from bergline.format.manifest.manifest import FieldSummary
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import Transform, UnknownTransform, parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -42,7 +43,6 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.format.values import encode_value
 
 TRANSFORMS = [
     parse_transform(text)

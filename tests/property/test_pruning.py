@@ -24,10 +24,10 @@ from bergline.expressions.predicate import (
     StartsWith,
     bind,
 )
-from bergline.format.manifest import DataFile
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -44,10 +44,10 @@ from bergline.format.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.arrow_schema import arrow_schema
-from bergline.parquet.read import read_plan
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import WriteSpec
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.read.reader import read_plan
+from bergline.parquet.write.write_spec import WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 SCHEMA = Schema(

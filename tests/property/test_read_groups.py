@@ -25,15 +25,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from sql_filters import EVERYTHING, sql_filters
 
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile
-from bergline.format.types import INT
-from bergline.spark import read_deletes
-from bergline.spark import read_groups as read_groups_module
-from bergline.spark.arrow_rows import in_spark
-from bergline.spark.read_arrow import read_arrow
-from bergline.spark.read_scan import read_plan
-from bergline.spark.read_types import read_schema
-from bergline.table.scan import TableScan
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.types.types import INT
+from bergline.spark.reads import deletes as read_deletes
+from bergline.spark.reads import groups as read_groups_module
+from bergline.spark.reads.arrow import read_arrow
+from bergline.spark.reads.scan import read_plan
+from bergline.spark.reads.types import read_schema
+from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.spark
 

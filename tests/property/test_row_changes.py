@@ -16,10 +16,10 @@ import bergline
 from bergline import Lake, Table
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import Comparison, IsNull, Predicate
-from bergline.format.manifest import partition_key
-from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket
-from bergline.format.types import DOUBLE, INT, LONG, STRING, NestedField
+from bergline.format.manifest.manifest import partition_key
+from bergline.format.partition.transforms import Bucket
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DOUBLE, INT, LONG, STRING, NestedField
 
 Row = dict[str, Any]
 ARROW = pa.schema(

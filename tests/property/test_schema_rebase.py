@@ -7,12 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, ConflictError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.schema import Schema
-from bergline.format.schema_changes import (
+from bergline.format.evolution.schema_changes import (
     AddColumn,
     DropColumn,
     MoveColumn,
@@ -23,11 +18,16 @@ from bergline.format.schema_changes import (
     SetRequired,
     SetType,
 )
-from bergline.format.schema_evolution import apply_schema_change, check_evolved, evolving
-from bergline.format.type_text import parse_type_text
-from bergline.format.types import INT, LONG, NestedField, StructType, child_fields
+from bergline.format.evolution.schema_evolution import apply_schema_change, check_evolved, evolving
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.text import parse_type_text
+from bergline.format.types.types import INT, LONG, NestedField, StructType, child_fields
 from bergline.table.evolution.layout_change import change_schema
-from bergline.table.evolution.schema_rebase import rebase_schema
+from bergline.table.evolution.schema_update import rebase_schema
 
 COLUMNS = parse_type_text(
     "struct<a: int, b: int, c: struct<a: int, b: int>, d: list<struct<a: int, b: decimal(9, 2)>>>"

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bergline.format.schema import Schema, assign_fresh_ids
-from bergline.format.types import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.schema.schema import Schema, assign_fresh_ids
+from bergline.format.types.types import (
     PRIMITIVES,
     STRING,
     UNKNOWN,
@@ -20,7 +21,6 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.format.wire import decode_json, encode_json
 
 primitives: st.SearchStrategy[IcebergType] = st.one_of(
     st.sampled_from(list(PRIMITIVES.values())),

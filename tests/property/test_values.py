@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError
-from bergline.format.transforms import Bucket, TimeTransform, Truncate
-from bergline.format.types import (
+from bergline.format.partition.transforms import Bucket, TimeTransform, Truncate
+from bergline.format.types.single_values import decode_value, encode_value, truncate_lower, truncate_upper
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -31,7 +32,6 @@ from bergline.format.types import (
     FixedType,
     IcebergType,
 )
-from bergline.format.values import decode_value, encode_value, truncate_lower, truncate_upper
 
 ints, longs = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -6,10 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, FormatError, UnsupportedError
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, NestedField
-from bergline.format.updates import AddSchema, SetProperties
-from bergline.format.view import (
+from bergline.format.metadata.updates import AddSchema, SetProperties
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.json import parse_view_metadata, render_view_metadata
+from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
+from bergline.format.view.view_metadata import (
     SqlRepresentation,
     UnknownRepresentation,
     ViewLogEntry,
@@ -17,9 +20,6 @@ from bergline.format.view import (
     ViewVersion,
     check_view_invariants,
 )
-from bergline.format.view_apply import apply_view_updates
-from bergline.format.view_json import parse_view_metadata, render_view_metadata
-from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 dialects = st.sampled_from(["spark", "Spark", "trino", "duckdb"])

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergline.expressions.evaluate import evaluate
-from bergline.format.manifest import DataFile
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import parse_transform
-from bergline.format.types import LONG, STRING, NestedField
-from bergline.server.wire_fields import FieldNames
-from bergline.server.wire_filters import choosing, read_filter
-from bergline.server.wire_residuals import Residuals
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, NestedField
+from bergline.server.planning.fields import FieldNames
+from bergline.server.planning.filters import choosing, read_filter
+from bergline.server.planning.residuals import Residuals
 
 SCHEMA = Schema((NestedField(1, "n", False, LONG), NestedField(2, "s", False, STRING)), 0)
 SPEC = PartitionSpec(

@@ -10,8 +10,8 @@ from s3_proxy import Proxy
 from s3_server import S3Server
 
 import bergline
-from bergline.catalog.object_store import ObjectPointerStore
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.object_store.object_store import ObjectPointerStore
+from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import AuthenticationError, NotFoundError, StorageError, UnavailableError
 from bergline.io import object_create, open_store
 from bergline.io.conditional import ConditionalObjects, open_objects

@@ -10,7 +10,7 @@ from s3_server import S3Server
 import bergline
 from bergline import Lake, Table
 from bergline.errors import RefusedError
-from bergline.table.expiry.orphan_plan import OrphanPlan
+from bergline.table.orphans.plan import OrphanPlan
 
 NAMES = ("data/x y.parquet", "data/100%.parquet", "data/a%20b", "data/a+b#c", "data/ünï/日本", "metadata/x.avro")
 

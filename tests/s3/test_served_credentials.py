@@ -16,9 +16,9 @@ from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
 from sts_server import StsServer
 
 import bergline
-from bergline.lake import Lake
+from bergline.lake.lake import Lake
+from bergline.server.handlers.context import Served
 from bergline.server.opening import Vend, open_served
-from bergline.server.served import Served
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing, vended-credentials"}
 ORDERS = "/v1/namespaces/db/tables/orders"

@@ -10,8 +10,8 @@ from s3_server import S3Server
 
 import bergline
 from bergline import Lake
-from bergline.catalog.pointer_store import PointerStore
-from bergline.catalog.version_hint import VersionHintStore
+from bergline.catalog.hadoop.pointers import VersionHintStore
+from bergline.catalog.pointer.pointer_store import PointerStore
 from bergline.errors import InvalidInputError, StorageError, UnsupportedError
 from bergline.io import object_create, open_store
 from bergline.io.directories import directories_for

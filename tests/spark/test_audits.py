@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from bergline import Lake
 from bergline.errors import InvalidInputError
 from bergline.spark import audits
-from bergline.spark.audit_kinds import Audit
-from bergline.spark.audits_run import AuditResult, AuditRun
+from bergline.spark.pipeline.audit_kinds import Audit
+from bergline.spark.pipeline.audits_run import AuditResult, AuditRun
 
 pytestmark = pytest.mark.spark
 

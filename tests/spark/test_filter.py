@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -26,8 +26,8 @@ from bergline.format.types import (
     DecimalType,
     NestedField,
 )
-from bergline.spark.filter import spark_filter
-from bergline.spark.types import spark_schema
+from bergline.spark.pushdown.filter import spark_filter
+from bergline.spark.runtime.types import spark_schema
 
 pytestmark = pytest.mark.spark
 

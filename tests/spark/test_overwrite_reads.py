@@ -12,8 +12,8 @@ from rows import ORDERS, ids, order_rows
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.spark import write_rows
-from bergline.spark.write import write_files
+from bergline.spark.writes import rows as write_rows
+from bergline.spark.writes.data_files import write_files
 
 pytestmark = pytest.mark.spark
 

@@ -23,8 +23,8 @@ from bergline.errors import (
 )
 from bergline.spark import Pipeline
 from bergline.spark.audits import change, check, in_range, query, references, row_count, unique
-from bergline.spark.pipeline_run import Run
-from bergline.spark.pipeline_steps import RunSteps
+from bergline.spark.pipeline.run import Run
+from bergline.spark.pipeline.steps import RunSteps
 
 pytestmark = pytest.mark.spark
 

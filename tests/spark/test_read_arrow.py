@@ -1,9 +1,9 @@
 """How files are dealt out to tasks: large ones in parts, small ones together, every row group once."""
 
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.scan.plan import PlannedFile
-from bergline.spark.read_arrow import pack, split
-from bergline.spark.spark_paths import spark_path
+from bergline.spark.reads.arrow import pack, split
+from bergline.spark.reads.native import spark_path
 
 MEGABYTE = 1024 * 1024
 

@@ -16,12 +16,14 @@ from foreign_files import stored, write_foreign_file
 from pyspark.sql import SparkSession
 
 from bergline import Lake, Table
-from bergline.format.physical_schema import OTHER
-from bergline.format.types import UUID, DecimalType
-from bergline.parquet.footer import _primitive_type, read_physical_schemas
+from bergline.format.schema.physical_schema import OTHER
+from bergline.format.types.types import UUID, DecimalType
+from bergline.parquet.file.footer import _primitive_type, read_physical_schemas
 from bergline.scan.manifest_cache import forget_files
-from bergline.spark import explain_read, read_evidence, read_groups
-from bergline.spark.late_frame import ClassicLateRows
+from bergline.spark import explain_read
+from bergline.spark.reads import evidence as read_evidence
+from bergline.spark.reads import groups as read_groups
+from bergline.spark.reads.late_frame import ClassicLateRows
 
 pytestmark = pytest.mark.spark
 

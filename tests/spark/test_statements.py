@@ -12,7 +12,7 @@ import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.types import INT, STRING, DecimalType
+from bergline.format.types.types import INT, STRING, DecimalType
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from support_path import ROOT
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
-from bergline.spark.write import write_files
+from bergline.spark.writes.data_files import write_files
 
 pytestmark = pytest.mark.spark
 
@@ -443,7 +443,7 @@ def test_branch_that_is_dropped_before_the_commit_is_not_made_again(
         lake.load_table("db.orders").refs.drop_branch("dev")
         return written
 
-    monkeypatch.setattr("bergline.spark.write_rows.write_files", write_files_and_drop)
+    monkeypatch.setattr("bergline.spark.writes.rows.write_files", write_files_and_drop)
     for way in ("append", "overwritePartitions", "overwrite"):
         orders.refresh().refs.create_branch("dev")
         writer = frame_of(spark, 2).writeTo("db.orders.branch_dev")

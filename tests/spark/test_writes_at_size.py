@@ -18,10 +18,10 @@ from rows import ORDERS, order_rows
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
-from bergline.format.manifest import DataFile
-from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket, TimeTransform, Transform, Truncate
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.transforms import Bucket, TimeTransform, Transform, Truncate
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     DATE,
     INT,
@@ -33,8 +33,8 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.spark.write_batches import MOST_BYTES, MOST_ROWS, in_small_batches
-from bergline.spark.write_keys import key_column
+from bergline.spark.writes.data_files import MOST_BYTES, MOST_ROWS, in_small_batches
+from bergline.spark.writes.keys import key_column
 
 pytestmark = pytest.mark.spark
 

@@ -7,9 +7,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline import Lake, Table
-from bergline.format.manifest import DataFile
-from bergline.spark import executors, write_here
-from bergline.spark.write_here import is_at_hand
+from bergline.format.manifest.manifest import DataFile
+from bergline.spark.runtime import executors
+from bergline.spark.writes import local_rows as write_here
+from bergline.spark.writes.local_rows import is_at_hand
 
 pytestmark = pytest.mark.spark
 

@@ -3,10 +3,10 @@
 import pytest
 
 from bergline.errors import UnsupportedError
-from bergline.sql.analyze import analyze
-from bergline.sql.rewrite import rewrite_query
-from bergline.sql.statements import Around, AsOf, Insert, OtherStatement, Query
-from bergline.sql.table_statements import CreateTable
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.statements.statements import Around, AsOf, Insert, OtherStatement, Query
+from bergline.sql.statements.table_statements import CreateTable
 
 
 def rewritten(text: str, *ours: tuple[str, ...]) -> str:

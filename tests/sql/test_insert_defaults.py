@@ -2,11 +2,11 @@
 
 import pytest
 
-from bergline.format.schema import Schema
-from bergline.format.types import INT, STRING, NestedField
-from bergline.sql.analyze import analyze
-from bergline.sql.insert_defaults import source_with_defaults
-from bergline.sql.statements import Insert
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, STRING, NestedField
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.rewrite.insert_defaults import source_with_defaults
+from bergline.sql.statements.statements import Insert
 
 ID, STATE, N = (
     NestedField(1, "id", True, INT),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bergline.sql.analyze import analyze
-from bergline.sql.metadata_columns import find_metadata_columns
-from bergline.sql.rewrite import rewrite_query
-from bergline.sql.statements import Query
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.rewrite.metadata_columns import find_metadata_columns
+from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.statements.statements import Query
 
 ALL = frozenset({"_file", "_pos", "_partition"})
 

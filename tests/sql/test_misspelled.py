@@ -4,11 +4,11 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, SqlSyntaxError
-from bergline.sql.analyze import analyze
-from bergline.sql.refused import check_not_of_lakes
-from bergline.sql.resolve import Lakes
-from bergline.sql.run import run_statement
-from bergline.sql.statements import Call, OtherStatement
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.refused import check_not_of_lakes
+from bergline.sql.run.run import run_statement
+from bergline.sql.statements.statements import Call, OtherStatement
 
 
 def run(text: str, lake: Lake) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bergline.sql.parameters import bind_parameters
-from bergline.sql.parse_call import parse_call
-from bergline.sql.statements import Call, Moment
+from bergline.sql.parse.call import parse_call
+from bergline.sql.procedures.parameters import bind_parameters
+from bergline.sql.statements.statements import Call, Moment
 
 NOON = dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)
 

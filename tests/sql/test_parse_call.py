@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
-from bergline.sql.parse_call import parse_call
-from bergline.sql.statements import Call, Moment, SqlParameter
+from bergline.sql.parse.call import parse_call
+from bergline.sql.statements.statements import Call, Moment, SqlParameter
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from bergline.errors import SqlSyntaxError
-from bergline.sql.analyze import analyze
-from bergline.sql.parse_insert import InsertHead, parse_insert_head
-from bergline.sql.rewrite import rewrite_query
-from bergline.sql.statements import Insert, OtherStatement, Query
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.parse.insert import InsertHead, parse_insert_head
+from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.statements.statements import Insert, OtherStatement, Query
 
 ORDERS = ("db", "orders")
 

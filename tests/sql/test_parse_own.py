@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 
 from bergline.errors import SqlSyntaxError
-from bergline.format.types import DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, DecimalType
-from bergline.sql.analyze import analyze
-from bergline.sql.namespace_statements import AlterNamespace, CreateNamespace, DropNamespace
-from bergline.sql.show_statements import (
+from bergline.format.types.types import DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, DecimalType
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.statements.namespace_statements import AlterNamespace, CreateNamespace, DropNamespace
+from bergline.sql.statements.show_statements import (
     DescribeNamespace,
     DescribeTable,
     ShowCatalogs,
@@ -25,8 +25,8 @@ from bergline.sql.show_statements import (
     ShowViews,
     Use,
 )
-from bergline.sql.statements import Moment, OtherStatement
-from bergline.sql.table_statements import (
+from bergline.sql.statements.statements import Moment, OtherStatement
+from bergline.sql.statements.table_statements import (
     AddColumns,
     AddPartitionField,
     AlterColumns,

@@ -3,10 +3,10 @@
 import pytest
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
-from bergline.format.refs import SnapshotRefType
-from bergline.sql.cursor import Cursor
-from bergline.sql.parse_refs import parse_ref_statement
-from bergline.sql.statements import CreateRef, DropRef, ReplaceRef
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.sql.parse.refs import parse_ref_statement
+from bergline.sql.statements.statements import CreateRef, DropRef, ReplaceRef
+from bergline.sql.text.cursor import Cursor
 from bergline.table.references.ref_changes import Retention
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG

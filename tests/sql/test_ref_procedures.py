@@ -10,9 +10,9 @@ from rows import ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError
-from bergline.sql.analyze import analyze
-from bergline.sql.resolve import Lakes
-from bergline.sql.run import run_statement
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.run import run_statement
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.errors import NotFoundError, SqlSyntaxError, UnsupportedError
-from bergline.sql.analyze import analyze
-from bergline.sql.refused import check_not_of_lakes
-from bergline.sql.resolve import Lakes
-from bergline.sql.statements import OtherStatement
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.refused import check_not_of_lakes
+from bergline.sql.statements.statements import OtherStatement
 
 
 def check(lake: Lake, text: str) -> None:

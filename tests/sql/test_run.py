@@ -17,11 +17,11 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.io.locations import local_path
-from bergline.sql.analyze import analyze
-from bergline.sql.moments import timestamp_ms
-from bergline.sql.resolve import Lakes
-from bergline.sql.run import run_statement
-from bergline.sql.selector import Selector
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.names.selector import Selector
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.run import run_statement
+from bergline.sql.text.timestamps import timestamp_ms
 from bergline.table.commits.commit import Timing
 
 

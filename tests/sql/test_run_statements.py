@@ -5,11 +5,11 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.defaults import write_value
-from bergline.sql.analyze import analyze
-from bergline.sql.resolve import Current, Lakes
-from bergline.sql.run import run_statement
-from bergline.sql.show_names import matching
+from bergline.format.types.defaults import write_value
+from bergline.sql.names.resolve import Current, Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.run import run_statement
+from bergline.sql.run.show_names import matching
 
 
 class Session:

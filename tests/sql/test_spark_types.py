@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bergline.errors import BerglineError, InvalidInputError, SqlSyntaxError, UnsupportedError
-from bergline.format.types import (
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -27,8 +27,8 @@ from bergline.format.types import (
     PrimitiveType,
     StructType,
 )
-from bergline.sql.cursor import Cursor
-from bergline.sql.spark_types import column_text, default_size, parse_spark_type, type_text
+from bergline.sql.parse.spark_types import column_text, default_size, parse_spark_type, type_text
+from bergline.sql.text.cursor import Cursor
 
 
 def parsed(text: str) -> IcebergType:

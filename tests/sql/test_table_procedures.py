@@ -10,10 +10,10 @@ from rows import ORDERS, ids, order_rows
 import bergline
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError
-from bergline.sql.analyze import analyze
-from bergline.sql.resolve import Lakes
-from bergline.sql.run import run_statement
-from bergline.sql.statements import Call
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.analyze import analyze
+from bergline.sql.run.run import run_statement
+from bergline.sql.statements.statements import Call
 
 
 def run(lake: Lake, text: str, **others: Lake) -> pa.Table:

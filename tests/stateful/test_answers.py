@@ -17,7 +17,7 @@ from bergline_server import BerglineServer
 from table_checks import Entries, check_nothing_is_missing
 
 from bergline import Lake
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
 from bergline.table.commits.commit import Timing
 

@@ -36,7 +36,7 @@ from rows import ORDERS, ids, order_rows
 from table_checks import Entries, check_nothing_is_missing
 
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, RefusedError
 from bergline.table.commits.commit import Timing
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps

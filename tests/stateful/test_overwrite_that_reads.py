@@ -17,7 +17,7 @@ from rows import ORDERS, order_rows
 import bergline
 from bergline import Table
 from bergline.errors import ConflictError
-from bergline.table.scan import TableScan
+from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.long
 

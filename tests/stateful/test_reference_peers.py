@@ -10,7 +10,7 @@ from places import SqlitePlace
 from reference_book import Book, numbers
 from reference_machine import LONG, TABLE, ReferencesMachine, run
 
-from bergline.format.manifest import FileContent
+from bergline.format.manifest.manifest import FileContent
 
 LOOKS = 2
 READS = """

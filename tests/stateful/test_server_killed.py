@@ -13,9 +13,9 @@ from at_once import LONG_S, AtOnce
 from bergline_server import BerglineServer
 
 import bergline
-from bergline.catalog.records import records_of
+from bergline.catalog.sql.records import records_of
 from bergline.errors import BerglineError, CommitUnknownError
-from bergline.format.metadata_json import parse_metadata
+from bergline.format.metadata.json import parse_metadata
 
 COLUMNS = pa.schema([("id", pa.int64())])
 KILLS = max(2, int(os.environ.get("BERGLINE_EXAMPLES", "0")) // 50)

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline import Table
-from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile, ManifestContent
-from bergline.format.metadata import TableMetadata
-from bergline.format.position_set import position_set
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
-from bergline.parquet.delete_write import write_equality_deletes, write_position_deletes
-from bergline.parquet.fit import ArrowRows
-from bergline.parquet.write_spec import delete_write_spec
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import position_set
+from bergline.format.manifest.manifest import DataFile, ManifestContent
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
+from bergline.parquet.write.fit import ArrowRows
+from bergline.parquet.write.write_spec import delete_write_spec
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 
 
 class _AddDeletes(SnapshotProducer):

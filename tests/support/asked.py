@@ -7,7 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from bergline.server.app import Application
-from bergline.server.served import Served
+from bergline.server.handlers.context import Served
 
 SCHEMA = {
     "type": "struct",

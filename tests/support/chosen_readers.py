@@ -1,8 +1,8 @@
 """Which executor would read which files of a scan."""
 
-from bergline.spark.read_evidence import FileEvidence
-from bergline.spark.read_groups import ReadGroup, read_groups
-from bergline.table.scan import TableScan
+from bergline.spark.reads.evidence import FileEvidence
+from bergline.spark.reads.groups import ReadGroup, read_groups
+from bergline.table.scans.scan import TableScan
 
 
 def groups_of(scan: TableScan) -> list[ReadGroup]:

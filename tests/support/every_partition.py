@@ -6,11 +6,11 @@ import uuid
 from decimal import Decimal
 from typing import Any
 
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import parse_transform
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -31,7 +31,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.parquet.constants import plain_to_arrow
+from bergline.parquet.file.constants import plain_to_arrow
 
 _DAY = 86_400_000_000
 _POINT = StructType((NestedField(101, "x", True, INT), NestedField(102, "y", False, DOUBLE)))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bergline import Table
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 
 
 def stored(name: str, type_: pa.DataType, field_id: int | None = None) -> pa.Field:

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bergline.server.protocol import guarded_protocol
-from bergline.server.settings import Settings
+from bergline.server.http.protocol import guarded_protocol
+from bergline.server.http.settings import Settings
 
 _LONG_S = 60
 _TURNS = 20

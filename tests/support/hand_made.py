@@ -17,9 +17,9 @@ import mmh3
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile
-from bergline.format.position_set import position_set
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import position_set
+from bergline.format.manifest.manifest import DataFile
 
 Field = dict[str, Any]
 Values = dict[int, Any]

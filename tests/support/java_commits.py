@@ -7,7 +7,7 @@ from java_manifests import JAVA, file_json
 from peers import OfficialRuntime
 
 from bergline import Table
-from bergline.format.manifest import DataFile, FileContent
+from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.changes.rewrite_files import Rewritten
 from bergline.table.changes.row_delta import RowDeltaChecks

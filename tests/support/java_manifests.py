@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from bergline import Table
-from bergline.format.defaults import encode_default
-from bergline.format.manifest import DataFile, ManifestEntry, ManifestFile
-from bergline.format.manifest_summary import summarize_partitions
-from bergline.format.types import IcebergType, StructType
+from bergline.format.manifest.manifest import DataFile, ManifestEntry, ManifestFile
+from bergline.format.manifest.summary import summarize_partitions
+from bergline.format.types.defaults import encode_default
+from bergline.format.types.types import IcebergType, StructType
 from bergline.scan.manifests import load_entries, load_manifest_list
 
 JAVA = """

@@ -7,7 +7,7 @@ from java_manifests import JAVA, file_json
 from peers import OfficialRuntime
 
 from bergline import Table
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 
 _CODE = (
     JAVA

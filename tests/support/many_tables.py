@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bergline.catalog.sql_database import SqlDatabase
-from bergline.server.served import Served
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.server.handlers.context import Served
 
 TABLES = 100_000
 BIG = "big"

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from bergline.format.avro_container import encode_long
+from bergline.format.encoding.avro_container import encode_long
 
 _NUMBERS = [0, 1, -1, 63, -64, 2**20, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), -(2**40)]
 _JSON = [None, True, 0, -1, 7, 2**70, 1.5, "", "int", "null", "record", "no such type", [], {}, ["null"], [[]]]

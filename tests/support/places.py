@@ -5,10 +5,10 @@ import uuid
 from pathlib import Path
 from typing import Protocol
 
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_store import PointerStore
-from bergline.catalog.postgres import PostgresPointerStore
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_store import PointerStore
+from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.io.fileio import FileIO
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO

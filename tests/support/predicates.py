@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bergline.expressions.predicate import Always, And, Comparison, IsIn, IsNan, IsNull, Not, Or, Predicate, StartsWith
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -12,7 +12,7 @@ from rows import order_rows
 
 import bergline
 from bergline import Lake
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.testing.faults import FaultyStore
 
 

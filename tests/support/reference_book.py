@@ -8,7 +8,7 @@ from reference_model import History, RefModel
 from table_checks import Entries, check_nothing_is_missing, pointer_line, unneeded_files
 
 from bergline import Table
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.snapshot import Snapshot
 
 
 class Book(msgspec.Struct):

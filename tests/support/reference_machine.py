@@ -30,7 +30,7 @@ from reference_model import (
 from table_checks import unneeded_files
 
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,
@@ -40,7 +40,7 @@ from bergline.errors import (
     RefusedError,
     TablesRefusedError,
 )
-from bergline.format.manifest import partition_key
+from bergline.format.manifest.manifest import partition_key
 from bergline.io.locations import normalized
 from bergline.table.commits.commit import Timing
 

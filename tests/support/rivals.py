@@ -7,7 +7,7 @@ from rows import order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.table.commits.commit import Timing
 from bergline.testing.faults import Fault, FaultyStore
 

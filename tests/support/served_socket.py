@@ -9,8 +9,8 @@ from typing import Any
 import uvicorn
 
 from bergline.server.app import Application
-from bergline.server.protocol import guarded_protocol
-from bergline.server.served import Served
+from bergline.server.handlers.context import Served
+from bergline.server.http.protocol import guarded_protocol
 
 _LONG_S = 60
 

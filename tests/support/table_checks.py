@@ -4,9 +4,9 @@ import re
 from itertools import pairwise
 
 from bergline import Table
-from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_gzip import unpack
-from bergline.format.metadata_json import parse_metadata
+from bergline.format.metadata.gzip import unpack
+from bergline.format.metadata.json import parse_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.locations import normalized
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
 

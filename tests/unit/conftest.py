@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_json import parse_metadata
-from bergline.format.view import ViewMetadata
-from bergline.format.view_json import parse_view_metadata
+from bergline.format.metadata.json import parse_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.view.json import parse_view_metadata
+from bergline.format.view.view_metadata import ViewMetadata
 
 
 @pytest.fixture

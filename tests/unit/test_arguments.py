@@ -8,9 +8,9 @@ import pytest
 
 import bergline
 from bergline import Lake, Table
+from bergline.arguments import counted
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import counted
 
 SCHEMA = pa.schema([("id", pa.int64())])
 ROWS = pa.table({"id": [1]})

@@ -7,11 +7,11 @@ import msgspec
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import Requirement
-from bergline.format.updates import AddSnapshot, Update
-from bergline.format.view import ViewMetadata
-from bergline.format.view_updates import ViewRequirement, ViewUpdate
+from bergline.format.metadata.requirements import Requirement
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import AddSnapshot, Update
+from bergline.format.view.updates import ViewRequirement, ViewUpdate
+from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
 
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from bergline.arguments import check_list, check_text
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, check_text
 
 MAX_NAME_LENGTH = 255
 _LONGEST, _MOST_LEVELS = 8192, 1024  # of any catalog: what is longer is no name, and is not looked at

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from bergline.errors import NotFoundError, RefusedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_gzip import MAX_METADATA_BYTES, metadata_extension, pack, unpack
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.view import ViewMetadata
-from bergline.format.view_json import parse_view_metadata, render_view_metadata
+from bergline.format.metadata.gzip import MAX_METADATA_BYTES, metadata_extension, pack, unpack
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.view.json import parse_view_metadata, render_view_metadata
+from bergline.format.view.view_metadata import ViewMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import absolute_location, join
 

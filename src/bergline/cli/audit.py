@@ -9,12 +9,12 @@ import pyarrow as pa
 import typer
 
 from bergline.catalog.identifiers import parse_table_name
-from bergline.catalog.records import AuditEntry
+from bergline.catalog.sql.records import AuditEntry
 from bergline.cli.durations import parse_duration, render_time
 from bergline.cli.opening import CatalogOption, PropertyOption, WarehouseOption
 from bergline.cli.records import ServedNameOption, open_records
 from bergline.cli.rows import AsJson, print_rows
-from bergline.sql.moments import moment_ms, parse_moment
+from bergline.sql.text.timestamps import moment_ms, parse_moment
 
 app = typer.Typer(help="The changes that were made through `bergline serve`.", no_args_is_help=True)
 

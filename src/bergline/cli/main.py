@@ -13,8 +13,8 @@ from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, Ware
 from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
 from bergline.errors import BerglineError
-from bergline.lake import DEFAULT_NAME
-from bergline.sql.moments import in_zone, parse_moment
+from bergline.lake.lake import DEFAULT_NAME
+from bergline.sql.text.timestamps import in_zone, parse_moment
 
 app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
 

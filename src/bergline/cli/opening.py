@@ -8,9 +8,9 @@ from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
-from bergline.catalog.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
+from bergline.catalog.pointer.pointer_store import CATALOG, CATALOG_NAME, CREATE_HINT
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
+from bergline.lake.lake import DEFAULT_CATALOG, DEFAULT_NAME, Lake, connect
 
 CatalogOption: TypeAlias = Annotated[
     str | None,

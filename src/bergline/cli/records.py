@@ -6,10 +6,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from bergline.catalog.records import Records, records_of
+from bergline.catalog.sql.records import Records, records_of
 from bergline.cli.opening import is_server, open_lake
 from bergline.errors import UnsupportedError
-from bergline.lake import DEFAULT_NAME
+from bergline.lake.lake import DEFAULT_NAME
 
 ServedNameOption: TypeAlias = Annotated[
     str | None,

@@ -9,8 +9,8 @@ import typer
 from bergline.cli.durations import parse_duration
 from bergline.cli.opening import PropertyOption, WarehouseOption, open_or_create, settings_of
 from bergline.errors import UnsupportedError
-from bergline.lake import DEFAULT_CATALOG
-from bergline.server.settings import Settings
+from bergline.lake.lake import DEFAULT_CATALOG
+from bergline.server.http.settings import Settings
 
 try:
     from bergline.server.opening import Vend, open_served

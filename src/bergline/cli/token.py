@@ -9,7 +9,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from bergline.catalog.pointer_store import CATALOG
+from bergline.catalog.pointer.pointer_store import CATALOG
 from bergline.cli.durations import parse_duration, render_time
 from bergline.cli.opening import ANY_CATALOG, CatalogOption, PropertyOption, WarehouseOption
 from bergline.cli.records import ServedNameOption, open_records

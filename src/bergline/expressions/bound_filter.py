@@ -21,8 +21,8 @@ from bergline.expressions.predicate import (
     bind,
     columns_of,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import child_fields
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import child_fields
 
 
 class BoundFilter(msgspec.Struct, frozen=True):

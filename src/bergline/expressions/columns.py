@@ -22,8 +22,8 @@ from bergline.expressions.predicate import (
     Predicate,
     StartsWith,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DOUBLE, FLOAT
 
 
 class ColumnMetrics(msgspec.Struct, frozen=True):

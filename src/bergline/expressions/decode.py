@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from bergline.format.types import (
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -23,7 +24,6 @@ from bergline.format.types import (
     FixedType,
     IcebergType,
 )
-from bergline.format.values import decode_value
 
 _ENCODED: Final[dict[IcebergType, Any]] = {
     INT: pl.Int32,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bergline.arguments import shown
 from bergline.errors import InvalidInputError
 from bergline.expressions.times import (
     NANOS_PER_DAY,
@@ -25,9 +26,8 @@ from bergline.expressions.times import (
     parse_instant,
     parse_time_of_day,
 )
-from bergline.format.arguments import shown
-from bergline.format.types import DecimalType, FixedType, IcebergType, PrimitiveType
-from bergline.format.values import scaled
+from bergline.format.types.single_values import scaled
+from bergline.format.types.types import DecimalType, FixedType, IcebergType, PrimitiveType
 
 _EPOCH_DATE = dt.date(1970, 1, 1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

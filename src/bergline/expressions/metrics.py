@@ -6,10 +6,10 @@ from typing import Any
 from bergline.expressions.bounds import ColumnFacts, may_hold, must_hold
 from bergline.expressions.fold import fold
 from bergline.expressions.predicate import ColumnTest, IsNull, Predicate
-from bergline.format.manifest import DataFile
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, IcebergType, NestedField
-from bergline.format.values import decode_value
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import DOUBLE, FLOAT, IcebergType, NestedField
 
 
 def may_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:

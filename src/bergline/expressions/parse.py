@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from bergline.errors import InvalidInputError, SqlSyntaxError, UnsupportedError
 from bergline.expressions.literals import nan_hint
-from bergline.expressions.parse_like import parse_like
 from bergline.expressions.parse_literal import is_literal, parse_literal, render_sql
 from bergline.expressions.predicate import (
     UNKNOWN,
@@ -24,7 +23,7 @@ from bergline.expressions.predicate import (
     all_of,
     any_of,
 )
-from bergline.expressions.sql_tests import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
 
 _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
     exp.EQ: "=",
@@ -191,3 +190,31 @@ def _unsupported(tree: Any, text: str) -> UnsupportedError:
         f"expected comparisons of columns with literals, found `{render_sql(tree)}` in the filter `{text}`",
         hints=[_UNDERSTOOD],
     )
+
+
+def parse_like(column: str, pattern: str, escape: str, text: str) -> Predicate:
+    """`abc%` is a prefix, `abc` an equality; UnsupportedError for wildcards elsewhere."""
+    literal, wildcards = _split(pattern, escape, text)
+    if wildcards.strip("%"):
+        raise UnsupportedError(
+            f"expected a LIKE pattern with % at its end only, found '{pattern}' in the filter `{text}`",
+            hints=["`LIKE 'abc%'` and `LIKE 'abc'` are understood"],
+        )
+    return StartsWith(column, literal) if wildcards else Comparison(column, "=", literal)
+
+
+def _split(pattern: str, escape: str, text: str) -> tuple[str, str]:
+    """The characters before the first wildcard, and the rest of the pattern."""
+    literal = []
+    position = 0
+    while position < len(pattern) and (found := pattern[position]) not in "%_":
+        if found == escape:
+            position += 1
+            found = pattern[position : position + 1]
+            if not found or found not in {"%", "_", escape}:  # as Spark has it
+                raise InvalidInputError(
+                    f"expected %, _ or {escape} after {escape}, found '{pattern}' in the filter `{text}`"
+                )
+        literal.append(found)
+        position += 1
+    return "".join(literal), pattern[position:]

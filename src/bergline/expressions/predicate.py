@@ -16,9 +16,9 @@ import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.literals import Position, locate
-from bergline.format.reserved import is_metadata_column
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, STRING, NestedField
+from bergline.format.schema.reserved import is_metadata_column
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DOUBLE, FLOAT, STRING, NestedField
 
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {

@@ -20,9 +20,9 @@ from bergline.expressions.predicate import (
     any_of,
 )
 from bergline.expressions.transformed import project_test
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.types import IcebergType, NestedField
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import IcebergType, NestedField
 
 
 def project_inclusive(predicate: Predicate, spec: PartitionSpec, schema: Schema) -> Predicate:

@@ -7,8 +7,8 @@ from bergline.expressions.evaluate import evaluate
 from bergline.expressions.fold import fold
 from bergline.expressions.predicate import ALWAYS_FALSE, ALWAYS_TRUE, Always, ColumnTest, Not, Predicate
 from bergline.expressions.project import both, either, inclusive_test, strict_test
-from bergline.format.partition import PartitionSpec
-from bergline.format.schema import Schema
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
 
 
 def residual(predicate: Predicate, spec: PartitionSpec, partition: Sequence[Any], schema: Schema) -> Predicate:

@@ -8,11 +8,11 @@ from bergline.expressions.fold import fold
 from bergline.expressions.metrics import reliable
 from bergline.expressions.predicate import Predicate
 from bergline.expressions.project import partition_schema
-from bergline.format.manifest import FieldSummary
-from bergline.format.partition import PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, FLOAT, IcebergType
-from bergline.format.values import decode_value
+from bergline.format.manifest.manifest import FieldSummary
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import DOUBLE, FLOAT, IcebergType
 
 
 def may_match_manifest(

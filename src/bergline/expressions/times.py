@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import msgspec
 
-from bergline.format.iso import check_day, days_of, render_time, render_timestamp
+from bergline.format.encoding.iso import check_day, days_of, render_time, render_timestamp
 
 NANOS_PER_DAY = 86_400_000_000_000
 _NANOS_PER_SECOND = 1_000_000_000

@@ -21,7 +21,7 @@ from bergline.expressions.predicate import (
     Predicate,
     StartsWith,
 )
-from bergline.format.transforms import (
+from bergline.format.partition.transforms import (
     Bucket,
     Identity,
     TimeTransform,
@@ -30,8 +30,8 @@ from bergline.format.transforms import (
     UnknownTransform,
     Void,
 )
-from bergline.format.types import DATE, INT, LONG, DecimalType, IcebergType
-from bergline.format.values import scaled, unscaled
+from bergline.format.types.single_values import scaled, unscaled
+from bergline.format.types.types import DATE, INT, LONG, DecimalType, IcebergType
 
 _SMALLEST: dict[IcebergType, int] = {INT: -(2**31), LONG: -(2**63)}
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, Protocol
 
+from bergline.errors import FormatError
+
 
 class ListedFile(NamedTuple):
     """An object as a listing shows it."""
@@ -87,3 +89,15 @@ class FileIO(Protocol):
         What is a link, device or the like on a disk is left out; what comes or goes meanwhile may be there or not.
         """
         ...
+
+
+def check_range(location: str, offset: int, length: int, size: int) -> None:
+    """FormatError unless the range lies inside an object of `size` bytes."""
+    if offset < 0 or length < 0 or offset + length > size:
+        raise FormatError(f"expected {length} bytes from byte {offset}, found {size} bytes in all in {location}")
+
+
+def check_size(location: str, size: int, most: int | None) -> None:
+    """FormatError for an object of more bytes than are to be read."""
+    if most is not None and size > most:
+        raise FormatError(f"expected at most {most:,} bytes, found {size:,} in {location}")

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
-from bergline.io.fileio import ListedFile
+from bergline.io.fileio import ListedFile, check_range, check_size
 from bergline.io.locations import local_path, scheme_of
-from bergline.io.ranges import check_range, check_size
 
 _KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.")

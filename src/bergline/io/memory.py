@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from bergline.errors import AlreadyExistsError, NotFoundError
-from bergline.io.fileio import ListedFile
-from bergline.io.ranges import check_range, check_size
+from bergline.io.fileio import ListedFile, check_range, check_size
 
 
 class MemoryFileIO:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bergline.errors import InvalidInputError
-from bergline.io.ranges import check_range
+from bergline.io.fileio import check_range
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -1,21 +1,21 @@
 """Objects on S3, Google Cloud Storage and Azure as files."""
 
+import datetime as dt
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, BinaryIO, cast
 
 from bergline.errors import BerglineError, NotFoundError
-from bergline.io.fileio import ListedFile
+from bergline.io.fileio import ListedFile, check_range, check_size
 from bergline.io.locations import directory_location, object_location
 from bergline.io.object_create import create_object
 from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
-from bergline.io.object_listing import list_objects
 from bergline.io.object_output import PART_BYTES, ObjectOutput
 from bergline.io.open_store import OpenStore, check_process, open_store
-from bergline.io.ranges import check_range, check_size
 
 _TAIL_BYTES = 256 * 1024
 _LONGEST_RANGE = 2**62
@@ -194,3 +194,60 @@ def _delete(store: OpenStore, keys: str | list[str]) -> Failure | None:
         failure = failure_of(error)
         return None if failure is Failure.NO_OBJECT and isinstance(keys, str) else failure
     return None
+
+
+_PAGE = 1000
+_THREADS = 16
+_LEVELS = 3  # that are looked through for directories to share out: of partitions, say, or of hashes
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def list_objects(store: OpenStore, bucket: str, key: str) -> Iterator[ListedFile]:
+    """All objects below a key, which is a directory; `bucket` is what stands before keys in locations."""
+    directories = [key]
+    for _ in range(_LEVELS):
+        if len(directories) >= _THREADS:
+            break
+        below: list[str] = []
+        for directory in directories:
+            with object_errors("list", bucket + directory):
+                found = store.api.list_with_delimiter(store.store, directory or None)
+            yield from _listed(bucket, directory, found["objects"])
+            below += (path for path in found["common_prefixes"] if _is_below(path, directory))
+        directories = below
+    yield from _list_all(store, bucket, directories)
+
+
+def _list_all(store: OpenStore, bucket: str, directories: Iterable[str]) -> Iterator[ListedFile]:
+    """Several directories at a time; few of them are held in memory."""
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-listing") as pool:
+        under_way: deque[Future[list[ListedFile]]] = deque()
+        try:
+            for directory in directories:
+                under_way.append(pool.submit(_list_one, store, bucket, directory))
+                if len(under_way) > _THREADS:
+                    yield from under_way.popleft().result()
+            while under_way:
+                yield from under_way.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _list_one(store: OpenStore, bucket: str, directory: str) -> list[ListedFile]:
+    files: list[ListedFile] = []
+    with object_errors("list", bucket + directory):
+        for page in store.api.list(store.store, directory, chunk_size=_PAGE):
+            files += _listed(bucket, directory, page)
+    return files
+
+
+def _listed(bucket: str, directory: str, objects: Iterable[Mapping[str, Any]]) -> list[ListedFile]:
+    return [
+        ListedFile(bucket + o["path"], o["size"], (o["last_modified"] - _EPOCH) // dt.timedelta(milliseconds=1))
+        for o in objects
+        if _is_below(o["path"], directory)
+    ]
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return not directory or path.startswith(f"{directory}/")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, near_names
-from bergline.format.arguments import check_text
 from bergline.io.azure import AZURE_ACCOUNT_PROPERTIES, AZURE_PROPERTIES, AZURE_REFUSED
 from bergline.io.gcs import GCS_PROPERTIES, GCS_REFUSED
 from bergline.io.s3 import S3_PROPERTIES, S3_REFUSED

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import DataFile, FileContent, ManifestEntry, is_deletion_vector, partition_key
-from bergline.format.metadata import TableMetadata
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestEntry, is_deletion_vector, partition_key
+from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class DeleteIndex:

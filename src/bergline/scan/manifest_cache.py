@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import polars as pl
 
-from bergline.format.manifest import ManifestFile
+from bergline.format.manifest.manifest import ManifestFile
 from bergline.io.fileio import FileIO
 
 DEFAULT_LIMIT = 256 * 1024 * 1024

@@ -10,21 +10,21 @@ import msgspec
 import polars as pl
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.avro_container import read_header
-from bergline.format.inheritance import inherit, inherit_columns
-from bergline.format.integers import MAX_INT
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import parse_manifest_list, partition_types
-from bergline.format.manifest_columns import (
+from bergline.format.encoding.avro_container import read_header
+from bergline.format.encoding.integers import MAX_INT
+from bergline.format.manifest.avro import parse_manifest_list, partition_types
+from bergline.format.manifest.columns import (
     decode_manifests,
     entries_of,
     manifest_groups,
     read_manifests_columns,
 )
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionSpec
-from bergline.format.partition_columns import check_partition
-from bergline.format.snapshot import Snapshot
+from bergline.format.manifest.inheritance import inherit, inherit_columns
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.columns import check_partition
+from bergline.format.partition.spec import PartitionSpec
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from bergline.expressions.predicate import Predicate, columns_of
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.name_mapping import NameMapping
-from bergline.format.partition import PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.types import NestedField
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.name_mapping import NameMapping
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField
 
 
 class PlannedFile(msgspec.Struct, frozen=True):

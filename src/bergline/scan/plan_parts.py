@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from bergline.expressions.bound_filter import BoundFilter
-from bergline.format.manifest import ManifestContent, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.schema import Schema
+from bergline.format.manifest.manifest import ManifestContent, ManifestFile
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
 from bergline.scan.manifests import live_deletes, load_manifest_list, spec_of

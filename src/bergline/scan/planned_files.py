@@ -7,9 +7,9 @@ from typing import Any, overload
 import msgspec
 import polars as pl
 
-from bergline.format.manifest import DataFile
-from bergline.format.manifest_columns import METRICS, files_of
-from bergline.format.types import IcebergType
+from bergline.format.manifest.columns import METRICS, files_of
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.types.types import IcebergType
 from bergline.scan.plan import PlannedFile
 
 _CHUNK = 1024

@@ -1,21 +1,22 @@
 """From a snapshot to the files that a read must open, on columns: manifests, inheritance, pruning, deletes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import msgspec
 import polars as pl
 
 from bergline.errors import FormatError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, bind
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
-from bergline.format.manifest_avro import partition_types
-from bergline.format.metadata import TableMetadata
-from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from bergline.format.partition_columns import partition_values
-from bergline.format.schema import Schema
+from bergline.format.manifest.avro import partition_types
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key_of
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.columns import partition_values
+from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
-from bergline.scan.key_columns import key_columns
 from bergline.scan.manifests import live_entries, load_manifest_list, resolved_columns, spec_of
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.scan.planned_files import FileGroup, PlannedFiles
@@ -140,3 +141,26 @@ def _group(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: 
     if live["content"].fill_null(0).max():
         raise FormatError("expected data files in a data manifest, found delete files")
     return FileGroup(pruning.matching(live, spec), spec_id, types)
+
+
+def key_columns(metadata: TableMetadata, ids: Iterable[int]) -> tuple[KeyColumn, ...]:
+    """The columns with these ids, each as its latest schema has it."""
+    return tuple(_key_column(metadata, field_id) for field_id in sorted(ids))
+
+
+def _key_column(metadata: TableMetadata, field_id: int) -> KeyColumn:
+    schema = next((s for s in (metadata.schema, *reversed(metadata.schemas)) if field_id in s.ids), None)
+    if schema is None:
+        raise FormatError(f"expected a column with id {field_id} for equality deletes, found none in any schema")
+    path = schema.paths.get(field_id)
+    if path is None:
+        name = schema.names_by_id[field_id]
+        raise FormatError(f"expected equality deletes on columns outside lists and maps, found `{name}`")
+    column, fields = msgspec.structs.replace(schema.ids[field_id], required=False), schema.fields
+    around = []
+    for name in path[:-1]:
+        around.append(next(f for f in fields if f.name == name))
+        fields = child_fields(around[-1].type)
+    for struct in reversed(around):
+        column = msgspec.structs.replace(struct, required=False, type=StructType((column,)))
+    return KeyColumn(field_id, path, column)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.types import DOUBLE, FLOAT, UUID, NestedField, child_fields
-from bergline.format.values import decode_value
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import DOUBLE, FLOAT, UUID, NestedField, child_fields
 
 # bounds leave NaN out, and writers do not agree on the order of uuids
 _WITHOUT_ORDER = (FLOAT, DOUBLE, UUID)

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.endpoints import (
+from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TABLE,
     COMMIT_TRANSACTION,
     COMMIT_VIEW,
@@ -29,20 +29,20 @@ from bergline.catalog.rest.endpoints import (
     Endpoint,
 )
 from bergline.errors import BerglineError
-from bergline.server.answer import JSON, Answer, HeaderName
-from bergline.server.call import Call
+from bergline.server.access.browsers import check_visitor
 from bergline.server.changes import Changes
-from bergline.server.handlers import HANDLERS
-from bergline.server.handlers_commits import committed_tables
-from bergline.server.handlers_tables import load_at_once
-from bergline.server.incoming import Bodies
-from bergline.server.locks import Release
-from bergline.server.operations import OPERATIONS, ready
-from bergline.server.refusal import Refusal, answer_for, error_answer
-from bergline.server.routes import Routes, wrong_method
-from bergline.server.served import Served
-from bergline.server.threads import Threads
-from bergline.server.visitors import check_visitor
+from bergline.server.commits.locks import Release
+from bergline.server.handlers.commits import committed_tables
+from bergline.server.handlers.context import Served
+from bergline.server.handlers.operations import OPERATIONS, ready
+from bergline.server.handlers.registry import HANDLERS
+from bergline.server.handlers.tables import load_at_once
+from bergline.server.http.bodies import Bodies
+from bergline.server.http.errors import Refusal, answer_for, error_answer
+from bergline.server.http.request import Call
+from bergline.server.http.response import JSON, Answer, HeaderName
+from bergline.server.http.routes import Routes, wrong_method
+from bergline.server.http.threads import Threads
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger("bergline.server")

@@ -9,14 +9,16 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.records import REQUEST, AnsweredRequest, AuditEntry, Records
-from bergline.catalog.rest.endpoints import CREATE_NAMESPACE
-from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, StorageError
-from bergline.server.answer import Answer
-from bergline.server.call import Call
-from bergline.server.refusal import Refusal, answer_for
-from bergline.server.replay import replay
-from bergline.server.served import Served
+from bergline.catalog.rest.protocol.bodies import LoadTableAnswer
+from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
+from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, NotFoundError, StorageError
+from bergline.server.cache.loads import entity_tag
+from bergline.server.handlers.context import Served
+from bergline.server.handlers.credentials import made_with_keys, wants_keys
+from bergline.server.http.errors import Refusal, answer_for
+from bergline.server.http.request import Call
+from bergline.server.http.response import Answer
 
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHOWN = 255
@@ -162,3 +164,34 @@ def _with(request: AnsweredRequest, **fields: object) -> AnsweredRequest:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+_BOUND = ("principal", "operation", "resource", "fingerprint")
+
+
+def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRequest) -> Answer:
+    """The same answer again; Refusal where the key belongs to another request."""
+    if any(getattr(found, name) != getattr(asked, name) for name in _BOUND):
+        raise Refusal(
+            422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
+        )
+    if found.body is not None:
+        return Answer(found.status, found.body.encode())
+    if found.metadata_location is None or call.endpoint.answer is None:
+        return Answer(found.status)
+    return _load(served, call, found.metadata_location)
+
+
+def _load(served: Served, call: Call, location: str) -> Answer:
+    if call.kind == "view":
+        return Answer(200, served.loads.view(location, lambda: served.catalog.view_at(location)).body)
+    try:
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
+    except NotFoundError:  # that version is gone: the newer one will do
+        location = served.catalog.pointer(call.table)
+        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
+    answer = Answer(200, body, {"etag": entity_tag(location)})
+    if call.endpoint.answer is not LoadTableAnswer or not wants_keys(served, call):
+        return answer
+    name = TableName(call.namespace, call.read().name)
+    return made_with_keys(served, call, name, answer, served.catalog.metadata_at(location))

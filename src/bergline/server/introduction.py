@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 
 from bergline.io.locations import scheme_of
-from bergline.server.served import Served
-from bergline.server.vending_sts import StsVending
+from bergline.server.credentials.sts import StsVending
+from bergline.server.handlers.context import Served
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TRINO_FILES = {

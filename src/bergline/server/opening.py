@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from bergline.catalog.opening import CatalogWish, open_catalog
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.rest.names import UNIT_SEPARATOR, decode_separator
-from bergline.catalog.sqlite import DEFAULT_BUSY_TIMEOUT_S
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separator
+from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.server.served import Served
-from bergline.server.settings import Settings, public_settings
-from bergline.server.vending import StaticVending, Vending
-from bergline.server.vending_sts import StsVending
+from bergline.lake.opening import CatalogWish, open_catalog
+from bergline.server.credentials.sts import StsVending
+from bergline.server.credentials.vending import StaticVending, Vending
+from bergline.server.handlers.context import Served
+from bergline.server.http.settings import Settings, public_settings
 
 
 class Vend(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ import uvicorn
 
 from bergline.errors import RefusedError, UnavailableError
 from bergline.server.app import Application
+from bergline.server.handlers.context import Served
+from bergline.server.http.protocol import guarded_protocol
 from bergline.server.introduction import introduction
-from bergline.server.protocol import guarded_protocol
-from bergline.server.served import Served
 
 _BACKLOG = 1024
 _OWN_FILES = 512

@@ -4,10 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bergline.spark.attaching import attach, detach
-    from bergline.spark.explain import explain_read
-    from bergline.spark.pipeline import Pipeline
-    from bergline.spark.read_scan import read
+    from bergline.spark.pipeline.pipeline import Pipeline
+    from bergline.spark.reads.explain import explain_read
+    from bergline.spark.reads.scan import read
+    from bergline.spark.session.attach import attach, detach
 
 __all__ = ["Pipeline", "attach", "detach", "explain_read", "read"]
 

@@ -11,9 +11,9 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.arguments import check_list, check_text, shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, check_text, shown
-from bergline.spark.audit_kinds import (
+from bergline.spark.pipeline.audit_kinds import (
     Audit,
     ChangeAudit,
     ColumnOf,

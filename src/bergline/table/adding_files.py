@@ -3,23 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from bergline.arguments import shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import shown
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.refs import MAIN, check_ref_name
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.table.changes.append import Append
-from bergline.table.changes.given_files import of_unknown_writers
 from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.removal import Everything, Removal, RemovedFiles
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.history_window import EVERYTHING
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Operation
 from bergline.table.handle import TableHandle
+from bergline.table.manifests.given_files import of_unknown_writers
+from bergline.table.manifests.removal import Everything, Removal, RemovedFiles
 from bergline.table.references.staged import staged
-from bergline.table.scan import TableScan
-from bergline.table.validate_from import validation_start
+from bergline.table.scans.scan import TableScan
 
 
 class TableAddingFiles(TableHandle):

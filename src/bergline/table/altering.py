@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Self
 
+from bergline.arguments import check_list, check_text, check_texts, check_whole, shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, check_text, check_texts, check_whole, shown
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, check_format_version
-from bergline.format.sorting import SortOrder, parse_sort_by
-from bergline.format.updates import (
+from bergline.format.metadata.table_metadata import (
+    PartitionStatisticsFile,
+    StatisticsFile,
+    TableMetadata,
+    check_format_version,
+)
+from bergline.format.metadata.updates import (
     RemovePartitionStatistics,
     RemoveProperties,
     RemoveStatistics,
@@ -17,14 +21,15 @@ from bergline.format.updates import (
     SetStatistics,
     UpgradeFormatVersion,
 )
+from bergline.format.partition.sort_order import SortOrder, parse_sort_by
 from bergline.io.locations import absolute_location
 from bergline.table.commits.operation import Change, MetadataOperation
-from bergline.table.commits.seen import conflict, conflict_if_refused, is_settled
 from bergline.table.evolution.layout_change import change_order
+from bergline.table.evolution.properties import check_properties
 from bergline.table.evolution.schema_update import SchemaUpdate
+from bergline.table.evolution.seen import conflict, conflict_if_refused, is_settled
 from bergline.table.evolution.spec_update import SpecUpdate
 from bergline.table.handle import TableHandle
-from bergline.table.known_properties import check_properties
 
 
 class TableAltering(TableHandle):

@@ -3,19 +3,18 @@
 import datetime as dt
 from collections.abc import Iterable
 
+from bergline.arguments import check_positive, check_whole, shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_positive, check_whole, shown
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.commit import load_same_table
 from bergline.table.commits.operation import CommitStamp, Operation
-from bergline.table.expiry.cleanup_level import CleanupLevel, parse_level
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.expiry.expire import Cleaning, Expire, ExpiryResult
 from bergline.table.expiry.explain import ExpiryPlan
 from bergline.table.expiry.planning import ExplainExpiry
-from bergline.table.expiry.retention import ExpiryWish
+from bergline.table.expiry.retention import CleanupLevel, ExpiryWish, parse_level
 from bergline.table.handle import TableHandle
-from bergline.table.version import epoch_ms
+from bergline.table.scans.version import epoch_ms
 
 
 class TableExpiring(TableHandle):

@@ -5,16 +5,16 @@ from typing import Self
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import TableWork, Timing, commit
 from bergline.table.commits.operation import Operation
-from bergline.table.references.given_summary import check_summary
 from bergline.table.references.staged import wap_summary
+from bergline.table.references.summary import check_summary
 
 
 class TableHandle:

@@ -3,25 +3,25 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from bergline.arguments import check_list, check_positive, check_whole, shown
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
-from bergline.format.arguments import check_list, check_positive, check_whole, shown
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.refs import MAIN, check_ref_name
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.table.changes.compaction import CompactionResult, CompactionWish, compacted
-from bergline.table.changes.given_files import of_unknown_writers
 from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.rewrite_manifests import RewriteManifests
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
-from bergline.table.commits.produce import branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import branch_head, check_branch_exists
 from bergline.table.handle import TableHandle
+from bergline.table.manifests.given_files import of_unknown_writers
 from bergline.table.references.staged import staged
-from bergline.table.scan import to_predicate
+from bergline.table.scans.scan import to_predicate
 
 _COMPACTIONS = 10
 _DATA = frozenset({FileContent.DATA})

@@ -3,14 +3,14 @@
 import datetime as dt
 from collections.abc import Mapping
 
+from bergline.arguments import check_positive, check_text, check_texts, shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_positive, check_text, check_texts, shown
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
-from bergline.table.expiry.orphan_plan import OrphanPlan, OrphanWish, PrefixMismatch
-from bergline.table.expiry.orphan_search import plan_orphans
-from bergline.table.expiry.orphan_sweep import SweepResult, sweep_orphans
 from bergline.table.handle import TableHandle
-from bergline.table.version import epoch_ms
+from bergline.table.orphans.plan import OrphanPlan, OrphanWish, PrefixMismatch
+from bergline.table.orphans.search import plan_orphans
+from bergline.table.orphans.sweep import SweepResult, sweep_orphans
+from bergline.table.scans.version import epoch_ms
 
 _MODES = tuple(mode.value for mode in PrefixMismatch)
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from bergline.arguments import check_whole
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
-from bergline.format.arguments import check_whole
-from bergline.format.refs import MAIN
+from bergline.format.metadata.refs import MAIN
 from bergline.table.adding_files import TableAddingFiles
 from bergline.table.altering import TableAltering
-from bergline.table.append_scan import AppendScan
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import Timing, load_same_table
 from bergline.table.expiring import TableExpiring
@@ -22,10 +21,11 @@ from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintaining import TableMaintaining
 from bergline.table.references.changed_rows import RowChanges, row_changes
 from bergline.table.references.refs import Refs
-from bergline.table.scan import TableScan
+from bergline.table.scans.append_scan import AppendScan
+from bergline.table.scans.scan import TableScan
+from bergline.table.scans.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.sweeping import TableSweeping
 from bergline.table.transaction import Transaction
-from bergline.table.version import ReadVersion, epoch_ms, resolve_version
 from bergline.table.writing import TableWriting
 
 

@@ -7,8 +7,8 @@ from typing import Self
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import TableWork, Timing, check_table_count, commit, create
 from bergline.table.commits.operation import CommitStamp

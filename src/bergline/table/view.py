@@ -5,14 +5,14 @@ from typing import Self
 
 import pyarrow as pa
 
+from bergline.arguments import check_list, check_text, check_texts
 from bergline.catalog.catalog import Catalog, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnavailableError
-from bergline.format.arguments import check_list, check_text, check_texts
-from bergline.format.schema import Schema
-from bergline.format.updates import AddSchema, RemoveProperties, SetProperties
-from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.format.view_updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
+from bergline.format.metadata.updates import AddSchema, RemoveProperties, SetProperties
+from bergline.format.schema.schema import Schema
+from bergline.format.view.updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
+from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
 from bergline.table.commits.commit import Patience, Timing
 from bergline.table.commits.retry import retry_limits
 from bergline.table.evolution.column_arguments import column_schema

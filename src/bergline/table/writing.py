@@ -7,22 +7,22 @@ from typing import Literal, Self
 from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
-from bergline.format.manifest import DataFile
-from bergline.format.refs import MAIN, check_ref_name
-from bergline.parquet.given_rows import ArrowRows
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import write_spec
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.parquet.write.given_rows import ArrowRows
+from bergline.parquet.write.write_spec import write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.table.changes.append import Append
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.removal import Everything
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
-from bergline.table.commits.produce import check_writable
+from bergline.table.commits.snapshot_producer import check_writable
 from bergline.table.handle import TableHandle
+from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged
-from bergline.table.scan import TableScan, to_predicate
-from bergline.table.validate_from import validation_start
+from bergline.table.scans.scan import TableScan, to_predicate
 
 
 class TableWriting(TableHandle):

@@ -15,19 +15,19 @@ import pytest
 from bergline.catalog.catalog import Catalog, Committed, Conflicted, LoadedTable, Outcome, TableChange, ViewChange
 from bergline.catalog.identifiers import TableName
 from bergline.errors import AlreadyExistsError, ConflictError, NotEmptyError, NotFoundError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import PartitionSpec
-from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.requirements import AssertRefSnapshotId, same_table
-from bergline.format.schema import Schema
-from bergline.format.snapshot import Snapshot
-from bergline.format.types import LONG, NestedField
-from bergline.format.updates import AddSchema, AddSnapshot, AssignUuid, SetLocation, SetProperties, set_ref
-from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.format.view_apply import apply_view_updates
-from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.metadata.requirements import AssertRefSnapshotId, same_table
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import AddSchema, AddSnapshot, AssignUuid, SetLocation, SetProperties, set_ref
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion
+from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
 
 _SCHEMA = Schema((NestedField(1, "id", required=False, type=LONG),), 0)
 _WRITERS = 4

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import TypeVar
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap
+from bergline.catalog.pointer.pointer_store import Pointers, PointerStore, PointerSwap
 from bergline.errors import StorageError, UnavailableError
 
 _Answer = TypeVar("_Answer")

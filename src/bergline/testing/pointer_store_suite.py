@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import Pointers, PointerStore, PointerSwap, StagedPointers
+from bergline.catalog.pointer.pointer_store import Pointers, PointerStore, PointerSwap, StagedPointers
 from bergline.errors import UnsupportedError
 
 ORDERS = TableName(("db",), "orders")

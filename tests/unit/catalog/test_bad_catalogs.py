@@ -15,8 +15,8 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,

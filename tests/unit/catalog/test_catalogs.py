@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from bergline.catalog.catalog import Catalog
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.opening import CatalogWish, open_catalog
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.io.memory import MemoryFileIO
+from bergline.lake.opening import CatalogWish, open_catalog
 from bergline.testing.catalog_suite import CatalogViewsSuite
 
 

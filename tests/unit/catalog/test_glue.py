@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 
-from bergline.catalog.glue import GluePointerStore
-from bergline.catalog.glue_calls import Answer
-from bergline.catalog.glue_settings import glue_settings
+from bergline.catalog.glue.glue_store import GluePointerStore
+from bergline.catalog.glue.requests import Answer
+from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -249,9 +249,9 @@ def test_list_that_never_ends_is_given_up(glue: GlueProxy, store: GluePointerSto
 def test_forked_processes_have_connections_of_their_own(glue: GlueProxy, store: GluePointerStore) -> None:
     program = """
 import json, os, sys
-from bergline.catalog.glue import GluePointerStore
-from bergline.catalog.glue_calls import Answer
-from bergline.catalog.glue_settings import glue_settings
+from bergline.catalog.glue.glue_store import GluePointerStore
+from bergline.catalog.glue.requests import Answer
+from bergline.catalog.glue.settings import glue_settings
 
 store = GluePointerStore(glue_settings("glue://", json.loads(sys.argv[1])))
 assert store.namespace_exists(("db",))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import bergline
-from bergline.catalog.glue_client import open_client
-from bergline.catalog.glue_settings import glue_settings
+from bergline.catalog.glue.glue_store import open_client
+from bergline.catalog.glue.settings import glue_settings
 from bergline.errors import InvalidInputError, UnsupportedError
 
 KEYS = {"glue.access-key-id": "AKIA", "glue.secret-access-key": "hush"}

@@ -9,8 +9,8 @@ import pytest
 
 from bergline.catalog.metadata_files import next_location, table_files
 from bergline.errors import FormatError, NotFoundError, RefusedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_json import render_metadata
+from bergline.format.metadata.json import render_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.memory import MemoryFileIO
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"

@@ -14,10 +14,10 @@ import obstore.store
 import pytest
 from at_once import run_for_each
 
-from bergline.catalog import object_commits
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.object_store import ObjectPointerStore
-from bergline.catalog.pointer_store import PointerSwap
+from bergline.catalog.object_store import commits as object_commits
+from bergline.catalog.object_store.object_store import ObjectPointerStore
+from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.errors import StorageError, UnavailableError
 from bergline.io.conditional import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
@@ -90,8 +90,8 @@ class TroubledObjects(ConditionalObjects):
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bergline.catalog.object_pointers._PATIENCE_FOR_EACH", 0)
-    monkeypatch.setattr("bergline.catalog.object_pointers._FIRST_WAIT_SECONDS", 0.00001)
+    monkeypatch.setattr("bergline.catalog.object_store.pointers._PATIENCE_FOR_EACH", 0)
+    monkeypatch.setattr("bergline.catalog.object_store.pointers._FIRST_WAIT_SECONDS", 0.00001)
 
 
 def new_objects() -> ConditionalObjects:

@@ -6,8 +6,8 @@ import pytest
 from at_once import run_for_each
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.object_store import ObjectPointerStore
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
+from bergline.catalog.object_store.object_store import ObjectPointerStore
+from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.io.conditional import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore

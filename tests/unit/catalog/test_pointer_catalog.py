@@ -12,8 +12,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     CommitUnknownError,
@@ -25,7 +25,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from bergline.format.updates import SetProperties
+from bergline.format.metadata.updates import SetProperties
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
 

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_store import PointerStore
-from bergline.catalog.postgres import PostgresPointerStore
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_store import PointerStore
+from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.testing.pointer_store_suite import NestedNamespacesSuite, PointerStoreSuite, ViewPointersSuite
 
 pytestmark = pytest.mark.long

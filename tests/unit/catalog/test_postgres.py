@@ -13,9 +13,9 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
-from bergline.catalog import postgres as postgres_module
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.postgres import PostgresPointerStore
+from bergline.catalog.sql import postgres as postgres_module
+from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.errors import InvalidInputError, NotFoundError, StorageError, UnavailableError
 
 TABLE = TableName(("db",), "orders")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import UnavailableError
 
 ORDERS = TableName(("db",), "orders")

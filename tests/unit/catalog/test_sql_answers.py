@@ -13,7 +13,7 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake
-from bergline.catalog.sqlite import SqliteDatabase
+from bergline.catalog.sql.sqlite import SqliteDatabase
 from bergline.errors import CommitUnknownError, UnavailableError
 
 Next = Callable[[object], None]

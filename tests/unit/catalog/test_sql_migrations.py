@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from at_once import run_at_once
 from disks import mounted, remount_read_only
 
-from bergline.catalog import sql_database
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.postgres import PostgresPointerStore
-from bergline.catalog.sql_migrations import MIGRATIONS, Migration
-from bergline.catalog.sql_store import SqlPointerStore
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.sql import database as sql_database
+from bergline.catalog.sql.migrations import MIGRATIONS, Migration
+from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import RefusedError, UnavailableError, UnsupportedError
 
 ORDERS = TableName(("db",), "orders")

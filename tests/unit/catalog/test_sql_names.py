@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.postgres import PostgresPointerStore
-from bergline.catalog.sql_store import SqlPointerStore
-from bergline.catalog.sqlite import SqlitePointerStore
+from bergline.catalog.sql.postgres import PostgresPointerStore
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.sqlite import SqlitePointerStore
 
 PARTS = ("a", "b", "-", "!", "c-x", "Z", "é", "ab", "a b", "~", "%", "_", "/")
 

@@ -9,7 +9,7 @@ import pytest
 from at_once import run_at_once
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.sqlite import SqliteDatabase, SqlitePointerStore
+from bergline.catalog.sql.sqlite import SqliteDatabase, SqlitePointerStore
 from bergline.errors import InvalidInputError, StorageError, UnavailableError
 
 ORDERS = TableName(("db",), "orders")

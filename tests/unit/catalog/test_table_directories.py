@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.opening import CatalogWish, open_catalog
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.records import records_of
-from bergline.catalog.table_directories import TableDirectories, outermost, overlap
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.records import records_of
+from bergline.catalog.sql.table_directories import TableDirectories, outermost, overlap
 from bergline.errors import NotFoundError, RefusedError, StorageError
+from bergline.lake.opening import CatalogWish, open_catalog
 
 NEW = TableName(("db",), "new")
 

@@ -17,9 +17,9 @@ from rows import ids, order_rows
 
 import bergline
 from bergline import Lake
+from bergline.catalog.hadoop.pointers import VersionHintStore
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_store import PointerStore, PointerSwap
-from bergline.catalog.version_hint import VersionHintStore
+from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -30,7 +30,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ITEMS, ORDERS, NestedNamespacesSuite, PointerStoreSuite

@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 from interleavings import UNFINISHED, Call, Files, Log, Moment, Program, Steps, moments, run_alone
 
-from bergline.catalog import version_files
-from bergline.catalog.version_hint import VersionHintStore
+from bergline.catalog.hadoop import version_files
+from bergline.catalog.hadoop.pointers import VersionHintStore
 from bergline.testing.pointer_store_suite import ORDERS
 
 State = bytes | None

@@ -7,7 +7,7 @@ import pytest
 from rows import order_rows
 
 from bergline import Table
-from bergline.catalog.winner import describe_change
+from bergline.catalog.conflicts import describe_change
 
 
 @pytest.mark.parametrize(

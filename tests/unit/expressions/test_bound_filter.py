@@ -6,8 +6,8 @@ from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import EVERY_ROW, bind_filter
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, bind
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, INT, LONG, STRING, NestedField, StructType
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DOUBLE, INT, LONG, STRING, NestedField, StructType
 
 NOW = Schema(
     fields=(

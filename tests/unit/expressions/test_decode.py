@@ -10,7 +10,8 @@ import pytest
 
 from bergline.errors import FormatError
 from bergline.expressions.decode import decode_bounds
-from bergline.format.types import (
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -31,7 +32,6 @@ from bergline.format.types import (
     IcebergType,
     StructType,
 )
-from bergline.format.values import encode_value
 
 ONE = uuid.UUID(int=1)
 

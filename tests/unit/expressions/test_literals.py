@@ -11,7 +11,7 @@ import pytest
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.literals import Position, locate
-from bergline.format.types import (
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

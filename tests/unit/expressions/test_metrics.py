@@ -9,10 +9,10 @@ from bergline.errors import FormatError
 from bergline.expressions.metrics import may_match, must_match
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import Comparison, IsIn, IsNan, Not, Predicate, StartsWith, bind
-from bergline.format.manifest import DataFile
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, LONG, STRING, UUID, NestedField
-from bergline.format.values import encode_value
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import DOUBLE, LONG, STRING, UUID, NestedField
 
 SCHEMA = Schema(
     fields=(

@@ -27,8 +27,8 @@ from bergline.expressions.predicate import (
     bind,
 )
 from bergline.expressions.times import Instant, parse_day, parse_instant, parse_time_of_day
-from bergline.format.schema import Schema
-from bergline.format.types import BOOLEAN, LONG, NestedField
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import BOOLEAN, LONG, NestedField
 
 A, B = Comparison("a", "=", 1), Comparison("b", "=", 2)
 

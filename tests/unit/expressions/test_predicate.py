@@ -27,8 +27,18 @@ from bergline.expressions.predicate import (
     bind,
     columns_of,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, INT, LONG, STRING, DecimalType, ListType, MapType, NestedField, StructType
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    DecimalType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
 
 SCHEMA = Schema(
     fields=(

@@ -21,10 +21,10 @@ from bergline.expressions.predicate import (
 )
 from bergline.expressions.project import partition_schema, project_inclusive, project_strict
 from bergline.expressions.residual import residual
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import parse_transform
-from bergline.format.types import (
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     DATE,
     DOUBLE,

@@ -6,7 +6,7 @@ import pytest
 
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import COMPARE, Predicate
-from bergline.expressions.sql_tests import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
 
 ROW = {"one": 1.0, "nan": float("nan"), "nothing": None}
 

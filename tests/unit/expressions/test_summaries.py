@@ -7,12 +7,12 @@ from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import IsNan, Not, bind
 from bergline.expressions.project import project_inclusive
 from bergline.expressions.summaries import may_match_manifest
-from bergline.format.manifest import FieldSummary
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, parse_transform
-from bergline.format.types import DOUBLE, LONG, STRING, NestedField
-from bergline.format.values import encode_value
+from bergline.format.manifest.manifest import FieldSummary
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import DOUBLE, LONG, STRING, NestedField
 
 SCHEMA = Schema(
     fields=(NestedField(1, "a", False, LONG), NestedField(2, "d", False, DOUBLE), NestedField(3, "s", False, STRING))

@@ -4,14 +4,10 @@ import msgspec
 import pytest
 
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, UnsupportedError
-from bergline.format.apply import apply_updates, create_from_updates
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.sorting import SortField, SortOrder
-from bergline.format.transforms import IDENTITY, Bucket
-from bergline.format.types import STRING, NestedField
-from bergline.format.updates import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.apply import apply_updates, create_from_updates
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
+from bergline.format.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSnapshot,
@@ -30,7 +26,11 @@ from bergline.format.updates import (
     Update,
     UpgradeFormatVersion,
 )
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.partition.sort_order import SortField, SortOrder
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, Bucket
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import STRING, NestedField
 
 NOW = 1_700_000_100_000
 

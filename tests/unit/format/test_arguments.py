@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bergline.arguments import check_list, check_text, check_texts, check_whole
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, check_text, check_texts, check_whole
 
 
 def test_right_values_come_back() -> None:

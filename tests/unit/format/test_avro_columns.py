@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.avro_columns import decode_columns
-from bergline.format.avro_container import Container, read_container
-from bergline.format.avro_plain import Layout
+from bergline.format.encoding.avro_columns import decode_columns
+from bergline.format.encoding.avro_container import Container, read_container
+from bergline.format.encoding.avro_polars import Layout
 
 LAYOUT = Layout({1: "text", 2: "number", 3: "pairs"}, {"pairs": Layout({4: "key", 5: "value"})})
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.avro_container import container_header, encode_bytes, encode_long, read_container
+from bergline.format.encoding.avro_container import container_header, encode_bytes, encode_long, read_container
 
 SCHEMA: Any = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}
 SYNC = b"0123456789abcdef"

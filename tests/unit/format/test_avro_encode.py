@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from bergline.format.avro_encode import encoder, render_container, render_containers
+from bergline.format.manifest.avro_encode import encoder, render_container, render_containers
 
 PAIRS = {
     "type": "array",

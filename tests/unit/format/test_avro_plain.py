@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.avro_plain import END, Layout, plain_schema
+from bergline.format.encoding.avro_polars import END, Layout, plain_schema
 
 LAYOUT = Layout({1: "text", 2: "inside"}, {"inside": Layout({}, others=True)})
 TEXT = {"name": "t", "type": "string", "field-id": 1}

@@ -6,8 +6,8 @@ import fastavro
 import pytest
 
 from bergline.errors import UnsupportedError
-from bergline.format.avro_schema import avro_name, avro_type, manifest_list_schema, manifest_schema
-from bergline.format.types import (
+from bergline.format.manifest.avro_schema import avro_name, avro_type, manifest_list_schema, manifest_schema
+from bergline.format.types.types import (
     INT,
     PRIMITIVES,
     STRING,

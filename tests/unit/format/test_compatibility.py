@@ -3,17 +3,17 @@
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.compatibility import (
+from bergline.format.partition.compatibility import (
     check_for_version,
     check_order_fits,
     check_partition_names,
     check_spec_fits,
 )
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.sorting import SortField, SortOrder
-from bergline.format.transforms import IDENTITY, VOID, Bucket, TimeTransform, UnknownTransform
-from bergline.format.types import (
+from bergline.format.partition.sort_order import SortField, SortOrder
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, VOID, Bucket, TimeTransform, UnknownTransform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     INT,
     PRIMITIVES,
     STRING,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.defaults import check_default, decode_default, encode_default, initial_value, write_value
-from bergline.format.types import (
+from bergline.format.types.defaults import check_default, decode_default, encode_default, initial_value, write_value
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

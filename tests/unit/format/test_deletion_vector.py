@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.position_set import position_set
-from bergline.format.puffin import parse_puffin
+from bergline.format.deletes.deletion_vector import deletion_vector_file, parse_deletion_vector, render_deletion_vector
+from bergline.format.deletes.position_set import position_set
+from bergline.format.deletes.puffin import parse_puffin
+from bergline.format.manifest.manifest import DataFile, FileContent
 
 MAGIC = bytes.fromhex("d1d33964")
 EMPTY = struct.pack("<II", 12346, 0)

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
-from bergline.format.evolution import (
+from bergline.format.evolution.columns import (
     add_column,
     drop_column,
     make_optional,
@@ -18,10 +18,10 @@ from bergline.format.evolution import (
     set_write_default,
     widen_column,
 )
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import parse_transform
-from bergline.format.types import (
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     DATE,
     DOUBLE,
     FLOAT,

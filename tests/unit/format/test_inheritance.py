@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.inheritance import (
+from bergline.format.manifest.avro import render_manifest
+from bergline.format.manifest.columns import read_manifest_columns
+from bergline.format.manifest.inheritance import (
     added_entry,
     assign_numbers,
     assign_row_ids,
@@ -14,12 +16,10 @@ from bergline.format.inheritance import (
     inherit,
     inherit_columns,
 )
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import render_manifest
-from bergline.format.manifest_columns import read_manifest_columns
-from bergline.format.partition import UNPARTITIONED, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.types import BINARY, INT, LONG, IcebergType, NestedField
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.partition.spec import UNPARTITIONED, parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import BINARY, INT, LONG, IcebergType, NestedField
 
 FILE = DataFile("memory:/f", "PARQUET", (), 1, 1)
 RESOLVED = ManifestEntry(EntryStatus.ADDED, FILE, 7, 3, 3)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bergline.errors import FormatError, RefusedError
-from bergline.format.integers import Int, Long, next_int, next_long
-from bergline.format.wire import decode_json
+from bergline.format.encoding.integers import Int, Long, next_int, next_long
+from bergline.format.encoding.wire import decode_json
 
 
 @pytest.mark.parametrize(("kind", "bits"), [(Int, 32), (Long, 64)])

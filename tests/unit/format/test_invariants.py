@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.invariants import check_invariants
-from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
-from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.invariants import check_invariants
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.table_metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.iso import (
+from bergline.format.encoding.iso import (
     civil_date,
     days_of,
     parse_date,

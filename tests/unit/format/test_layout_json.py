@@ -5,19 +5,19 @@ import json
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.layout_json import (
+from bergline.format.encoding.wire import encode_json
+from bergline.format.partition.layout_json import (
     render_order,
     render_schema,
     render_spec,
     with_field_ids,
     with_schema_ids,
 )
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.sorting import SortField, SortOrder
-from bergline.format.transforms import IDENTITY, Bucket, UnknownTransform
-from bergline.format.types import LONG, NestedField
-from bergline.format.wire import encode_json
+from bergline.format.partition.sort_order import SortField, SortOrder
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, Bucket, UnknownTransform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
 
 COLUMN = NestedField(1, "id", True, LONG)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 FILE = DataFile("f", "PARQUET", (), 1, 1)
 

@@ -11,8 +11,14 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.avro_container import container_header, encode_bytes, encode_long, read_container
-from bergline.format.manifest import (
+from bergline.format.encoding.avro_container import container_header, encode_bytes, encode_long, read_container
+from bergline.format.manifest.avro import (
+    parse_manifest,
+    parse_manifest_list,
+    render_manifest,
+    render_manifest_list,
+)
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -21,17 +27,11 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest_avro import (
-    parse_manifest,
-    parse_manifest_list,
-    render_manifest,
-    render_manifest_list,
-)
-from bergline.format.manifest_summary import summarize_partitions
-from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.transforms import VOID
-from bergline.format.types import (
+from bergline.format.manifest.summary import summarize_partitions
+from bergline.format.partition.spec import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
+from bergline.format.partition.transforms import VOID
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

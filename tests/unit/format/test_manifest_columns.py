@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.avro_container import container_header, encode_bytes, encode_long, read_container
-from bergline.format.manifest import (
+from bergline.format.encoding.avro_container import container_header, encode_bytes, encode_long, read_container
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -20,10 +21,9 @@ from bergline.format.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest_avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
-from bergline.format.partition import parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.types import INT, LONG, STRING, NestedField
+from bergline.format.partition.spec import parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, LONG, STRING, NestedField
 
 SCHEMA = Schema(
     fields=(NestedField(1, "id", True, LONG), NestedField(2, "region", False, STRING), NestedField(3, "n", False, INT)),

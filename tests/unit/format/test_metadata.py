@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.metadata import (
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.table_metadata import (
     TableMetadata,
     positive_property,
 )
-from bergline.format.refs import SnapshotRefType
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.metadata_gzip import metadata_extension, pack, unpack
+from bergline.format.metadata.gzip import metadata_extension, pack, unpack
 
 TEXT = b'{"format-version":2}' * 1000
 NEW, LEGACY = "00001-u.gz.metadata.json", "v1.metadata.json.gz"

@@ -9,9 +9,9 @@ import pytest
 from seed_text import REFS_EXAMPLE
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.table_metadata import TableMetadata
 
 REQUIRED = [
     "format-version",

@@ -7,17 +7,12 @@ import msgspec
 import pytest
 
 from bergline.errors import BerglineError, ConflictError, FormatError, InvalidInputError, UnsupportedError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import EncryptedKey, TableMetadata
-from bergline.format.metadata_json import parse_metadata, render_metadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.schema import Schema
-from bergline.format.snapshot import Snapshot
-from bergline.format.sorting import UNSORTED, SortField, SortOrder
-from bergline.format.transforms import IDENTITY, Bucket, TimeTransform
-from bergline.format.types import TIMESTAMP_NS, NestedField
-from bergline.format.updates import (
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.json import parse_metadata, render_metadata
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import EncryptedKey, TableMetadata
+from bergline.format.metadata.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
     AddSchema,
@@ -33,6 +28,11 @@ from bergline.format.updates import (
     Update,
     UpgradeFormatVersion,
 )
+from bergline.format.partition.sort_order import UNSORTED, SortField, SortOrder
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, Bucket, TimeTransform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import TIMESTAMP_NS, NestedField
 
 BRANCH = SnapshotRefType.BRANCH
 NOW = 1_700_000_100_000

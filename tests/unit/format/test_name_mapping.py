@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.evolution import add_column, rename_column
-from bergline.format.name_mapping import (
+from bergline.format.evolution.columns import add_column, rename_column
+from bergline.format.schema.name_mapping import (
     MappedField,
     NameMapping,
     create_name_mapping,
@@ -14,8 +14,8 @@ from bergline.format.name_mapping import (
     render_name_mapping,
     update_name_mapping,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import INT, STRING, ListType, MapType, NestedField, StructType
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, STRING, ListType, MapType, NestedField, StructType
 
 # the example of the specification
 TEXT = """[ { "field-id": 1, "names": ["id", "record_id"] },

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.invariants import check_invariants
-from bergline.format.new_table import blank_metadata, new_metadata
-from bergline.format.partition import UNPARTITIONED, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, STRING, TIMESTAMP_NS, NestedField, StructType
+from bergline.format.metadata.invariants import check_invariants
+from bergline.format.metadata.new_table import blank_metadata, new_metadata
+from bergline.format.partition.spec import UNPARTITIONED, parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, TIMESTAMP_NS, NestedField, StructType
 
 NANOS = Schema((NestedField(1, "t", False, TIMESTAMP_NS), NestedField(2, "s", False, STRING)))
 PLAIN: dict[str, Any] = {"spec": UNPARTITIONED, "location": "x", "properties": {}, "table_uuid": "u", "now_ms": 5}

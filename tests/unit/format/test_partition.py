@@ -3,10 +3,19 @@
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.partition import UNNUMBERED, UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, VOID, Bucket, TimeTransform, Transform, Truncate, UnknownTransform
-from bergline.format.types import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.partition.spec import UNNUMBERED, UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
+from bergline.format.partition.transforms import (
+    IDENTITY,
+    VOID,
+    Bucket,
+    TimeTransform,
+    Transform,
+    Truncate,
+    UnknownTransform,
+)
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     DATE,
     INT,
     LONG,
@@ -20,7 +29,6 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.format.wire import decode_json, encode_json
 
 SCHEMA = Schema(
     fields=(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.partition_columns import partition_values
-from bergline.format.types import (
+from bergline.format.partition.columns import partition_values
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError
-from bergline.format.partition import PartitionField, PartitionSpec, parse_partition_by
-from bergline.format.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, VOID, Bucket, TimeTransform, UnknownTransform
-from bergline.format.types import LONG, STRING, TIMESTAMP, ListType, NestedField
+from bergline.format.evolution.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
+from bergline.format.partition.spec import PartitionField, PartitionSpec, parse_partition_by
+from bergline.format.partition.transforms import IDENTITY, VOID, Bucket, TimeTransform, UnknownTransform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, TIMESTAMP, ListType, NestedField
 
 SCHEMA = Schema(
     (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bergline.format.partition_text import escape, render_partition_value
-from bergline.format.transforms import IDENTITY, Bucket, TimeTransform, Transform
-from bergline.format.types import (
+from bergline.format.partition.paths import escape, render_partition_value
+from bergline.format.partition.transforms import IDENTITY, Bucket, TimeTransform, Transform
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

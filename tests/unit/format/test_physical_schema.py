@@ -2,11 +2,11 @@
 
 import pytest
 
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
-from bergline.format.manifest_avro import parse_manifest, render_manifest, render_manifests
-from bergline.format.name_mapping import parse_name_mapping
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.physical_schema import (
+from bergline.format.manifest.avro import parse_manifest, render_manifest, render_manifests
+from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.name_mapping import parse_name_mapping
+from bergline.format.schema.physical_schema import (
     NO_ID,
     _Numbered,
     number_of,
@@ -16,8 +16,8 @@ from bergline.format.physical_schema import (
     schema_of,
     with_mapped_ids,
 )
-from bergline.format.schema import Schema
-from bergline.format.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
 
 A, B = NestedField(1, "a", False, INT), NestedField(2, "b", False, STRING)
 FIRST, SECOND = StructType((A, B)), StructType((B,))

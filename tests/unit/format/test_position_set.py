@@ -7,7 +7,7 @@ import pytest
 from pyroaring import BitMap
 
 from bergline.errors import InvalidInputError
-from bergline.format.position_set import PositionSet, position_set
+from bergline.format.deletes.position_set import PositionSet, position_set
 
 FAR = 2**33 + 5
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bergline.format.promotion import can_widen, widen_default, widen_value
-from bergline.format.types import (
+from bergline.format.evolution.promotion import can_widen, widen_default, widen_value
+from bergline.format.types.types import (
     DATE,
     DOUBLE,
     FLOAT,

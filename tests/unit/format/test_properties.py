@@ -3,7 +3,7 @@
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.properties import (
+from bergline.format.metadata.properties import (
     RESERVED_PROPERTIES,
     asked_format_version,
     stored_properties,

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import BerglineError, FormatError, InvalidInputError, UnsupportedError
-from bergline.format import puffin
-from bergline.format.puffin import (
+from bergline.format.deletes import puffin
+from bergline.format.deletes.puffin import (
     FOOTER_TAIL_SIZE,
     Blob,
     BlobMetadata,

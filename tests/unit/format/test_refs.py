@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.refs import SnapshotRef, SnapshotRefType, check_ref_name
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType, check_ref_name
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

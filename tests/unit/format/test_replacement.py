@@ -3,13 +3,13 @@
 import pytest
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import parse_partition_by
-from bergline.format.replacement import replacement_updates
-from bergline.format.schema import Schema
-from bergline.format.types import INT, LONG, STRING, IcebergType, ListType, NestedField, StructType
+from bergline.format.evolution.replacement import replacement_updates
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import parse_partition_by
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, LONG, STRING, IcebergType, ListType, NestedField, StructType
 
 
 def column(field_id: int, name: str, type_: IcebergType) -> NestedField:

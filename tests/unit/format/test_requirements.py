@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
     AssertDefaultSortOrderId,
@@ -19,7 +19,7 @@ from bergline.format.requirements import (
     Requirement,
     check_requirements,
 )
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.metadata.table_metadata import TableMetadata
 
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 

@@ -1,6 +1,6 @@
 """Reserved columns have the specification's ids."""
 
-from bergline.format.reserved import (
+from bergline.format.schema.reserved import (
     DELETE_FILE_PATH,
     DELETE_POS,
     MAX_COLUMN_ID,
@@ -8,7 +8,7 @@ from bergline.format.reserved import (
     RESERVED_IDS,
     partition_column,
 )
-from bergline.format.types import StructType
+from bergline.format.types.types import StructType
 
 
 def test_metadata_columns_have_the_ids_of_the_specification() -> None:

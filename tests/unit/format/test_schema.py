@@ -3,8 +3,9 @@
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.schema import Schema, assign_fresh_ids
-from bergline.format.types import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.schema.schema import Schema, assign_fresh_ids
+from bergline.format.types.types import (
     DOUBLE,
     INT,
     LONG,
@@ -16,7 +17,6 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.format.wire import decode_json, encode_json
 
 
 def column(field_id: int, name: str, type_: IcebergType = INT) -> NestedField:

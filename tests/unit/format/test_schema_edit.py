@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.schema_edit import change_field
-from bergline.format.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
+from bergline.format.evolution.columns import change_field
+from bergline.format.types.types import INT, LONG, STRING, ListType, MapType, NestedField, StructType
 
 KEY = StructType((NestedField(6, "k", False, INT),))
 COLUMN = NestedField(

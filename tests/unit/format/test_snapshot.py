@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.snapshot import Operation, Snapshot, summarize
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.metadata.snapshot import Operation, Snapshot, summarize
 
 
 def file(records: int = 10, size: int = 100, partition: str = "eu") -> DataFile:

@@ -3,11 +3,11 @@
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.schema import Schema
-from bergline.format.sorting import UNSORTED, SortField, SortOrder, parse_sort_by
-from bergline.format.transforms import IDENTITY, Bucket
-from bergline.format.types import LONG, STRING, GeometryType, ListType, NestedField
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.partition.sort_order import UNSORTED, SortField, SortOrder, parse_sort_by
+from bergline.format.partition.transforms import IDENTITY, Bucket
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, STRING, GeometryType, ListType, NestedField
 
 
 def test_order_survives_its_json() -> None:

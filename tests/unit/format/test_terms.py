@@ -5,8 +5,8 @@ import time
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.terms import parse_term
-from bergline.format.transforms import IDENTITY, Bucket, TimeTransform, Transform, Truncate
+from bergline.format.partition.terms import parse_term
+from bergline.format.partition.transforms import IDENTITY, Bucket, TimeTransform, Transform, Truncate
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.transforms import (
+from bergline.format.partition.transforms import (
     IDENTITY,
     VOID,
     Bucket,
@@ -20,7 +20,7 @@ from bergline.format.transforms import (
     hash_value,
     parse_transform,
 )
-from bergline.format.types import (
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -3,9 +3,18 @@
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.type_text import parse_type_text
-from bergline.format.types import LONG, STRING, DecimalType, FixedType, ListType, MapType, StructType, walk_fields
-from bergline.format.types_json import MAX_NESTING
+from bergline.format.types.text import parse_type_text
+from bergline.format.types.types import (
+    LONG,
+    MAX_NESTING,
+    STRING,
+    DecimalType,
+    FixedType,
+    ListType,
+    MapType,
+    StructType,
+    walk_fields,
+)
 
 
 def test_primitives_are_those_of_the_specification() -> None:

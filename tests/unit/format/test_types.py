@@ -2,7 +2,8 @@
 
 import pytest
 
-from bergline.format.types import (
+from bergline.format.encoding.wire import encode_json
+from bergline.format.types.types import (
     INT,
     LONG,
     STRING,
@@ -17,7 +18,6 @@ from bergline.format.types import (
     child_fields,
     walk_fields,
 )
-from bergline.format.wire import encode_json
 
 NESTED = StructType(
     (

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.types import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.types.types import (
     INT,
     PRIMITIVES,
     STRING,
@@ -16,9 +17,10 @@ from bergline.format.types import (
     IcebergType,
     ListType,
     MapType,
+    parse_primitive,
+    parse_type,
+    render_type,
 )
-from bergline.format.types_json import parse_primitive, parse_type, render_type
-from bergline.format.wire import decode_json, encode_json
 
 
 @pytest.mark.parametrize("name", list(PRIMITIVES))

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from bergline.errors import BerglineError, ConflictError, InvalidInputError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.snapshot import Snapshot
-from bergline.format.updates import (
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import MetadataLogEntry, SnapshotLogEntry, TableMetadata
+from bergline.format.metadata.updates import (
     AddSnapshot,
     RemoveProperties,
     RemoveSnapshotRef,
@@ -20,7 +21,6 @@ from bergline.format.updates import (
     Update,
     set_ref,
 )
-from bergline.format.wire import decode_json, encode_json
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 NOW = 1_700_000_100_000

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import EncryptedKey, TableMetadata
-from bergline.format.partition import UNNUMBERED, PartitionField, PartitionSpec
-from bergline.format.transforms import IDENTITY, Bucket
-from bergline.format.updates import (
+from bergline.format.encoding.wire import encode_json
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.table_metadata import EncryptedKey, TableMetadata
+from bergline.format.metadata.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
     AssignUuid,
@@ -19,10 +18,11 @@ from bergline.format.updates import (
     SetDefaultSpec,
     SetProperties,
 )
-from bergline.format.updates_json import parse_updates, parse_view_updates
-from bergline.format.view import SqlRepresentation, ViewVersion
-from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
-from bergline.format.wire import encode_json
+from bergline.format.metadata.updates_json import parse_updates
+from bergline.format.partition.spec import UNNUMBERED, PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, Bucket
+from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion, parse_view_updates
+from bergline.format.view.view_metadata import SqlRepresentation, ViewVersion
 
 
 def parse(*wires: dict[str, Any]) -> tuple[Any, ...]:

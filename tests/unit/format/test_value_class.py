@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from bergline.format.value_class import ValueClass
+from bergline.format.encoding.value_class import ValueClass
 
 
 class Point(ValueClass):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bergline.errors import FormatError, InvalidInputError
-from bergline.format.types import (
+from bergline.format.types.single_values import decode_value, encode_value, truncate_lower, truncate_upper
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -34,7 +35,6 @@ from bergline.format.types import (
     IcebergType,
     ListType,
 )
-from bergline.format.values import decode_value, encode_value, truncate_lower, truncate_upper
 
 ENCODED = [
     (BOOLEAN, True, b"\x01"),

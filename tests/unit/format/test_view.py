@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.view import SqlRepresentation, UnknownRepresentation, ViewMetadata
-from bergline.format.view_json import parse_view_metadata, render_view_metadata
+from bergline.format.view.json import parse_view_metadata, render_view_metadata
+from bergline.format.view.view_metadata import SqlRepresentation, UnknownRepresentation, ViewMetadata
 
 
 def parse(document: Any) -> ViewMetadata:

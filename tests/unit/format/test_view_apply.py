@@ -13,10 +13,8 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
-from bergline.format.requirements import AssertCreate
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, NestedField
-from bergline.format.updates import (
+from bergline.format.metadata.requirements import AssertCreate
+from bergline.format.metadata.updates import (
     AddSchema,
     AssignUuid,
     RemoveProperties,
@@ -24,15 +22,17 @@ from bergline.format.updates import (
     SetProperties,
     UpgradeFormatVersion,
 )
-from bergline.format.view import SqlRepresentation, ViewLogEntry, ViewMetadata, ViewVersion
-from bergline.format.view_apply import apply_view_updates
-from bergline.format.view_updates import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.updates import (
     AddViewVersion,
     AssertViewUuid,
     SetCurrentViewVersion,
     ViewUpdate,
     check_view_requirements,
 )
+from bergline.format.view.view_metadata import SqlRepresentation, ViewLogEntry, ViewMetadata, ViewVersion
 
 NOW = 1_700_000_100_000
 SPARK, TRINO = SqlRepresentation("SELECT 3 AS n", "spark"), SqlRepresentation("SELECT 3 n", "TRINO")

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.schema import Schema
-from bergline.format.transforms import Bucket, Transform
-from bergline.format.types import INT, IcebergType, ListType
-from bergline.format.wire import decode_json, describe_decode_error, encode_json
+from bergline.format.encoding.wire import decode_json, describe_decode_error, encode_json
+from bergline.format.partition.transforms import Bucket, Transform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, IcebergType, ListType
 
 
 @pytest.mark.parametrize(

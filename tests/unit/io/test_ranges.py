@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bergline.errors import FormatError, StorageError
-from bergline.io.ranges import check_range
+from bergline.io.fileio import check_range
 from bergline.io.schemes import SchemeFileIO
 
 

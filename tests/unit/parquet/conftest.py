@@ -7,8 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -29,7 +29,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.parquet.arrow_schema import arrow_schema
+from bergline.parquet.file.arrow_schema import arrow_schema
 
 _POINT = StructType((NestedField(41, "x", True, INT), NestedField(42, "y", False, DOUBLE)))
 _COLUMNS: list[tuple[int, str, IcebergType]] = [

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import UnsupportedError
-from bergline.format.schema import Schema, assign_fresh_ids
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema, assign_fresh_ids
+from bergline.format.types.types import (
     BINARY,
     DATE,
     INT,
@@ -31,7 +31,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.parquet.arrow_schema import arrow_schema, arrow_type, file_field_id, schema_from_arrow
+from bergline.parquet.file.arrow_schema import arrow_schema, arrow_type, file_field_id, schema_from_arrow
 
 
 def ids(type_: Any) -> list[int | None]:

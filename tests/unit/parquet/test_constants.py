@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 from every_type import COLUMNS
 
-from bergline.format.types import LONG, StructType
-from bergline.parquet.arrow_schema import arrow_type
-from bergline.parquet.constants import constant_array, plain_to_arrow
+from bergline.format.types.types import LONG, StructType
+from bergline.parquet.file.arrow_schema import arrow_type
+from bergline.parquet.file.constants import constant_array, plain_to_arrow
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -11,19 +11,19 @@ from pyroaring import BitMap
 
 from bergline.errors import FormatError, InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
-from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.position_set import PositionSet, position_set
-from bergline.format.reserved import DELETED
-from bergline.format.schema import Schema
-from bergline.format.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import PositionSet, position_set
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.reserved import DELETED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.delete_write import write_equality_deletes, write_position_deletes
-from bergline.parquet.read import read_file, read_plan
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import ParquetOptions, WriteSpec
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.read.reader import read_file, read_plan
+from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
+from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 
 SCHEMA = Schema(

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bergline.parquet.equality import KeySet
+from bergline.parquet.delete.deletes import KeySet
 
 NUMBERS = pa.array([1, 2, None, 4, 5, 6], pa.int64())
 DOUBLES = pa.array([1.0, math.nan, None, 0.0, -0.0, 6.0])

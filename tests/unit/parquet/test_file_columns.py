@@ -12,15 +12,15 @@ import pytest
 from bergline.errors import FormatError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, bind
-from bergline.format.manifest import DataFile
-from bergline.format.name_mapping import NameMapping, parse_name_mapping
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID, SPEC_ID, partition_column
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, Bucket
-from bergline.format.types import DATE, INT, LONG, STRING, UUID, ListType, MapType, NestedField, StructType
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY, Bucket
+from bergline.format.schema.name_mapping import NameMapping, parse_name_mapping
+from bergline.format.schema.reserved import FILE, LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID, SPEC_ID, partition_column
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import DATE, INT, LONG, STRING, UUID, ListType, MapType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.read import read_batches, read_plan
+from bergline.parquet.read.reader import read_batches, read_plan
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 PATH = "memory:/f.parquet"

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     DATE,
     DOUBLE,
     FLOAT,
@@ -28,8 +28,8 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.parquet.arrow_schema import arrow_schema
-from bergline.parquet.fit import fit_to_schema
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.write.fit import fit_to_schema
 
 TWO = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "name", False, STRING)))
 MAPS = pa.array([[("a", 1)], [("b", None)], None], pa.map_(pa.string(), pa.int64()))

@@ -11,8 +11,8 @@ from every_type import every_type_rows, every_type_schema
 
 from bergline import Lake
 from bergline.errors import FormatError
-from bergline.format.physical_schema import NO_ID, OTHER
-from bergline.format.types import (
+from bergline.format.schema.physical_schema import NO_ID, OTHER
+from bergline.format.types.types import (
     BINARY,
     DATE,
     INT,
@@ -32,7 +32,7 @@ from bergline.format.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.footer import read_physical_schema, read_physical_schemas
+from bergline.parquet.file.footer import read_physical_schema, read_physical_schemas
 
 
 def written(schema: pa.Schema, **options: Any) -> bytes:

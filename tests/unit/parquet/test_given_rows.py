@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     DATE,
     DOUBLE,
     FLOAT,
@@ -34,7 +34,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.parquet.fit import fit_to_schema
+from bergline.parquet.write.fit import fit_to_schema
 
 ID, TEXT_ID = uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"
 BERLIN = "Europe/Berlin"

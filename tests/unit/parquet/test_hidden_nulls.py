@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergline.format.schema import Schema
-from bergline.format.types import INT, LONG, STRING, NestedField, StructType
-from bergline.lake import Lake
-from bergline.parquet.fit import fit_to_schema
-from bergline.parquet.hidden_nulls import fill_hidden_nulls
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, LONG, STRING, NestedField, StructType
+from bergline.lake.lake import Lake
+from bergline.parquet.file.hidden_nulls import fill_hidden_nulls
+from bergline.parquet.write.fit import fit_to_schema
 
 _A = pa.field("a", pa.int32(), nullable=False)
 _OF_EVERY_TYPE = pa.struct(

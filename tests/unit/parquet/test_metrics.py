@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import decode_value
+from bergline.format.types.types import (
     BINARY,
     DOUBLE,
     FLOAT,
@@ -24,10 +25,9 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.format.values import decode_value
-from bergline.parquet.arrow_schema import arrow_schema
-from bergline.parquet.metrics import FooterMetrics, MetricsCollector
-from bergline.parquet.metrics_mode import COUNTS, FULL, NONE, MetricsMode, MetricsModes, parse_mode
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.write.metrics import FooterMetrics, MetricsCollector
+from bergline.parquet.write.metrics_mode import COUNTS, FULL, NONE, MetricsMode, MetricsModes, parse_mode
 
 A_UUID = uuid.UUID(int=2**127 + 5)
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.schema import Schema
-from bergline.format.sorting import UNSORTED, SortField, SortOrder
-from bergline.format.transforms import IDENTITY, Bucket
-from bergline.format.types import INT, STRING, ListType, MapType, NestedField, StructType
-from bergline.parquet.metrics_mode import (
+from bergline.format.partition.sort_order import UNSORTED, SortField, SortOrder
+from bergline.format.partition.transforms import IDENTITY, Bucket
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, STRING, ListType, MapType, NestedField, StructType
+from bergline.parquet.write.metrics_mode import (
     COUNTS,
     FULL,
     NONE,

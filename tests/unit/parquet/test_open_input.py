@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.open_input import check_parquet, open_parquet, row_group_batches
+from bergline.parquet.file.open_input import check_parquet, open_parquet, row_group_batches
 
 PATH = "memory:/f.parquet"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bergline.parquet.plain import distinct_values, leaf_array, plain_array
+from bergline.parquet.file.plain_values import distinct_values, leaf_array, plain_array
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,19 @@ import pytest
 from bergline.errors import FormatError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind
-from bergline.format.schema import Schema
-from bergline.format.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, TIMESTAMPTZ, IcebergType, NestedField
-from bergline.parquet.row_groups import matching_groups
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    IcebergType,
+    NestedField,
+)
+from bergline.parquet.read.row_groups import matching_groups
 
 
 def groups(

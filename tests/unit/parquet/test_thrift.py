@@ -3,7 +3,7 @@
 import pytest
 
 from bergline.errors import FormatError
-from bergline.parquet.thrift import read_struct
+from bergline.parquet.file.thrift import read_struct
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.format.schema import Schema
-from bergline.format.types import STRING, UUID, IcebergType, ListType, MapType, NestedField, StructType
-from bergline.parquet.fit import fit_to_schema
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import STRING, UUID, IcebergType, ListType, MapType, NestedField, StructType
+from bergline.parquet.write.fit import fit_to_schema
 
 ONE, TWO = uuid.UUID(int=1), uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 

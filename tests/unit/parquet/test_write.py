@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import bergline.parquet.write
+import bergline.parquet.write.writer
 from bergline.errors import InvalidInputError, StorageError, UnsupportedError
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY, VOID, UnknownTransform
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
+from bergline.format.partition.transforms import IDENTITY, VOID, UnknownTransform
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -43,10 +43,10 @@ from bergline.format.types import (
     StructType,
 )
 from bergline.io.memory import MemoryFileIO, MemoryOutputFile
-from bergline.parquet.fit import ArrowRows
-from bergline.parquet.metrics_mode import COUNTS, MetricsModes
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import ParquetOptions, WriteSpec, delete_write_spec, write_spec
+from bergline.parquet.write.fit import ArrowRows
+from bergline.parquet.write.metrics_mode import COUNTS, MetricsModes
+from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec, delete_write_spec, write_spec
+from bergline.parquet.write.writer import DataFileWriter
 
 SCHEMA = Schema(
     fields=(
@@ -308,7 +308,7 @@ def test_row_groups_have_the_size_asked_for() -> None:
 
 
 def test_rows_of_many_partitions_do_not_wait_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bergline.parquet.write, "_MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(bergline.parquet.write.writer, "_MAX_WAITING_BYTES", 1000)
     with DataFileWriter(MemoryFileIO(), spec("region"), "w0") as writer:
         for first in range(5):
             writer.write(rows(*(str(n) for n in range(30)), first=first))

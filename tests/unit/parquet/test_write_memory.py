@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.schema import Schema
-from bergline.format.transforms import IDENTITY
-from bergline.format.types import INT, LONG, NestedField
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import IDENTITY
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import INT, LONG, NestedField
 from bergline.io.local import LocalFileIO
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import ParquetOptions, WriteSpec
+from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
 
 SCHEMA = Schema(fields=(NestedField(1, "part", False, INT), NestedField(2, "value", False, LONG)))
 BY_PART = PartitionSpec(0, (PartitionField(1, 1000, "part", IDENTITY),))

@@ -7,12 +7,12 @@ import pytest
 from rows import ORDERS
 
 from bergline.errors import FormatError, UnsupportedError
-from bergline.format.deletes import FILE_PATH_ID
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED, PartitionSpec, parse_partition_by
-from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.format.deletes.delete_files import FILE_PATH_ID
+from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import UNPARTITIONED, PartitionSpec, parse_partition_by
+from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.scan.delete_index import DeleteIndex
 
 POSITION, EQUALITY = FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES

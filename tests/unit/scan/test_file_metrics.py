@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.types import LONG
-from bergline.format.values import encode_value
-from bergline.scan.file_metrics import column_metrics, values_of
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import LONG
+from bergline.scan.pruning import column_metrics, values_of
 
 PAIRS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
 

@@ -8,10 +8,10 @@ from rows import order_rows
 
 from bergline import Table
 from bergline.errors import FormatError, NotFoundError, UnsupportedError
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import render_manifest, render_manifest_list
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
+from bergline.format.manifest.avro import render_manifest, render_manifest_list
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list, with_counts
 

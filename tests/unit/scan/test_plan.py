@@ -5,11 +5,11 @@ import pytest
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import ALWAYS_TRUE, Comparison
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.manifest_avro import render_manifest, render_manifest_list
-from bergline.format.metadata import TableMetadata
-from bergline.format.types import LONG
-from bergline.format.values import encode_value
+from bergline.format.manifest.avro import render_manifest, render_manifest_list
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import LONG
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan

@@ -7,7 +7,7 @@ import pytest
 from rows import ORDERS, order_rows
 
 from bergline import Lake
-from bergline.format.manifest_columns import METRICS
+from bergline.format.manifest.columns import METRICS
 from bergline.scan.plan import PlannedFile
 from bergline.scan.planned_files import PlannedFiles
 

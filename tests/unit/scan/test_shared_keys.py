@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.metadata import TableMetadata
-from bergline.format.types import LONG, STRING
-from bergline.format.values import encode_value
+from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import LONG, STRING
 from bergline.scan.shared_keys import may_share_keys
 
 

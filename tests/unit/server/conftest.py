@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from asked import Asking
 
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
 
 
 @pytest.fixture

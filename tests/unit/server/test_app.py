@@ -11,9 +11,9 @@ import pytest
 from asked import Asking
 from at_once import LONG_S
 
-from bergline.catalog.rest.endpoints import ALWAYS_THERE, ENDPOINTS
+from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
 
 
 def test_config_lists_every_endpoint(ask: Asking) -> None:

@@ -4,9 +4,9 @@ import pytest
 from asked import Asking, set_property
 
 from bergline.errors import InvalidInputError
-from bergline.format.metadata import TableMetadata
-from bergline.server.cached_loads import CachedLoads, check_mode, entity_tag, matches
-from bergline.server.served import Served
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.server.cache.loads import CachedLoads, check_mode, entity_tag, matches
+from bergline.server.handlers.context import Served
 
 
 @pytest.fixture

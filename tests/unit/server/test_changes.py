@@ -10,8 +10,8 @@ from at_once import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

@@ -9,8 +9,8 @@ from at_once import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
-from bergline.lake import connect
-from bergline.server.served import Served
+from bergline.lake.lake import connect
+from bergline.server.handlers.context import Served
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

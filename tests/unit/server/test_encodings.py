@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.server.encodings import takes_gzip
+from bergline.server.handlers.load_responses import takes_gzip
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from bergline.server.incoming import Bodies
-from bergline.server.refusal import Refusal
-from bergline.server.settings import Settings
+from bergline.server.http.bodies import Bodies
+from bergline.server.http.errors import Refusal
+from bergline.server.http.settings import Settings
 
 SETTINGS = Settings(max_body_bytes=100, max_held_bytes=150, body_timeout_s=5)
 

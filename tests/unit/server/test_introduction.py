@@ -6,10 +6,10 @@ import time
 import msgspec
 import pytest
 
+from bergline.server.access.tokens import Doorkeeper
+from bergline.server.credentials.vending import StaticVending
+from bergline.server.handlers.context import Served
 from bergline.server.introduction import introduction
-from bergline.server.served import Served
-from bergline.server.tokens import Doorkeeper
-from bergline.server.vending import StaticVending
 
 TOKEN = "bl_" + "t" * 43
 ENGINES = ("bergline", "PyIceberg", "DuckDB", "Spark", "Flink", "Trino")

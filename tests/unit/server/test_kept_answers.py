@@ -5,9 +5,8 @@ import zlib
 
 import pytest
 
-from bergline.server import kept_answers
-from bergline.server.kept_answers import KeptAnswer, KeptAnswers
-from bergline.server.packed import Packed, pack
+from bergline.server.cache import responses as kept_answers
+from bergline.server.cache.responses import KeptAnswer, KeptAnswers, Packed, pack
 
 BODY = b'{"a":1,"b":2}' * 1000 + b"{end}"
 

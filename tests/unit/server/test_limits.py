@@ -18,9 +18,9 @@ from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
 from at_once import LONG_S
 
 from bergline.catalog.identifiers import TableName
+from bergline.server.handlers.context import Served
+from bergline.server.http.settings import Settings
 from bergline.server.opening import open_served
-from bergline.server.served import Served
-from bergline.server.settings import Settings
 
 NAMESPACES = "/v1/namespaces"
 TABLES = "/v1/namespaces/db/tables"

@@ -11,10 +11,10 @@ import pytest
 from asked import Asking
 from served_socket import on_socket
 
-from bergline.server import kept_answers
+from bergline.server.cache import responses as kept_answers
+from bergline.server.cache.responses import Packed, pack
+from bergline.server.handlers.context import Served
 from bergline.server.opening import Vend, open_served
-from bergline.server.packed import Packed, pack
-from bergline.server.served import Served
 
 pytestmark = pytest.mark.long
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.locks import TableLocks
-from bergline.server.refusal import Refusal
+from bergline.server.commits.locks import TableLocks
+from bergline.server.http.errors import Refusal
 
 A, B = TableName(("db",), "a"), TableName(("db",), "b")
 

@@ -15,11 +15,11 @@ from at_once import LONG_S
 from many_tables import BIG, TABLES, Work, fill, plans, watched
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.records import AuditEntry
+from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import NotFoundError
-from bergline.lake import connect
+from bergline.lake.lake import connect
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bergline.server.packed import in_gzip, pack
+from bergline.server.cache.responses import in_gzip, pack
 
 
 @given(st.binary(max_size=2000), st.binary(max_size=300))

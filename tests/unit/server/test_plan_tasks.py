@@ -12,12 +12,12 @@ from asked import Asking, Told
 
 from bergline import Table
 from bergline.io.locations import local_path
-from bergline.lake import Lake
+from bergline.lake.lake import Lake
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
-from bergline.server import handlers_planning
-from bergline.server.plan_tasks import PlanTask, parse_task, render_task
-from bergline.server.served import Served
+from bergline.server.handlers import planning as handlers_planning
+from bergline.server.handlers.context import Served
+from bergline.server.planning.tasks import PlanTask, parse_task, render_task
 
 PLAN = "/v1/namespaces/db/tables/t/plan"
 TASKS = "/v1/namespaces/db/tables/t/tasks"

@@ -13,8 +13,8 @@ import pytest
 from asked import Asking
 
 from bergline import Table
-from bergline.lake import Lake
-from bergline.server.served import Served
+from bergline.lake.lake import Lake
+from bergline.server.handlers.context import Served
 
 pytestmark = pytest.mark.long
 

@@ -9,11 +9,11 @@ from asked import Asking, set_branch, set_property, snapshot
 from at_once import run_for_each
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.table_directories import TableDirectories
+from bergline.catalog.sql.table_directories import TableDirectories
 from bergline.errors import InvalidInputError, RefusedError, StorageError
+from bergline.server.access.tokens import Doorkeeper
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
-from bergline.server.tokens import Doorkeeper
 
 pytestmark = pytest.mark.server
 ORDERS = "/v1/namespaces/db/tables/orders"

@@ -12,7 +12,7 @@ from asked import Asking
 from hand_clock import HandClock
 from served_socket import on_socket
 
-from bergline.server.served import Served
+from bergline.server.handlers.context import Served
 
 pytestmark = pytest.mark.long
 

@@ -9,9 +9,9 @@ from asked import SCHEMA, Asking, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
-from bergline.lake import Lake
+from bergline.lake.lake import Lake
+from bergline.server.handlers.context import Served
 from bergline.server.opening import open_served
-from bergline.server.served import Served
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 from asked import Asking
 
-from bergline.catalog.records import Records
+from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError
-from bergline.server.served import Served
+from bergline.server.access.tokens import Doorkeeper
+from bergline.server.handlers.context import Served
 from bergline.server.start import check_host
-from bergline.server.tokens import Doorkeeper
 
 TOKEN = "bl_secret"  # noqa: S105
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"

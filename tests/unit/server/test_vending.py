@@ -11,10 +11,10 @@ from iam_policy import allows
 from sts_server import StsServer
 
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
+from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy
+from bergline.server.credentials.vending import StaticVending, asks_for_keys, prefixes_of
 from bergline.server.opening import Vend, open_served
 from bergline.server.start import serve
-from bergline.server.vending import StaticVending, asks_for_keys, prefixes_of
-from bergline.server.vending_sts import StsVending, partition_of, policy, render_policy
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
 WISH = {"X-Iceberg-Access-Delegation": "vended-credentials"}

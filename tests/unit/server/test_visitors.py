@@ -3,9 +3,9 @@
 import pytest
 from asked import Asking
 
+from bergline.server.access.tokens import Doorkeeper
 from bergline.server.app import Application
-from bergline.server.served import Served
-from bergline.server.tokens import Doorkeeper
+from bergline.server.handlers.context import Served
 
 CREATE = ("POST", "/v1/namespaces", {"namespace": ["db"]})
 

@@ -11,11 +11,12 @@ import msgspec
 import pytest
 
 from bergline.expressions.evaluate import evaluate
-from bergline.format.manifest import DataFile
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.single_values import encode_value
+from bergline.format.types.types import (
     BINARY,
     DATE,
     DOUBLE,
@@ -27,11 +28,10 @@ from bergline.format.types import (
     IcebergType,
     NestedField,
 )
-from bergline.format.values import encode_value
-from bergline.server import wire_filters
-from bergline.server.wire_fields import FieldNames
-from bergline.server.wire_filters import KeptFilters, choosing, read_filter
-from bergline.server.wire_residuals import NOTHING, WHOLE, Residuals
+from bergline.server.planning import filters as wire_filters
+from bergline.server.planning.fields import FieldNames
+from bergline.server.planning.filters import KeptFilters, choosing, read_filter
+from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
 
 MANY = 200
 

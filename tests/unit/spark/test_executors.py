@@ -10,7 +10,7 @@ from spark_cluster import executor_python
 
 import bergline
 from bergline.errors import UnsupportedError
-from bergline.spark.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
+from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
 
 TASKS = ("write_task", "read_arrow", "read_deletes", "arrow_rows")
 """The modules whose functions run on executors."""
@@ -27,8 +27,8 @@ def test_tasks_import_nothing_but_what_executors_need(tmp_path: Path) -> None:
         text=True,
     )
     modules = found.stdout.split()
-    assert "bergline.parquet.write" in modules
-    assert not {"polars", "sqlalchemy", "sqlglot", "pandas", "obstore", "bergline.lake"}.intersection(modules)
+    assert "bergline.parquet.write.writer" in modules
+    assert not {"polars", "sqlalchemy", "sqlglot", "pandas", "obstore", "bergline.lake.lake"}.intersection(modules)
 
 
 def test_archive_holds_every_module() -> None:

@@ -19,7 +19,7 @@ def test_tasks_import_nothing_that_plans(module: str) -> None:
 
 
 def test_files_with_credentials_of_a_rest_server_import_nothing_that_plans() -> None:
-    program = "import sys, bergline.catalog.rest.client_files; print(*sys.modules)"
+    program = "import sys, bergline.catalog.rest.client.files; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (HEAVY | {"urllib3"}).isdisjoint(done.stdout.split())
 

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from bergline.spark.write_task import gathered
+from bergline.spark.writes.task import gathered
 
 
 def batches(count: int, rows: int) -> list[pa.RecordBatch]:

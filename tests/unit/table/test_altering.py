@@ -13,7 +13,7 @@ from rows import ids, order_rows
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.testing.faults import Fault
 
 

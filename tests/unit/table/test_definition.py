@@ -5,9 +5,9 @@ import pytest
 from bergline import Lake
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.schema import Schema
-from bergline.format.types import (
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
     INT,
     VARIANT,
     GeographyType,
@@ -18,7 +18,7 @@ from bergline.format.types import (
     NestedField,
     StructType,
 )
-from bergline.table.definition import TableDefinition
+from bergline.table.evolution.definition import TableDefinition
 
 _V3 = {"format-version": "3"}
 _UNWRITABLE = [VARIANT, GeometryType("OGC:CRS84"), GeographyType("OGC:CRS84", "karney")]

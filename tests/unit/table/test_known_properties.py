@@ -10,9 +10,9 @@ from support_path import ROOT
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, FormatError, InvalidInputError, UnsupportedError
-from bergline.format.updates import SetProperties
+from bergline.format.metadata.updates import SetProperties
 from bergline.table.commits.operation import Change, MetadataOperation
-from bergline.table.known_properties import KNOWN_PROPERTIES, check_properties
+from bergline.table.evolution.properties import KNOWN_PROPERTIES, check_properties
 
 pytestmark = pytest.mark.long
 

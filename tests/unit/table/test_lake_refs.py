@@ -14,8 +14,8 @@ from rows import ORDERS, ids, order_rows
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.object_store import ObjectPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.object_store.object_store import ObjectPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     BerglineError,

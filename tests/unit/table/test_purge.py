@@ -12,8 +12,8 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName, parse_table_name
-from bergline.catalog.pointer_catalog import PointerCatalog
-from bergline.catalog.table_places import FILES_ELSEWHERE
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.table_locations import FILES_ELSEWHERE
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, RefusedError, UnavailableError
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore

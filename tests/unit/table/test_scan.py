@@ -11,9 +11,9 @@ import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED
-from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.parquet.file.arrow_schema import schema_from_arrow
 
 
 def test_reserved_columns_are_given_by_name(lake: Lake) -> None:

@@ -10,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.table.scan import TableScan
+from bergline.table.scans.scan import TableScan
 
 Write = Callable[[Table, TableScan], object]
 LATER = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)

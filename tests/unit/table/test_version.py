@@ -8,8 +8,8 @@ from rows import ids, order_rows
 
 from bergline import Table
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.format.types import STRING, NestedField
-from bergline.table.version import resolve_version
+from bergline.format.types.types import STRING, NestedField
+from bergline.table.scans.version import resolve_version
 
 
 def _moment(milliseconds: int) -> dt.datetime:

@@ -8,8 +8,8 @@ from at_once import run_for_each
 
 import bergline
 from bergline import Lake, Table
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import (
     AlreadyExistsError,
     CommitUnknownError,

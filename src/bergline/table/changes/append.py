@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline.errors import InvalidInputError
-from bergline.format.manifest import DataFile, FileContent, ManifestContent, ManifestFile, is_deletion_vector
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestFile, is_deletion_vector
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.removal import file_key
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
+from bergline.table.manifests.removal import file_key
 
 
 class Append(SnapshotProducer):

@@ -12,14 +12,14 @@ from typing import Any, Final
 import msgspec
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
-from bergline.format.manifest import DataFile, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
+from bergline.format.manifest.manifest import DataFile, partition_key
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.read import read_file
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import WriteSpec, write_spec
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.read.reader import read_file
+from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.dangling import dangling_deletes

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import (
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import (
     DataFile,
     FileContent,
     ManifestContent,
@@ -14,8 +14,8 @@ from bergline.format.manifest import (
     ManifestFile,
     partition_key,
 )
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
 

@@ -11,23 +11,23 @@ import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.expressions.bound_filter import BoundFilter
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Snapshot
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.removal import RemovedFiles
 from bergline.table.changes.rewriting_rows import Matches, find_matches, rewrite_without
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.produce import branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import branch_head, check_branch_exists
 from bergline.table.commits.validate import Validation
+from bergline.table.manifests.removal import RemovedFiles
 
 DELETE_MODE: Final = "write.delete.mode"
 _COPY_ON_WRITE, _MERGE_ON_READ = DELETE_MODES = ("copy-on-write", "merge-on-read")

@@ -15,19 +15,19 @@ import msgspec
 import pyarrow as pa
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.format.deletes import only_data_file
-from bergline.format.deletion_vector import deletion_vector_file
-from bergline.format.manifest import DataFile, is_deletion_vector, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.position_set import PositionSet, position_set
-from bergline.format.reserved import POS
-from bergline.format.schema import Schema
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import PositionSet, position_set
+from bergline.format.manifest.manifest import DataFile, is_deletion_vector, partition_key
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.reserved import POS
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join
-from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.delete_write import write_position_deletes
-from bergline.parquet.read import read_file
-from bergline.parquet.write_spec import WriteSpec, delete_write_spec
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.read.reader import read_file
+from bergline.parquet.write.delete_writer import write_position_deletes
+from bergline.parquet.write.write_spec import WriteSpec, delete_write_spec
 from bergline.scan.plan import PlannedFile, ScanPlan
 
 GRANULARITY: Final = "write.delete.granularity"

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import TableMetadata
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_lists
-from bergline.table.changes.given_files import live_at
 from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.manifests.given_files import live_at
 
 
 class HandedOver:

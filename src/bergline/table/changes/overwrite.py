@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.changes.append import AddedFiles
-from bergline.table.changes.filtering import ManifestFilter
-from bergline.table.changes.given_files import check_removed
-from bergline.table.changes.removal import Removal
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import Isolation
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.commits.validate import Validation
+from bergline.table.manifests.filtering import ManifestFilter
+from bergline.table.manifests.given_files import check_removed
+from bergline.table.manifests.removal import Removal
 
 
 class OverwriteChecks(msgspec.Struct, frozen=True):

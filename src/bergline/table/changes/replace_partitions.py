@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from bergline.format.manifest import DataFile, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN, check_ref_name
+from bergline.format.manifest.manifest import DataFile, partition_key
+from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.removal import Everything, Removal, RemovedPartitions
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import ValidateFrom
+from bergline.table.manifests.removal import Everything, Removal, RemovedPartitions
 
 
 def replace_partitions(

@@ -1,26 +1,25 @@
 """Rewrite files: the same rows in other files, in one snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import DataFile, FileContent
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, partition_key
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.scan.manifests import load_manifest_list
+from bergline.scan.delete_index import DeleteIndex
+from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
 from bergline.table.changes.append import AddedFiles
-from bergline.table.changes.applied_deletes import check_same_deletes
-from bergline.table.changes.filtering import ManifestFilter
-from bergline.table.changes.removal import RemovedFiles, file_key
 from bergline.table.changes.row_delta import check_deletes_fit
-from bergline.table.changes.same_rows import check_same_rows
-from bergline.table.commits.produce import Draft, SnapshotProducer
-from bergline.table.commits.validate import Validation
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
+from bergline.table.commits.validate import Validation, conflict
+from bergline.table.manifests.filtering import ManifestFilter
+from bergline.table.manifests.removal import FileKey, PartitionLookup, RemovedFiles, file_key
 
 
 class Rewritten(msgspec.Struct, frozen=True):
@@ -143,3 +142,78 @@ def _check_rewritten(rewritten: Rewritten) -> None:
                     "expected the sequence number of the equality deletes that are rewritten, found none: "
                     f"{file.file_path} would delete rows that came after them"
                 )
+
+
+def check_same_rows(
+    io: FileIO, base: TableMetadata, read: Snapshot, added: Iterable[DataFile], removed: Iterable[DataFile]
+) -> None:
+    """Refuse more rows than there were, and fewer than deletes can have left; `read` is the snapshot they came from."""
+    gone = [f for f in removed if f.content is FileContent.DATA]
+    most = sum(f.record_count for f in gone)
+    found = sum(f.record_count for f in added if f.content is FileContent.DATA)
+    least = _least(io, base, read, gone) if found < most else most
+    if not least <= found <= most:
+        left = f"{least} to {most}" if least < most else str(most)
+        raise InvalidInputError(
+            f"expected {left} rows, as in the files that are replaced, found {found} in those that take their place",
+            hints=["`overwrite_files` and `row_delta` change rows"],
+        )
+
+
+def _least(io: FileIO, base: TableMetadata, read: Snapshot, gone: Sequence[DataFile]) -> int:
+    """How many rows of the files no delete can be about; one by equality may be about all of them."""
+    manifests = load_manifest_list(io, read)
+    index = DeleteIndex(live_entries(io, (m for m in manifests if m.content is ManifestContent.DELETES), base), base)
+    if not index:
+        return sum(f.record_count for f in gone)
+    paths, lookup = {f.file_path for f in gone}, PartitionLookup(((f.spec_id, f.partition) for f in gone), base)
+    data = (m for m in manifests if m.content is ManifestContent.DATA and lookup.may_pick(m))
+    rows = 0
+    by_position: dict[FileKey, int] = {}
+    for entry in live_entries(io, data, base):
+        file = entry.data_file
+        if file.file_path in paths:
+            deletes = index.deletes_for(file.file_path, partition_key(file), entry.sequence_number or 0)
+            if not any(d.content is FileContent.EQUALITY_DELETES for d in deletes):
+                rows += file.record_count
+                by_position |= {file_key(d): d.record_count for d in deletes}
+    return max(0, rows - sum(by_position.values()))
+
+
+def check_same_deletes(
+    io: FileIO,
+    base: TableMetadata,
+    parent: Snapshot,
+    read: Sequence[PlannedFile],
+    *,
+    sequence_number: int | None,
+    branch: str,
+) -> None:
+    """ConflictError if rows of a file were deleted since, or deleted rows came back; looks at no history.
+
+    Rows that keep a sequence number are still deleted by equality deletes with a higher one: those make no difference.
+    """
+    manifests = load_manifest_list(io, parent)
+    entries = [
+        entry
+        for entry in live_entries(io, (m for m in manifests if m.content is ManifestContent.DELETES), base)
+        if entry.data_file.content is FileContent.POSITION_DELETES
+        or sequence_number is None
+        or (entry.sequence_number or 0) <= sequence_number
+    ]
+    added_by = {file_key(e.data_file): e.snapshot_id for e in entries}
+    index = DeleteIndex(entries, base)
+    for planned in read:
+        file = planned.file
+        before = {file_key(d) for d in planned.deletes}
+        now = {file_key(d): d for d in index.deletes_for(file.file_path, partition_key(file), planned.sequence_number)}
+        if now.keys() != before:
+            new = next((d for key, d in now.items() if key not in before), None)
+            winner = base.snapshots_by_id.get(added_by[file_key(new)] or 0, parent) if new else parent
+            raise conflict(branch, winner, _did(file, new))
+
+
+def _did(file: DataFile, new: DataFile | None) -> str:
+    if new is None:
+        return f"brought back rows of {file.file_path}, which this one replaces"
+    return f"deleted rows of {file.file_path}, which this one replaces, by {new.file_path}"

@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
+from bergline.arguments import shown
 from bergline.errors import FormatError, InvalidInputError, NotFoundError
-from bergline.format.arguments import shown
-from bergline.format.inheritance import existing_entry
-from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.inheritance import existing_entry
+from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer, branch_head, check_branch_exists
 
 _Kind = tuple[ManifestContent, int]
 

@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, columns_of
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import ROW_LINEAGE_VERSION, TableMetadata
-from bergline.format.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
-from bergline.format.schema import Schema
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
+from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.filter import arrow_filter
-from bergline.parquet.read import read_file
-from bergline.parquet.write import DataFileWriter
-from bergline.parquet.write_spec import write_spec
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.read.filter import arrow_filter
+from bergline.parquet.read.reader import read_file
+from bergline.parquet.write.write_spec import write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.scan.plan import PlannedFile, ScanPlan
-from bergline.table.changes.removal import matches_wholly
+from bergline.table.manifests.removal import matches_wholly
 
 
 class Matches(msgspec.Struct, frozen=True):

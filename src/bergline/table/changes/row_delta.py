@@ -7,8 +7,8 @@ import msgspec
 import polars as pl
 
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.format.deletes import only_data_file
-from bergline.format.manifest import (
+from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -16,19 +16,19 @@ from bergline.format.manifest import (
     ManifestFile,
     is_deletion_vector,
 )
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.changes.append import AddedFiles
-from bergline.table.changes.filtering import ManifestFilter
-from bergline.table.changes.given_files import check_removed
-from bergline.table.changes.removal import RemovedFiles, file_key
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.commits.validate import Validation
+from bergline.table.manifests.filtering import ManifestFilter
+from bergline.table.manifests.given_files import check_removed
+from bergline.table.manifests.removal import RemovedFiles, file_key
 
 _FIRST_WITH_DELETES: Final = 2
 _FIRST_WITH_VECTORS: Final = 3

@@ -8,7 +8,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -28,13 +28,13 @@ from bergline.errors import (
     CommitUnknownError,
     ConflictError,
     NotFoundError,
+    TablesRefusedError,
     UnavailableError,
     UnsupportedError,
 )
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.requirements import AssertRefSnapshotId, Requirement
-from bergline.table.commits.each_table import each_table
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
 from bergline.table.commits.retry import RetryLimits, retry_limits
 
@@ -342,3 +342,30 @@ class _Attempts:
         """What the tables say, looked at only where it is needed: other writers may have set anything."""
         meaning = any(one.operation.conflicts_in_meaning for one in self._work.values())
         return retry_limits([b.metadata for b in self._bases.values()], conflicts_in_meaning=meaning)
+
+
+_Result = TypeVar("_Result")
+
+
+def each_table(names: Sequence[TableName], run: Callable[[TableName], _Result], refusal: str | None) -> list[_Result]:
+    """What `run` gives for every table; what it raises for one is raised at once, unless there is a refusal.
+
+    With one, all tables are gone through, and those that cannot are a TablesRefusedError that begins with it. A store
+    that does not answer says nothing about a table: that is raised at once in any case.
+    """
+    results: list[_Result] = []
+    reasons: dict[str, BerglineError] = {}
+    for name in names:
+        try:
+            results.append(run(name))
+        except (UnavailableError, CommitUnknownError):
+            raise
+        except BerglineError as error:
+            if refusal is None:
+                raise
+            reasons[str(name)] = error
+    if reasons:
+        raise TablesRefusedError(
+            f"{refusal}: {len(reasons)} of {len(names)} tables cannot, and none was changed", reasons=reasons
+        )
+    return results

@@ -10,15 +10,15 @@ import polars as pl
 
 from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import EVERY_ROW, BoundFilter
-from bergline.format.inheritance import inherit_columns
-from bergline.format.manifest import DataFile, ManifestContent, ManifestFile, partition_key_of
-from bergline.format.manifest_avro import partition_types
-from bergline.format.manifest_columns import files_of
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionSpec
-from bergline.format.partition_columns import check_partition, partition_values
-from bergline.format.snapshot import Snapshot
-from bergline.format.types import IcebergType
+from bergline.format.manifest.avro import partition_types
+from bergline.format.manifest.columns import files_of
+from bergline.format.manifest.inheritance import inherit_columns
+from bergline.format.manifest.manifest import DataFile, ManifestContent, ManifestFile, partition_key_of
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.columns import check_partition, partition_values
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.types.types import IcebergType
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list, spec_of
 from bergline.scan.pruning import Pruning

@@ -5,9 +5,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from bergline.arguments import shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import shown
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 
 RowLevelCommand = Literal["delete", "update", "merge"]
 NO_ISOLATION: Final = "none"

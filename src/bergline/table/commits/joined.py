@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 
-from bergline.format.requirements import (
+from bergline.format.metadata.requirements import (
     AssertCurrentSchemaId,
     AssertDefaultSortOrderId,
     AssertDefaultSpecId,
@@ -11,7 +11,7 @@ from bergline.format.requirements import (
     AssertRefSnapshotId,
     Requirement,
 )
-from bergline.format.updates import (
+from bergline.format.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
     RemoveSnapshotRef,

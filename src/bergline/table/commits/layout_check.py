@@ -1,9 +1,9 @@
 """Whether files fit a table whose schema or partition specs are others by the time that the files are committed."""
 
 from bergline.errors import ConflictError
-from bergline.format.metadata import TableMetadata
-from bergline.format.schema import Schema
-from bergline.format.updates import AddPartitionSpec, AddSchema, AddSnapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import AddPartitionSpec, AddSchema, AddSnapshot
+from bergline.format.schema.schema import Schema
 from bergline.table.commits.operation import Change
 
 

@@ -7,13 +7,13 @@ from typing import Protocol
 
 import msgspec
 
+from bergline.catalog.conflicts import describe_change
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.winner import describe_change
 from bergline.errors import BerglineError, ConflictError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import Requirement, same_table
-from bergline.format.updates import Update
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.requirements import Requirement, same_table
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import Update
 
 _LOG = logging.getLogger(__name__)
 

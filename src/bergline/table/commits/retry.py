@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from bergline.format.metadata import TableMetadata
-from bergline.format.properties import whole_number
-from bergline.format.view import ViewMetadata
+from bergline.format.metadata.properties import whole_number
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.view.view_metadata import ViewMetadata
 
 _NUM_RETRIES = "commit.retry.num-retries"
 _MIN_WAIT = "commit.retry.min-wait-ms"

@@ -10,21 +10,20 @@ from typing import Any, Final
 
 import polars as pl
 
-from bergline.catalog.winner import describe_snapshot
+from bergline.catalog.conflicts import describe_snapshot
 from bergline.errors import ConflictError
-from bergline.format.manifest import (
+from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
     is_deletion_vector,
 )
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.table.changes.hit_files import HitFiles
-from bergline.table.changes.removal import file_key
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, Scope
+from bergline.table.manifests.removal import HitFiles, file_key
 
 _ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
 _ADDS_DELETES: Final = frozenset({Operation.OVERWRITE, Operation.DELETE})

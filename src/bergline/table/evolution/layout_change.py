@@ -4,25 +4,16 @@ import logging
 from collections.abc import Iterator
 
 from bergline.errors import FormatError
-from bergline.format.apply_layout import LAST_ADDED
-from bergline.format.metadata import TableMetadata
-from bergline.format.name_mapping import (
-    NAME_MAPPING_PROPERTY,
-    parse_name_mapping,
-    render_name_mapping,
-    update_name_mapping,
-)
-from bergline.format.partition import PartitionSpec
-from bergline.format.requirements import (
+from bergline.format.metadata.apply_layout import LAST_ADDED
+from bergline.format.metadata.requirements import (
     AssertCurrentSchemaId,
     AssertDefaultSortOrderId,
     AssertDefaultSpecId,
     AssertLastAssignedFieldId,
     AssertLastAssignedPartitionId,
 )
-from bergline.format.schema import Schema
-from bergline.format.sorting import SortOrder
-from bergline.format.updates import (
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSortOrder,
@@ -33,7 +24,16 @@ from bergline.format.updates import (
     SetProperties,
     Update,
 )
-from bergline.parquet.metrics_mode import COLUMN_MODE
+from bergline.format.partition.sort_order import SortOrder
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.name_mapping import (
+    NAME_MAPPING_PROPERTY,
+    parse_name_mapping,
+    render_name_mapping,
+    update_name_mapping,
+)
+from bergline.format.schema.schema import Schema
+from bergline.parquet.write.metrics_mode import COLUMN_MODE
 from bergline.table.commits.operation import Change
 
 _LOG = logging.getLogger(__name__)

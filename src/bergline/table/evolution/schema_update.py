@@ -4,17 +4,15 @@ They are kept as wishes: each attempt works them out on the table as it is then,
 meanwhile stay. What others made of the columns that are changed here is a conflict.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, assert_never
 
 import pyarrow as pa
 
+from bergline.arguments import check_list, check_text
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, check_text
-from bergline.format.evolution import Place
-from bergline.format.metadata import TableMetadata
-from bergline.format.schema import Schema
-from bergline.format.schema_changes import (
+from bergline.format.evolution.columns import Place
+from bergline.format.evolution.schema_changes import (
     AddColumn,
     DropColumn,
     MoveColumn,
@@ -27,13 +25,15 @@ from bergline.format.schema_changes import (
     SetType,
     UnionByName,
 )
-from bergline.format.schema_evolution import apply_schema_change, check_evolved, evolving
-from bergline.parquet.write_spec import check_known_types
-from bergline.table.commits.change_block import ChangeBlock
+from bergline.format.evolution.schema_evolution import apply_schema_change, check_evolved, evolving
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+from bergline.parquet.write.write_spec import check_known_types
 from bergline.table.commits.operation import Change, Operation
+from bergline.table.evolution.change_block import ChangeBlock
 from bergline.table.evolution.column_arguments import ColumnType, column_schema, column_type, plain_default
 from bergline.table.evolution.layout_change import change_schema
-from bergline.table.evolution.schema_rebase import rebase_schema
+from bergline.table.evolution.seen import check_same_column, conflict, conflict_if_refused
 
 _COLUMN = "the name of a column"
 
@@ -148,3 +148,69 @@ def _place(path: str, *, first: bool, after: str | None, before: str | None) -> 
     if after is not None:
         return "after", check_text(after, _COLUMN)
     return None if before is None else ("before", check_text(before, _COLUMN))
+
+
+def rebase_schema(seen: TableMetadata, base: TableMetadata, changes: Sequence[SchemaChange]) -> Schema:
+    """The schema after changes that were right for what the caller saw; ConflictError where others came between."""
+    mine, theirs = evolving(seen), evolving(base)
+    for change in changes:
+        with conflict_if_refused(seen, base):
+            for path in _touched(change):
+                check_same_column(path, mine.schema, theirs.schema, seen, base)
+            before, now = _replaced(change, mine.schema), _replaced(change, theirs.schema)
+            made, theirs = apply_schema_change(mine, change), apply_schema_change(theirs, change)
+        if now != before and now != _replaced(change, made.schema):
+            raise conflict(_changed_otherwise(change), seen, base)
+        mine = made
+    with conflict_if_refused(seen, base):
+        check_evolved(theirs)
+    return theirs.schema
+
+
+def _touched(change: SchemaChange) -> Iterable[str]:
+    """The columns that must be there for a change."""
+    match change:
+        case AddColumn(path):
+            parent = path.rpartition(".")[0]
+            return (parent,) if parent else ()
+        case (
+            DropColumn(path)
+            | RenameColumn(path)
+            | MoveColumn(path)
+            | SetType(path)
+            | SetRequired(path)
+            | SetDoc(path)
+            | SetDefault(path)
+        ):
+            return (path,)
+        case SetIdentifierFields(paths):
+            return paths
+        case UnionByName():
+            return ()
+    assert_never(change)
+
+
+def _replaced(change: SchemaChange, schema: Schema) -> Any:
+    """What a change puts something else in the place of; None where it only adds, moves or removes."""
+    match change:
+        case SetType(path):
+            return schema.find(path).type
+        case SetDoc(path):
+            return schema.find(path).doc
+        case SetDefault(path):
+            field = schema.find(path)
+            return field.type, field.write_default
+        case SetIdentifierFields():
+            return frozenset(schema.identifier_field_ids)
+    return None
+
+
+def _changed_otherwise(change: SchemaChange) -> str:
+    match change:
+        case SetType(path, type_):
+            return f"column `{path}` got another type than `{type_}`"
+        case SetDoc(path):
+            return f"column `{path}` got other words"
+        case SetDefault(path):
+            return f"column `{path}` got another type or default"
+    return "other columns were made to identify rows"

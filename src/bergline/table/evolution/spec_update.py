@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Self, assert_never
 
-from bergline.format.arguments import check_text
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
-from bergline.format.terms import parse_term
-from bergline.table.commits.change_block import ChangeBlock
+from bergline.arguments import check_text
+from bergline.format.evolution.partition_evolution import AddField, RemoveField, RenameField, SpecChange, evolve_spec
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.terms import parse_term
 from bergline.table.commits.operation import Change, Operation
-from bergline.table.commits.seen import check_same_column, conflict, conflict_if_refused, is_settled
+from bergline.table.evolution.change_block import ChangeBlock
 from bergline.table.evolution.layout_change import change_spec
+from bergline.table.evolution.seen import check_same_column, conflict, conflict_if_refused, is_settled
 
 _FIELD = "the name of a partition field"
 

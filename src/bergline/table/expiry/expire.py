@@ -6,21 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from bergline.arguments import counted
 from bergline.errors import BerglineError, FormatError, NotFoundError, UnavailableError, UnsupportedError
-from bergline.format.apply import apply_updates
-from bergline.format.arguments import counted
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import Requirement, same_table
-from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, RemoveSnapshotRef, RemoveSnapshots, Update
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.requirements import Requirement, same_table
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import (
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    Update,
+)
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
 from bergline.table.expiry.explain import size_text
-from bergline.table.expiry.reachable import still_unneeded, unneeded_files
-from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish, decide_expiry
-from bergline.table.expiry.stored_file import FileKind, StoredFile
+from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded, unneeded_files
+from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryWish, decide_expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again

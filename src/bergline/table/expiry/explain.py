@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyarrow as pa
 
-from bergline.format.arguments import counted
+from bergline.arguments import counted
+from bergline.table.expiry.reachable import FileKind, StoredFile
 from bergline.table.expiry.retention import ExpiryDecision, RefDecision, SnapshotDecision
-from bergline.table.expiry.stored_file import FileKind, StoredFile
-from bergline.table.version import readable_ms
+from bergline.table.scans.version import readable_ms
 
 _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _THOUSAND = 1000

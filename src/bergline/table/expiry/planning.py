@@ -7,16 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.expire import Cleaning, work_out_expiry
 from bergline.table.expiry.explain import Amount, ExpiryPlan, total
-from bergline.table.expiry.reachable import NOBODY, Owners, held_files
-from bergline.table.expiry.retention import ExpiryDecision, ExpiryWish
-from bergline.table.expiry.stored_file import StoredFile
+from bergline.table.expiry.reachable import NOBODY, Owners, StoredFile, held_files
+from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryWish
 
 _NO_REF: Owners = frozenset({""})
 _READERS = 16

@@ -6,19 +6,46 @@ once pass the same `fresh`. Files are compared by one spelling of their location
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from itertools import chain
 from typing import TypeVar
 
 import msgspec
 import polars as pl
 
-from bergline.format.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
+from bergline.format.manifest.manifest import EntryStatus, FileContent, ManifestContent, ManifestFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.scan.manifests import load_columns, load_manifest_lists
-from bergline.table.expiry.orphan_paths import PathRules
-from bergline.table.expiry.stored_file import CONTENT_KINDS, FileKind, StoredFile
+from bergline.table.expiry.path_rules import PathRules
+
+
+class FileKind(StrEnum):
+    """What a file is for, in words for people; in the order in which files are deleted."""
+
+    DATA = "data files"
+    POSITION_DELETES = "position delete files"
+    EQUALITY_DELETES = "equality delete files"
+    MANIFEST = "manifests"
+    MANIFEST_LIST = "manifest lists"
+    STATISTICS = "statistics files"
+
+
+class StoredFile(msgspec.Struct, frozen=True, gc=False):
+    """Where a file is, and its size where metadata says it: of manifest lists it does not."""
+
+    location: str
+    kind: FileKind
+    size: int | None = None
+
+
+CONTENT_KINDS = {
+    FileContent.DATA: FileKind.DATA,
+    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
+    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
+}
+
 
 Owners = frozenset[str]
 NOBODY: Owners = frozenset()

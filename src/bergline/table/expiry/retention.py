@@ -5,13 +5,16 @@ What is decided and why come from one walk, so they cannot disagree.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from enum import StrEnum
+from typing import Any
 
 import msgspec
 
+from bergline.arguments import shown
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.metadata import TableMetadata, positive_property
-from bergline.format.refs import MAIN, SnapshotRef
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.refs import MAIN, SnapshotRef
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata, positive_property
 from bergline.table.expiry.reasons import (
     AgeLimit,
     AmongNewest,
@@ -189,3 +192,23 @@ def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection
                 f"cannot expire snapshot {snapshot_id}: {listed} still {'name' if several else 'names'} it",
                 hints=["drop the refs first" if several else "drop the ref first"],
             )
+
+
+class CleanupLevel(StrEnum):
+    """What is deleted of what no snapshot needs any more."""
+
+    ALL = "all"
+    METADATA = "metadata"
+    """Manifests, manifest lists and statistics; data and delete files stay."""
+    NONE = "none"
+
+
+_NAMES = {**{level.value: level for level in CleanupLevel}, "metadata_only": CleanupLevel.METADATA}
+
+
+def parse_level(level: Any) -> CleanupLevel:
+    """A level by its name, in small or large letters; Java's METADATA_ONLY too."""
+    found = _NAMES.get(level.lower()) if isinstance(level, str) else None
+    if found is None:
+        raise InvalidInputError(f"expected a level of all, metadata or none, found {shown(level)}")
+    return found

@@ -5,10 +5,15 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import AssertCurrentSchemaId, AssertDefaultSpecId, AssertRefSnapshotId, Requirement
-from bergline.format.updates import RemovePartitionSpecs, RemoveSchemas, Update
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
+from bergline.format.metadata.requirements import (
+    AssertCurrentSchemaId,
+    AssertDefaultSpecId,
+    AssertRefSnapshotId,
+    Requirement,
+)
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemovePartitionSpecs, RemoveSchemas, Update
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.scan.manifest_cache import FreshReads

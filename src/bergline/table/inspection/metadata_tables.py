@@ -5,15 +5,15 @@ from functools import partial
 
 import pyarrow as pa
 
+from bergline.arguments import check_text
 from bergline.errors import NotFoundError, UnsupportedError
-from bergline.format.arguments import check_text
-from bergline.format.manifest import ManifestContent
-from bergline.table.inspection.metadata_deletes import position_deletes_table
-from bergline.table.inspection.metadata_files import all_entries_table, all_files_table, entries_table, files_table
-from bergline.table.inspection.metadata_log import history_table, metadata_log_table, refs_table, snapshots_table
-from bergline.table.inspection.metadata_manifests import all_manifests_table, manifests_table
-from bergline.table.inspection.metadata_partitions import partitions_table
+from bergline.format.manifest.manifest import ManifestContent
+from bergline.table.inspection.files import all_entries_table, all_files_table, entries_table, files_table
+from bergline.table.inspection.history import history_table, metadata_log_table, refs_table, snapshots_table
+from bergline.table.inspection.manifests import all_manifests_table, manifests_table
 from bergline.table.inspection.metadata_view import MetadataView
+from bergline.table.inspection.partitions import partitions_table
+from bergline.table.inspection.position_deletes import position_deletes_table
 
 METADATA_TABLES: dict[str, Callable[[MetadataView], pa.Table]] = {
     "refs": refs_table,

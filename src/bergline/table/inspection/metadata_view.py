@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import msgspec
 import polars as pl
 
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionSpec
-from bergline.format.partition_text import unknown_text
-from bergline.format.snapshot import Snapshot
-from bergline.format.transforms import UnknownTransform
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.paths import unknown_text
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.partition.transforms import UnknownTransform
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list, resolved_columns
 

@@ -12,16 +12,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bergline.format.metadata import TableMetadata
-from bergline.format.reserved import POS
-from bergline.format.schema import Schema
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.reserved import POS
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
-from bergline.parquet.arrow_schema import arrow_schema
-from bergline.parquet.delete_files import DeleteFiles
-from bergline.parquet.read import read_file
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.removal import file_key
+from bergline.table.manifests.removal import file_key
 
 CHANGE_TYPE: Final = "_change_type"
 _POSITION: Final = msgspec.structs.replace(POS, name="\0position")

@@ -5,22 +5,22 @@ from collections.abc import Callable, Iterable
 import msgspec
 import polars as pl
 
-from bergline.catalog.winner import describe_snapshot
+from bergline.catalog.conflicts import describe_snapshot
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import same_table
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key
+from bergline.format.metadata.requirements import same_table
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.changes.append import AddedFiles
-from bergline.table.changes.filtering import ManifestFilter
-from bergline.table.changes.given_files import live_files
-from bergline.table.changes.removal import RemovedFiles
 from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.produce import Draft, SnapshotProducer, branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer, branch_head, check_branch_exists
 from bergline.table.commits.validate import shown_file
+from bergline.table.manifests.filtering import ManifestFilter
+from bergline.table.manifests.given_files import live_files
+from bergline.table.manifests.removal import RemovedFiles
 from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import hold_snapshot, move_branch

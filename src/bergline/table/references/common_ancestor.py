@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 
 SOURCE = "source-snapshot-id"
 """Summary: the snapshot that this one does again, on another line of history."""

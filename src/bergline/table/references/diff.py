@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyarrow as pa
 
-from bergline.format.arguments import counted
-from bergline.format.manifest import DataFile, FileContent, ManifestEntry
-from bergline.format.metadata import TableMetadata
-from bergline.format.schema import Schema
-from bergline.format.snapshot import Snapshot
-from bergline.format.types_json import render_type
+from bergline.arguments import counted
+from bergline.format.manifest.manifest import DataFile, FileContent, ManifestEntry
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import render_type
 from bergline.io.fileio import FileIO
 from bergline.table.references.common_ancestor import Divergence, find_divergence, known_by
 from bergline.table.references.snapshot_change import differing_entries
-from bergline.table.version import resolve_version
+from bergline.table.scans.version import resolve_version
 
 _SHOWN = 20
 

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bergline.arguments import counted
 from bergline.errors import RefusedError
-from bergline.format.apply import apply_updates
-from bergline.format.arguments import counted
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.requirements import AssertRefSnapshotId, same_table
-from bergline.format.snapshot import Operation
-from bergline.format.updates import set_ref
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.requirements import AssertRefSnapshotId, same_table
+from bergline.format.metadata.snapshot import Operation
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import set_ref
 from bergline.io.fileio import FileIO
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
+from bergline.table.references.merge_conflicts import OtherSide
 from bergline.table.references.merge_plan import MergeWish, plan_merge
-from bergline.table.references.other_side import OtherSide
 from bergline.table.references.ref_changes import hold_snapshot
 from bergline.table.references.replay import Place, Replay
 from bergline.table.references.snapshot_change import SnapshotChange, load_change

@@ -4,12 +4,12 @@ from typing import Literal
 
 import msgspec
 
+from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.arguments import check_text
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.table.commits.produce import check_writable
+from bergline.table.commits.snapshot_producer import check_writable
 from bergline.table.references.common_ancestor import Divergence, find_divergence
 from bergline.table.references.squash import squash_divergence
 

@@ -1,20 +1,21 @@
 """How refs move: forward, back, anywhere, and by what other branches have."""
 
+import datetime as dt
 from collections.abc import Callable
 
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN
-from bergline.format.snapshot import Snapshot
+from bergline.errors import NotFoundError, RefusedError
+from bergline.format.metadata.refs import MAIN, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeWish
-from bergline.table.references.ref_changes import fast_forward, move_branch
-from bergline.table.references.rollback import left_behind, rollback_target
+from bergline.table.references.ref_changes import existing_ref, fast_forward, move_branch
 from bergline.table.references.staged import find_staged
-from bergline.table.version import Place, snapshot_at
+from bergline.table.scans.version import Place, epoch_ms, readable_ms, snapshot_at
 
 
 class MovingRefs:
@@ -109,3 +110,39 @@ class MovingRefs:
         operation = Merge(self._io, wish)
         self._run(operation)
         return operation.result
+
+
+def rollback_target(base: TableMetadata, branch: str, to: Place) -> int:
+    """The snapshot that a branch goes back to: for a moment, the last one of its history before it."""
+    head = existing_ref(base, branch, SnapshotRefType.BRANCH).snapshot_id
+    if isinstance(to, dt.datetime):
+        return _last_before(base, branch, head, epoch_ms(to))
+    target = snapshot_at(base, to)
+    if not base.is_ancestor(target, of=head):
+        raise RefusedError(
+            f"cannot roll back `{branch}` to snapshot {target}: it is not in the history of `{branch}`",
+            hints=[f'`refs.set_current("{branch}", to={target})` goes anywhere'],
+        )
+    return target
+
+
+def left_behind(base: TableMetadata, branch: str, target: int) -> frozenset[int]:
+    """The snapshots that a branch has and will not have once it is at the target."""
+    ref = base.refs.get(branch)
+    if ref is None:
+        return frozenset()
+    stay = {s.snapshot_id for s in base.ancestors(target)}
+    return frozenset([s.snapshot_id for s in base.ancestors(ref.snapshot_id) if s.snapshot_id not in stay])
+
+
+def _last_before(base: TableMetadata, branch: str, head: int, moment_ms: int) -> int:
+    history = list(base.ancestors(head))
+    before = [s for s in history if s.timestamp_ms < moment_ms]
+    if not before:
+        raise NotFoundError(
+            f"no snapshot of `{branch}` before {readable_ms(moment_ms)}",
+            kind="snapshot",
+            name=str(moment_ms),
+            hints=[f"its history begins at {readable_ms(min(s.timestamp_ms for s in history))}"],
+        )
+    return max(before, key=lambda s: s.timestamp_ms).snapshot_id

@@ -3,9 +3,9 @@
 import msgspec
 
 from bergline.errors import ConflictError, RefusedError
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import SnapshotRefType
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp

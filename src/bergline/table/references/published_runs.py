@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from bergline.errors import FormatError
-from bergline.format.metadata import TableMetadata, positive_property
-from bergline.format.snapshot import Snapshot
-from bergline.format.updates import SetProperties
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata, positive_property
+from bergline.format.metadata.updates import SetProperties
 
 PUBLISHED_RUNS: Final = "bergline.pipeline.published-runs"
 KEPT_RUNS: Final = "bergline.pipeline.published-runs-to-keep"

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from bergline.arguments import check_text, counted, shown
 from bergline.errors import AlreadyExistsError, InvalidInputError, RefusedError
-from bergline.format.arguments import check_text, counted, shown
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
-from bergline.format.requirements import AssertRefSnapshotId
-from bergline.format.updates import RemoveSnapshotRef, Update, set_ref
+from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
+from bergline.format.metadata.requirements import AssertRefSnapshotId
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemoveSnapshotRef, Update, set_ref
 from bergline.table.commits.operation import Change
 from bergline.table.references.common_ancestor import find_divergence
 

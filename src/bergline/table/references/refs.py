@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from bergline.arguments import check_list, shown
 from bergline.errors import InvalidInputError
-from bergline.format.arguments import check_list, shown
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.references.creating import NewRef
 from bergline.table.references.moving import MovingRefs
@@ -18,7 +18,7 @@ from bergline.table.references.ref_changes import (
     replace_ref,
     set_retention,
 )
-from bergline.table.version import Place, snapshot_at
+from bergline.table.scans.version import Place, snapshot_at
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

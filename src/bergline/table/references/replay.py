@@ -6,21 +6,21 @@ from typing import Final
 
 import msgspec
 
-from bergline.catalog.winner import describe_snapshot
+from bergline.catalog.conflicts import describe_snapshot
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
-from bergline.format.manifest import ManifestContent, ManifestEntry, ManifestFile
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
+from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.filtering import ManifestFilter
-from bergline.table.changes.removal import RemovedFiles
 from bergline.table.changes.row_delta import check_deletes_fit
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.produce import Draft, SnapshotProducer
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
+from bergline.table.manifests.filtering import ManifestFilter
+from bergline.table.manifests.removal import RemovedFiles
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
+from bergline.table.references.merge_conflicts import OtherSide
 from bergline.table.references.merge_plan import MergeWish
-from bergline.table.references.other_side import OtherSide
 from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, ChangedFile, SnapshotChange
 from bergline.table.references.staged import WAP_ID, published_summary
 

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
-from bergline.format.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Operation, Snapshot
+from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
+from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
-from bergline.table.changes.removal import FileKey, file_key
+from bergline.table.manifests.removal import FileKey, file_key
 
 REPLACED: Final = "replace-partitions"
 """Summary: whether the snapshot replaced all rows of the partitions that it wrote to."""

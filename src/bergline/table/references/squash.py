@@ -3,8 +3,8 @@
 import msgspec
 
 from bergline.errors import RefusedError
-from bergline.format.manifest import FileContent, partition_key
-from bergline.format.metadata import TableMetadata
+from bergline.format.manifest.manifest import FileContent, partition_key
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.shared_keys import may_share_keys

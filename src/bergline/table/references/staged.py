@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
+from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
-from bergline.format.arguments import check_text
-from bergline.format.metadata import TableMetadata
-from bergline.format.snapshot import Snapshot
-from bergline.format.updates import AddSnapshot
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.operation import Change, CommitStamp, Operation
 from bergline.table.references.common_ancestor import known_by
 

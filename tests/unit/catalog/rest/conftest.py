@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from rest_script import RestScript
 
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 
 
 @pytest.fixture

@@ -6,13 +6,18 @@ from typing import Any
 import pytest
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.bodies import CommitTableRequest, CommitTransactionRequest, CreateTableRequest, ErrorAnswer
-from bergline.catalog.rest.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, CREATE_TABLE, UPDATE_NAMESPACE
+from bergline.catalog.rest.protocol.bodies import (
+    CommitTableRequest,
+    CommitTransactionRequest,
+    CreateTableRequest,
+    ErrorAnswer,
+)
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, CREATE_TABLE, UPDATE_NAMESPACE
 from bergline.errors import FormatError
-from bergline.format.requirements import AssertCreate, AssertRefSnapshotId
-from bergline.format.updates import SetProperties, Update
-from bergline.format.updates_json import plain_updates
-from bergline.format.wire import decode_json, encode_json
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.metadata.requirements import AssertCreate, AssertRefSnapshotId
+from bergline.format.metadata.updates import SetProperties, Update
+from bergline.format.metadata.updates_json import plain_updates
 
 
 def test_commit_that_we_send_is_read_by_our_server() -> None:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 from rest_script import NO_ANSWER, Reply, Request, RestScript, refused
 
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import AuthenticationError, UnavailableError
 
 TOKENS = "POST /v1/oauth/tokens"

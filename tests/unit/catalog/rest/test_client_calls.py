@@ -10,8 +10,8 @@ from rest_script import NO_ANSWER, Reply, RestScript, load_answer, refused
 import bergline
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client import RestCatalog
-from bergline.catalog.rest.endpoints import ENDPOINTS
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 from bergline.errors import (
     AuthenticationError,
     BerglineError,

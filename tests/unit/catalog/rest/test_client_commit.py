@@ -12,8 +12,8 @@ from rest_script import NO_ANSWER, Reply, Request, RestScript, load_answer, refu
 import bergline
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client import RestCatalog
-from bergline.catalog.rest.client_transport import Transport
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.client.transport import Transport
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -25,10 +25,10 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from bergline.format.apply import apply_updates
-from bergline.format.metadata import TableMetadata
-from bergline.format.refs import SnapshotRefType
-from bergline.format.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, SetSnapshotRef, Update
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemoveSnapshotRef, RemoveSnapshots, SetProperties, SetSnapshotRef, Update
 from bergline.testing.catalog_suite import added_id, append, now_ms, table_metadata
 
 pytestmark = pytest.mark.long

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from bergline.catalog.rest.bodies import StorageCredential
-from bergline.catalog.rest.client_files import Vended, VendedFileIO
+from bergline.catalog.rest.client.files import Vended, VendedFileIO
+from bergline.catalog.rest.protocol.bodies import StorageCredential
 from bergline.errors import AuthenticationError
 
 TABLE = '{"namespace":["db"],"name":"orders"}'

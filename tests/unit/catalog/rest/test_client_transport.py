@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from rest_script import Reply, RestScript
 
-from bergline.catalog.rest.client import RestCatalog
-from bergline.catalog.rest.client_transport import AnswerLostError, Transport, UselessAnswerError
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.catalog.rest.client.transport import AnswerLostError, Transport, UselessAnswerError
 from bergline.errors import UnavailableError
 
 

@@ -7,7 +7,7 @@ from rest_script import NO_ANSWER, Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import StorageError, UnavailableError
 from bergline.testing.catalog_suite import table_metadata
 

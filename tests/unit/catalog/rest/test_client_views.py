@@ -7,15 +7,15 @@ from rest_script import NO_ANSWER, Reply, RestScript, refused
 
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client import RestCatalog
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError
-from bergline.format.schema import Schema
-from bergline.format.types import LONG, NestedField
-from bergline.format.updates import AddSchema, AssignUuid, SetLocation, SetProperties
-from bergline.format.view import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.format.view_apply import apply_view_updates
-from bergline.format.view_json import render_view_metadata
-from bergline.format.view_updates import AddViewVersion, SetCurrentViewVersion
+from bergline.format.metadata.updates import AddSchema, AssignUuid, SetLocation, SetProperties
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import LONG, NestedField
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.json import render_view_metadata
+from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion
+from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
 
 NAME, NEW = TableName(("db",), "v"), TableName(("db",), "w")
 VIEWS = "/v1/namespaces/db/views"

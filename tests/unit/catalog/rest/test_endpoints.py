@@ -2,7 +2,7 @@
 
 import re
 
-from bergline.catalog.rest.endpoints import (
+from bergline.catalog.rest.protocol.endpoints import (
     COMMIT_TRANSACTION,
     CREATE_VIEW,
     DEFAULT_ENDPOINTS,

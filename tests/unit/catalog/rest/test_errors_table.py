@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import bergline.errors
-from bergline.catalog.rest.errors_table import ERRORS, ErrorRow, error_of, row_of
+from bergline.catalog.rest.protocol.errors import ERRORS, ErrorRow, error_of, row_of
 from bergline.errors import (
     AuthenticationError,
     BerglineError,

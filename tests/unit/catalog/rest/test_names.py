@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.catalog.rest.names import (
+from bergline.catalog.rest.protocol.names import (
     decode_name,
     decode_namespace,
     decode_separator,

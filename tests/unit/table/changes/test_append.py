@@ -10,9 +10,9 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.manifest import DataFile, EntryStatus
-from bergline.format.transforms import Bucket
-from bergline.format.types import LONG
+from bergline.format.manifest.manifest import DataFile, EntryStatus
+from bergline.format.partition.transforms import Bucket
+from bergline.format.types.types import LONG
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.append import Append
 

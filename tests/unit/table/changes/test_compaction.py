@@ -12,7 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
 from bergline.table.changes.compaction import CompactionResult, plan_compaction

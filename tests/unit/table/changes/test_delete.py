@@ -12,7 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.manifest import DataFile, is_deletion_vector
+from bergline.format.manifest.manifest import DataFile, is_deletion_vector
 
 pytestmark = pytest.mark.long
 

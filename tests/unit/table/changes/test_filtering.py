@@ -9,13 +9,13 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
-from bergline.format.manifest import DataFile, EntryStatus, ManifestContent, ManifestFile
+from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestFile
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.changes.filtering import Filtered, ManifestFilter
 from bergline.table.changes.overwrite import Overwrite
-from bergline.table.changes.removal import Everything, Removal, RemovedFiles, RemovedPartitions
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.manifests.filtering import Filtered, ManifestFilter
+from bergline.table.manifests.removal import Everything, Removal, RemovedFiles, RemovedPartitions
 
 VERSIONS = ("1", "2", "3")
 

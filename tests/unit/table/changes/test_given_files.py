@@ -12,7 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
-from bergline.format.manifest import DataFile
+from bergline.format.manifest.manifest import DataFile
 
 pytestmark = pytest.mark.long
 

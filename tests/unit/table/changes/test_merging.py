@@ -11,12 +11,12 @@ from rivals import once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.format.manifest import EntryStatus, ManifestContent, ManifestFile
-from bergline.format.transforms import UnknownTransform
+from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile
+from bergline.format.partition.transforms import UnknownTransform
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.append import Append
-from bergline.table.changes.merging import plan_merges
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.manifests.merging import plan_merges
 
 MERGE_AT_3 = {"commit.manifest.min-count-to-merge": "3"}
 

@@ -10,12 +10,12 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.manifest import EntryStatus
+from bergline.format.manifest.manifest import EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.append import Append
 from bergline.table.changes.overwrite import Overwrite
-from bergline.table.changes.removal import RemovedFiles
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.manifests.removal import RemovedFiles
 
 
 def test_overwrite_replaces_all_rows_of_the_branch(orders: Table) -> None:

@@ -10,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, UnsupportedError
-from bergline.format.manifest import DataFile, EntryStatus
+from bergline.format.manifest.manifest import DataFile, EntryStatus
 from bergline.scan.manifests import load_entries, load_manifest_list
 
 pytestmark = pytest.mark.long

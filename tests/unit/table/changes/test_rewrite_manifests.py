@@ -12,7 +12,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError
-from bergline.format.manifest import DataFile, ManifestContent, ManifestFile
+from bergline.format.manifest.manifest import DataFile, ManifestContent, ManifestFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.changes.append import Append
 

@@ -13,7 +13,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.manifest import DataFile, FileContent
+from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.table.changes.row_delta import RowDelta
 

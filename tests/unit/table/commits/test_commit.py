@@ -13,7 +13,7 @@ import bergline
 from bergline import Lake, Table
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.scan.manifest_cache import forget_files
 from bergline.table.commits.commit import Timing

@@ -1,14 +1,20 @@
 """Changes that follow each other on one table as one change."""
 
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.refs import SnapshotRefType
-from bergline.format.requirements import (
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.format.metadata.requirements import (
     AssertDefaultSpecId,
     AssertLastAssignedPartitionId,
     AssertRefSnapshotId,
     AssertTableUuid,
 )
-from bergline.format.updates import AddPartitionSpec, RemoveSnapshotRef, SetDefaultSpec, SetProperties, SetSnapshotRef
+from bergline.format.metadata.updates import (
+    AddPartitionSpec,
+    RemoveSnapshotRef,
+    SetDefaultSpec,
+    SetProperties,
+    SetSnapshotRef,
+)
+from bergline.format.partition.spec import UNPARTITIONED
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change
 

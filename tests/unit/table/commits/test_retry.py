@@ -5,7 +5,7 @@ import pytest
 from rows import ORDERS
 
 import bergline
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.retry import RetryLimits, retry_limits
 
 

@@ -10,10 +10,10 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError, FormatError
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.transforms import Bucket
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import Bucket
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.commits.spec_check import check_specs
+from bergline.table.commits.snapshot_producer import check_specs
 
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 

@@ -11,7 +11,7 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.parse import parse_predicate
-from bergline.format.manifest import DataFile, partition_key
+from bergline.format.manifest.manifest import DataFile, partition_key
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import Isolation, isolation_level
 from bergline.table.commits.validate import Validation

@@ -7,8 +7,7 @@ import pytest
 
 import bergline
 from bergline import Table
-from bergline.format.metadata import TableMetadata
-from bergline.format.requirements import (
+from bergline.format.metadata.requirements import (
     AssertCurrentSchemaId,
     AssertDefaultSortOrderId,
     AssertDefaultSpecId,
@@ -17,6 +16,7 @@ from bergline.format.requirements import (
     AssertTableUuid,
     Requirement,
 )
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import Change, CommitStamp, Operation
 
 

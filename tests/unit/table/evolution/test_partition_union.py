@@ -6,11 +6,11 @@ from rows import order_rows
 
 from bergline import Table
 from bergline.errors import UnsupportedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.partition import PartitionField, PartitionSpec
-from bergline.format.transforms import parse_transform
-from bergline.format.types import INT, STRING
-from bergline.table.evolution.partition_union import partition_union
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import PartitionField, PartitionSpec
+from bergline.format.partition.transforms import parse_transform
+from bergline.format.types.types import INT, STRING
+from bergline.table.scans.partition_union import partition_union
 
 Field = tuple[int, int, str, str]
 """Source id, field id, name and transform; orders have the columns id, amount and region, 1 to 3."""

@@ -15,9 +15,9 @@ from rows import order_rows
 import bergline
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, NotFoundError
-from bergline.format.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from bergline.format.types import LONG
-from bergline.format.updates import SetProperties
+from bergline.format.metadata.updates import SetProperties
+from bergline.format.schema.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from bergline.format.types.types import LONG
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.evolution.schema_update import SchemaUpdate
 

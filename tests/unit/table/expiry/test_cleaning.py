@@ -13,14 +13,14 @@ from rows import ORDERS, ids, order_rows
 from table_checks import check_nothing_is_missing
 
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.io.fileio import FileIO
 from bergline.io.local import LocalFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifest_cache import forget_files
-from bergline.table.expiry.cleanup_level import CleanupLevel
 from bergline.table.expiry.explain import size_text
+from bergline.table.expiry.retention import CleanupLevel
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 
 pytestmark = pytest.mark.long

@@ -9,9 +9,9 @@ import pytest
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, UnavailableError
-from bergline.format.metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.commit import Timing
 from bergline.table.expiry import expire
 from bergline.testing.faults import Fault, FaultyStore

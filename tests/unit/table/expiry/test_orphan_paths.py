@@ -2,7 +2,7 @@
 
 import pytest
 
-from bergline.table.expiry.orphan_paths import PathRules
+from bergline.table.expiry.path_rules import PathRules
 
 RULES = PathRules({"hdfs, viewfs": "x"}, {"nn1,nn2": "cluster"})
 

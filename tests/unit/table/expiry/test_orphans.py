@@ -15,19 +15,19 @@ from rows import ORDERS, ids, order_rows
 import bergline
 from bergline import Lake, Table
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.memory import MemoryPointerStore
-from bergline.catalog.pointer_catalog import PointerCatalog
+from bergline.catalog.pointer.memory import MemoryPointerStore
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError, ConflictError, FormatError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.manifest import DataFile
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import local_path
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.table.commits.commit import Timing
-from bergline.table.expiry import orphan_sweep
-from bergline.table.expiry.orphan_plan import OrphanPlan
-from bergline.table.expiry.orphan_sweep import SweepResult
+from bergline.table.orphans import sweep as orphan_sweep
+from bergline.table.orphans.plan import OrphanPlan
+from bergline.table.orphans.sweep import SweepResult
 
 pytestmark = pytest.mark.long
 

@@ -6,10 +6,9 @@ from add_deletes import add_deletes, deletion_vectors
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.format.metadata import PartitionStatisticsFile, StatisticsFile
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.io.locations import normalized
-from bergline.table.expiry.reachable import held_files, reachable_files, still_unneeded, unneeded_files
-from bergline.table.expiry.stored_file import FileKind
+from bergline.table.expiry.reachable import FileKind, held_files, reachable_files, still_unneeded, unneeded_files
 
 METADATA_KINDS = {FileKind.MANIFEST, FileKind.MANIFEST_LIST, FileKind.STATISTICS}
 

@@ -5,12 +5,12 @@ import pytest
 from rows import ORDERS
 
 from bergline.errors import InvalidInputError, RefusedError
-from bergline.format.metadata import TableMetadata
-from bergline.format.new_table import new_metadata
-from bergline.format.partition import UNPARTITIONED
-from bergline.format.refs import SnapshotRef, SnapshotRefType
-from bergline.format.snapshot import Snapshot
-from bergline.parquet.arrow_schema import schema_from_arrow
+from bergline.format.metadata.new_table import new_metadata
+from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import UNPARTITIONED
+from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.expiry.reasons import duration_text
 from bergline.table.expiry.retention import ExpiryWish, decide_expiry
 

@@ -13,8 +13,8 @@ from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.format.manifest import DataFile, FieldSummary
-from bergline.format.manifest_avro import render_manifest_list
+from bergline.format.manifest.avro import render_manifest_list
+from bergline.format.manifest.manifest import DataFile, FieldSummary
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.inspection.metadata_tables import METADATA_TABLES, metadata_table
 from bergline.table.inspection.metadata_view import MetadataView

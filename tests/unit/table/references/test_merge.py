@@ -13,7 +13,7 @@ from table_checks import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError
-from bergline.format.snapshot import Snapshot
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.references.snapshot_change import load_change
 

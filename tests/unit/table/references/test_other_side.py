@@ -10,8 +10,8 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import ConflictError
-from bergline.parquet.delete_write import write_equality_deletes
-from bergline.parquet.write_spec import delete_write_spec
+from bergline.parquet.write.delete_writer import write_equality_deletes
+from bergline.parquet.write.write_spec import delete_write_spec
 
 pytestmark = pytest.mark.long
 

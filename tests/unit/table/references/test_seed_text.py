@@ -9,7 +9,7 @@ from rows import ORDERS, ids, order_rows
 from seed_text import REFS_EXAMPLE
 
 from bergline import Lake, Table
-from bergline.format.metadata_json import render_metadata
+from bergline.format.metadata.json import render_metadata
 from bergline.table.commits.commit import Timing
 
 MAIN, STAGING, RELEASE = 8027658604211071520, 7935847293847561234, 6891234567890123456

@@ -1,0 +1,1 @@
+"""Pointers in AWS Glue."""

@@ -1,0 +1,163 @@
+"""Tables as entries of AWS Glue: found, created, updated by version, removed; and which of them count."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from bergline.catalog.glue.names import database_of, is_name
+from bergline.catalog.glue.namespaces import GlueNamespaces
+from bergline.catalog.glue.requests import Answer, GlueCalls
+from bergline.catalog.glue.tables import (
+    GlueTable,
+    is_left,
+    is_removed,
+    pointer_of,
+    removed_by,
+    removed_table,
+    renamed_from,
+    restored_table,
+)
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    NotFoundError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.metadata.table_metadata import TableMetadata
+
+_DELETE_WITHIN_S = 60.0
+
+
+class GlueEntries(GlueNamespaces):
+    """The part of the store that knows what stands in Glue."""
+
+    def __init__(
+        self,
+        calls: GlueCalls,
+        *,
+        any_name: bool,
+        skip_archive: bool,
+        load: Callable[[str], TableMetadata] | None,
+    ) -> None:
+        super().__init__(calls, any_name=any_name)
+        self._skip_archive = skip_archive
+        self._load = load
+
+    def _get(self, table: TableName) -> GlueTable | None:
+        database = database_of(table.namespace)
+        if database is None or not is_name(table.name):
+            return None
+        return self._calls.read("get_table", "Table", DatabaseName=database, Name=table.name)
+
+    def _visible(self, table: TableName) -> GlueTable | None:
+        found = self._get(table)
+        return None if found is None or self._waits(found) else found
+
+    def _waits(self, found: GlueTable) -> bool:
+        """Whether this is the new name of a table that is still there under its old one."""
+        source = renamed_from(found)
+        old = None if source is None else self._get(TableName(source[:1], source[1]))
+        pointers = (pointer_of(found), None if old is None else pointer_of(old))
+        return None not in pointers and (pointers[0] == pointers[1] or self._same_table(*pointers))
+
+    def _same_table(self, *pointers: str | None) -> bool:
+        """False only if it is certain: the old name may have been given to another table since."""
+        try:
+            uuids = {self._load(p).table_uuid for p in pointers if p and self._load}
+        except BerglineError:
+            return True
+        return len(uuids) < 2  # noqa: PLR2004
+
+    def _create(self, table: TableName, content: GlueTable) -> bool:
+        answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
+        match self._calls.settled(answer, f"table `{table}`"):
+            case Answer.DONE:
+                return True
+            case Answer.MISSING:
+                name = table.namespace[0]
+                raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
+        found = self._get(table)
+        if found is None or pointer_of(found) is not None:
+            return False
+        if is_left(found):
+            return self._update(table, found, content) is Answer.DONE
+        raise _taken(table, found)
+
+    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> Answer:
+        if not found.get("VersionId"):
+            raise UnsupportedError(f"expected versions of tables from {self._calls.place}, found none for `{table}`")
+        return self._calls.change(
+            "update_table",
+            DatabaseName=table.namespace[0],
+            TableInput=content,
+            SkipArchive=self._skip_archive,
+            VersionId=found["VersionId"],
+        )
+
+    def _delete(self, table: TableName) -> Answer:
+        return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
+
+    def _remove(self, table: TableName, found: GlueTable) -> Answer:
+        """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
+        removed = removed_table(found)
+        started = time.monotonic()
+        try:
+            answer = self._update(table, found, removed)
+        except StorageError:
+            if not self._is_removed_by(table, removed):
+                raise
+            answer = Answer.DONE
+        if answer is Answer.MOVED and self._is_removed_by(table, removed):
+            answer = Answer.DONE  # our own update, delivered twice: the second answer was a refusal
+        if answer is Answer.DONE:
+            try:
+                for number in range(self._calls.max_retries):
+                    # after a long sleep the name may belong to a new table
+                    if time.monotonic() - started > _DELETE_WITHIN_S or self._delete(table) is not Answer.MOVED:
+                        break
+                    self._calls.wait(number)
+            except NOTHING_CHANGED as error:
+                self._restore(table, found, error)
+                raise
+            except StorageError:  # gone, or what `is_removed` knows
+                return answer
+        return answer
+
+    def _is_removed_by(self, table: TableName, removed: GlueTable) -> bool:
+        left = self._get(table)
+        return left is not None and removed_by(left, removed)
+
+    def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
+        """Give the table its pointer back."""
+        with half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
+            left = self._get(table)
+            if left is None or not is_removed(left) or self._update(table, left, restored_table(found)) != Answer.DONE:
+                raise StorageError("others changed it")
+
+    def _busy(self, table: TableName) -> UnavailableError:
+        return UnavailableError(
+            f"{self._calls.place} changed `{table}` again and again for others",
+            hints=["nothing was changed; try again"],
+        )
+
+
+@contextlib.contextmanager
+def half_way(what: str) -> Iterator[None]:
+    """Whatever fails here leaves a change half done, so nothing may say that nothing was changed."""
+    try:
+        yield
+    except BerglineError as error:
+        raise StorageError(f"{what}: {error}") from error
+
+
+def _taken(table: TableName, found: GlueTable) -> AlreadyExistsError:
+    if is_removed(found):
+        what = "left of a table that was dropped or renamed"
+        hints = ["try again in a quarter of an hour, or delete it in AWS Glue"]
+    else:
+        what, hints = "not an Iceberg table", []
+    return AlreadyExistsError(f"AWS Glue has `{table}` already, {what}", kind="table", name=str(table), hints=hints)

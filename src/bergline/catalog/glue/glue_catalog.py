@@ -1,0 +1,23 @@
+"""The catalog over AWS Glue: the pointer catalog, whose store also shows in Glue what the metadata files say."""
+
+from collections.abc import Mapping
+
+from bergline.catalog.glue.glue_store import GluePointerStore
+from bergline.catalog.glue.settings import glue_settings, is_glue_property
+from bergline.catalog.metadata_files import table_files
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.io.schemes import SchemeFileIO
+from bergline.io.store_properties import check_store_properties
+
+
+class GlueCatalog(PointerCatalog):
+    """Catalog over a GluePointerStore; both look at the same metadata files, each read once."""
+
+    def __init__(self, uri: str, properties: Mapping[str, str], warehouse: str | None) -> None:
+        settings = glue_settings(uri, properties)
+        io = SchemeFileIO(
+            properties=check_store_properties({k: v for k, v in properties.items() if not is_glue_property(k)})
+        )
+        files = table_files(io)
+        super().__init__(GluePointerStore(settings, load=files.load), io, warehouse)
+        self._table_files = files

@@ -1,0 +1,224 @@
+"""Pointers in AWS Glue: each in a parameter of a Glue table, moved by an update that names the table's version."""
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+from bergline.catalog.glue.entries import GlueEntries, half_way
+from bergline.catalog.glue.errors import mark_answer
+from bergline.catalog.glue.names import check_new_table, database_of
+from bergline.catalog.glue.requests import Answer, GlueCalls
+from bergline.catalog.glue.settings import GlueSettings
+from bergline.catalog.glue.tables import (
+    GlueTable,
+    is_renamed,
+    moved_table,
+    new_table,
+    pointer_of,
+    removed_table,
+    renamed_from,
+    renamed_table,
+)
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.errors import (
+    BerglineError,
+    InvalidInputError,
+    StorageError,
+    UnsupportedError,
+)
+from bergline.format.metadata.table_metadata import TableMetadata
+
+
+class GluePointerStore(GlueEntries):
+    """PointerStore in one Glue catalog; tables that are not Iceberg's are neither listed nor touched.
+
+    `load` gives the metadata behind a pointer, for the columns that Glue shows; without it they stay as they are.
+    """
+
+    atomic_tables = False
+    views = None
+
+    def __init__(
+        self,
+        settings: GlueSettings,
+        *,
+        load: Callable[[str], TableMetadata] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        calls = GlueCalls(
+            partial(open_client, settings),
+            catalog_id=settings.catalog_id,
+            max_retries=settings.max_retries,
+            sleep=sleep,
+        )
+        super().__init__(calls, any_name=settings.any_name, skip_archive=settings.skip_archive, load=load)
+
+    def read(self, table: TableName) -> str | None:
+        """The parameter that Java and PyIceberg use."""
+        found = self._visible(table)
+        return None if found is None else pointer_of(found)
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Create the Glue table; Glue lets one of several win."""
+        name = check_new_table(table, any_name=self._any_name)
+        return self._with_columns(pointer, lambda metadata: self._create(table, new_table(name, pointer, metadata)))
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Update the version that was read; where that moved on by another's parameters alone, try again."""
+        return self._with_columns(new, lambda metadata: self._swap(table, expected, new, metadata))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Glue has no transactions."""
+        raise UnsupportedError(f"expected a change to one table, found {len(swaps)}: AWS Glue moves one at a time")
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Delete the Glue table; if only a certain pointer may go, first let nobody commit to it any more."""
+        for number in range(self._calls.max_retries + 1):
+            found = self._visible(table)
+            pointer = None if found is None else pointer_of(found)
+            if found is None or pointer is None or expected not in {None, pointer}:
+                return False
+            match self._delete(table) if expected is None else self._remove(table, found):
+                case Answer.DONE:
+                    return True
+                case Answer.MISSING:
+                    return False
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Create the new name, then remove the old one if nobody committed to it since; else begin again.
+
+        The new name counts only once the old one is gone, so at no moment do both take commits. What a rename left
+        that did not come to its end is brought to it.
+        """
+        name = check_new_table(new, any_name=self._any_name)
+        for number in range(self._calls.max_retries + 1):
+            found = self._visible(table)
+            pointer = None if found is None else pointer_of(found)
+            if found is None or pointer is None or table == new:
+                return False
+            if not self._create(new, renamed_table(found, name)) and not self._resume(table, new, found):
+                return False
+            try:
+                if self._remove(table, found) is Answer.DONE:
+                    return True
+            except NOTHING_CHANGED:
+                self._take_back(table, new, pointer)
+                raise
+            except StorageError as error:
+                raise StorageError(f"{_both(table, new)}: {error}") from error
+            self._take_back(table, new, pointer)
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Iceberg tables only."""
+        if (database := database_of(namespace)) is None:
+            return []
+        tables = self._calls.pages("get_tables", "TableList", DatabaseName=database)
+        return sorted(
+            TableName(namespace, t["Name"]) for t in tables if pointer_of(t) is not None and not self._waits(t)
+        )
+
+    def _resume(self, table: TableName, new: TableName, found: GlueTable) -> bool:
+        """Take over what an earlier rename of the table has left under the new name."""
+        there = self._get(new)
+        if there is None:
+            return False
+        if is_renamed(there, found):
+            return True
+        if renamed_from(there) != (*table.namespace, table.name) or not self._waits(there):
+            return False
+        return self._update(new, there, renamed_table(found, there["Name"])) is Answer.DONE
+
+    def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
+        for number in range(self._calls.max_retries + 1):
+            found = self._visible(table)
+            if number and found is not None and pointer_of(found) == new:
+                return True  # our own update, delivered twice below us: the second answer was a refusal
+            if found is None or pointer_of(found) != expected:
+                return False
+            match self._update(table, found, moved_table(found, new, metadata)):
+                case Answer.DONE:
+                    return True
+                case Answer.MISSING:
+                    return False
+            self._calls.wait(number)
+        raise self._busy(table)
+
+    def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
+        """Undo the first half of a rename; at worst something is left that `is_removed` knows."""
+        with half_way(_both(table, new)):
+            found = self._get(new)
+            if found is None:
+                return
+            if pointer_of(found) != pointer or self._update(new, found, removed_table(found)) != Answer.DONE:
+                raise StorageError("others changed the new one")
+            with contextlib.suppress(BerglineError):
+                self._delete(new)
+
+    def _with_columns(self, pointer: str, change: Callable[[TableMetadata | None], bool]) -> bool:
+        """The change with the columns behind a pointer, and without them where they cannot be read or shown."""
+        metadata = None
+        with contextlib.suppress(BerglineError):
+            metadata = self._load(pointer) if self._load else None
+        if metadata is not None:
+            with contextlib.suppress(InvalidInputError):
+                return change(metadata)
+        return change(None)
+
+
+def _both(table: TableName, new: TableName) -> str:
+    return f"renaming `{table}` to `{new}` stopped half way; rename it again"
+
+
+_CONNECT_SECONDS = 5
+_ANSWER_SECONDS = 30
+
+
+def open_client(settings: GlueSettings) -> Any:
+    """A client that sends each request once: what was sent twice below us could report our own change as lost."""
+    try:
+        boto3, botocore, config = map(importlib.import_module, ("boto3", "botocore.session", "botocore.config"))
+    except ImportError:
+        raise UnsupportedError(
+            "expected the package boto3 for AWS Glue, found none", hints=["pip install 'bergline[glue]'"]
+        ) from None
+    key, secret, token = settings.keys or (None, None, None)
+    try:
+        core = botocore.get_session()
+        core.register_component("data_loader", _loader())
+        session = boto3.Session(
+            botocore_session=core,
+            profile_name=settings.profile,
+            region_name=settings.region,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            aws_session_token=token,
+        )
+        client = session.client(
+            "glue",
+            endpoint_url=settings.endpoint,
+            config=config.Config(
+                retries={"mode": "standard", "total_max_attempts": 1},
+                connect_timeout=_CONNECT_SECONDS,
+                read_timeout=_ANSWER_SECONDS,
+                user_agent_extra="bergline",
+            ),
+        )
+        client.meta.events.register("response-received.glue", mark_answer)
+    except Exception as error:  # noqa: BLE001  (boto3 raises its own and ValueError; none may escape)
+        hints = ["write glue://us-east-1, or set glue.region"] if type(error).__name__ == "NoRegionError" else []
+        raise InvalidInputError(f"cannot open AWS Glue: {error}", hints=hints) from None
+    return client
+
+
+@cache
+def _loader() -> Any:
+    """What Glue's requests look like, read once: it takes longer than anything else here."""
+    return importlib.import_module("botocore.loaders").create_loader()

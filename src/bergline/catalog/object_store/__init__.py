@@ -1,0 +1,1 @@
+"""Pointers as objects of a store, changed only by conditional requests."""

@@ -1,0 +1,106 @@
+"""Several pointer objects in one step.
+
+Every pointer gets an intent that names one record, in sorted order; the record's change from pending to committed is
+the commit. Only the writer itself commits, so until it has asked for that, nothing can have moved. A writer may die
+between any two steps: the record still says what the intents mean, and the next writer goes on from there.
+"""
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.object_store.format import CommitObject, Intent, Member, State, new_stamp, render
+from bergline.catalog.object_store.names import COMMITS, commit_object, commit_of
+from bergline.catalog.object_store.pointers import Change, PointerObjects, Seen, nothing_moved
+from bergline.errors import BerglineError
+from bergline.io.conditional import StoredObject
+
+_LEFT_BEHIND = dt.timedelta(minutes=1)
+_SWEPT_AT_ONCE = 10
+
+
+class PointerCommits:
+    """Changes of several pointers at once."""
+
+    def __init__(
+        self, pointers: PointerObjects, *, now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+    ) -> None:
+        self._pointers = pointers
+        self._objects = pointers.objects
+        self._now = now
+
+    def change_all(self, changes: Sequence[Change]) -> bool:
+        """True if and only if every change was allowed and all have happened; False if and only if none has.
+
+        Any doubt is an exception; UnavailableError if and only if it is certain that none has happened.
+        """
+        ordered = sorted(changes, key=lambda c: c.table)
+        attempts = self._pointers.attempts(*(c.table for c in ordered))
+        while True:
+            next(attempts)
+            seen = [self._pointers.settled(c.table) for c in ordered]
+            if not all(c.allowed(s.entry) for c, s in zip(ordered, seen, strict=True)):
+                return False
+            if self._commit(ordered, seen):
+                self._sweep()
+                return True
+
+    def _commit(self, changes: Sequence[Change], seen: Sequence[Seen]) -> bool:
+        """One attempt; False if another writer came between, or took us for dead."""
+        commit = new_stamp()
+        members = [Member([*s.table.namespace, s.table.name], s.stamp) for s in seen]
+        pending = CommitObject(stamp=new_stamp(), state=State.PENDING, members=members)
+        with nothing_moved():
+            record = self._objects.create(commit_object(commit), render(pending))
+            if record is None or not self._prepare(commit, changes, seen):
+                return False
+        committed = self._pointers.decide(commit, record, pending, State.COMMITTED)
+        with contextlib.suppress(BerglineError):  # what is left of it goes with a later commit
+            self._release(commit, pending)
+        return committed
+
+    def _prepare(self, commit: str, changes: Sequence[Change], seen: Sequence[Seen]) -> bool:
+        """Put the intent on every pointer; if that fails, take it back again as far as the store answers."""
+        prepared = False
+        try:
+            prepared = all(
+                self._pointers.write(s, s.entry, Intent(commit, c.new)) for c, s in zip(changes, seen, strict=True)
+            )
+        finally:
+            if not prepared:
+                with contextlib.suppress(BerglineError):
+                    self._end(commit)
+        return prepared
+
+    def _end(self, commit: str) -> None:
+        """See to it that a commit is decided, that no pointer names it or ever will, and that its record is gone."""
+        found = self._pointers.commit(commit)
+        while found and found[1].state is State.PENDING:
+            self._pointers.decide(commit, *found, State.ABORTED)
+            found = self._pointers.commit(commit)
+        if found:
+            self._release(commit, found[1])
+
+    def _release(self, commit: str, record: CommitObject) -> None:
+        """Take a decided commit's intents off its pointers, then delete the record.
+
+        A pointer that is as the commit found it is written anew as it is: a request for the intent that is still on its
+        way comes too late then.
+        """
+        for member in record.members:
+            table = TableName(tuple(member.name[:-1]), member.name[-1])
+            while (seen := self._pointers.look(table)).stamp == member.stamp or seen.commit == commit:
+                self._pointers.write(seen, seen.entry)
+        self._objects.delete(commit_object(commit))
+
+    def _sweep(self) -> None:
+        """End some commits whose writers died; one that is still alive has to start again at worst."""
+        with contextlib.suppress(BerglineError):
+            for name in self._objects.names(COMMITS)[:_SWEPT_AT_ONCE]:
+                found = self._pointers.commit(commit_of(name))
+                if found and self._is_left_behind(found[0]):
+                    self._end(commit_of(name))
+
+    def _is_left_behind(self, stored: StoredObject) -> bool:
+        return stored.modified is not None and self._now() - stored.modified > _LEFT_BEHIND

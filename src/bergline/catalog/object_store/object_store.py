@@ -1,0 +1,143 @@
+"""Pointers in an object store: one small object for each name, changed only by conditional requests."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from operator import eq
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.object_store.commits import PointerCommits
+from bergline.catalog.object_store.format import CatalogMark, Entry, Kind, new_stamp, parse_mark, render
+from bergline.catalog.object_store.names import MARK
+from bergline.catalog.object_store.namespaces import ObjectNamespaces
+from bergline.catalog.object_store.pointers import PATIENCE_SECONDS, Change, PointerObjects
+from bergline.catalog.pointer.pointer_store import PointerSwap, missing_catalog
+from bergline.errors import UnsupportedError
+from bergline.io.conditional import ConditionalObjects
+
+
+class ObjectPointers:
+    """Pointers of one kind."""
+
+    atomic_tables = True
+
+    def __init__(self, pointers: PointerObjects, kind: Kind) -> None:
+        self._pointers = pointers
+        self._commits = PointerCommits(pointers)
+        self._namespaces = ObjectNamespaces(pointers)
+        self._kind = kind
+
+    def read(self, table: TableName) -> str | None:
+        """The pointer in the object."""
+        entry = self._pointers.look(table).entry
+        return entry.metadata_location if self._is_ours(entry) and entry else None
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Write the object if there is none, or one that was left by a drop."""
+        return self._pointers.change(Change(table, lambda entry: entry is None, Entry(self._kind, pointer)))
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Replace the object that was read with the expected pointer in it."""
+        return self._pointers.change(self._change(PointerSwap(table, expected, new)))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Replace several objects, by a record that decides for all."""
+        if len(swaps) == 1:
+            return self._pointers.change(self._change(swaps[0]))
+        return self._commits.change_all([self._change(swap) for swap in swaps])
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Leave an object without pointer: not every store can delete under a condition."""
+
+        def allowed(entry: Entry | None) -> bool:
+            return self._is_ours(entry) and (expected is None or entry == Entry(self._kind, expected))
+
+        return self._pointers.change(Change(table, allowed, None))
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Take the pointer from one object and put it in another, in one step."""
+        attempts = self._pointers.attempts(table, new)
+        while table != new:
+            next(attempts)
+            entry = self._pointers.look(table).entry
+            if not self._is_ours(entry) or self._pointers.look(new).entry is not None:
+                return False
+            leave = Change(table, partial(eq, entry), None)
+            arrive = Change(new, lambda found: found is None, entry)
+            if self._commits.change_all([leave, arrive]):
+                return True
+        return False
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """List the objects, and read each: some were left by a drop."""
+        return self._namespaces.list_names(namespace, self._kind)
+
+    def _change(self, swap: PointerSwap) -> Change:
+        before = None if swap.expected is None else Entry(self._kind, swap.expected)
+        return Change(swap.table, partial(eq, before), Entry(self._kind, swap.new))
+
+    def _is_ours(self, entry: Entry | None) -> bool:
+        return entry is not None and entry.type is self._kind
+
+
+class ObjectPointerStore(ObjectPointers):
+    """PointerStore in one directory of an object store; `patience` is how long a writer waits for one that may be dead.
+
+    UnsupportedError if a newer bergline wrote the catalog, or the store does not keep to conditions; NotFoundError if
+    there is no catalog and `create` is not set.
+    """
+
+    def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS, create: bool = True) -> None:
+        super().__init__(PointerObjects(objects, patience=patience), Kind.TABLE)
+        self.views = ObjectPointers(self._pointers, Kind.VIEW)
+        found = objects.read(MARK)
+        if found is not None:
+            parse_mark(found.data, objects.location(MARK))
+        elif not create:
+            raise missing_catalog(f"no catalog at `{objects.directory}`: no {MARK} in it", objects.directory)
+        else:
+            _check_conditions(objects)
+            objects.create(MARK, render(CatalogMark(stamp=new_stamp())))
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        """Write the namespace's object."""
+        return self._namespaces.create(namespace, properties)
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        """Leave an object without properties, if nothing is in the namespace."""
+        return self._namespaces.drop(namespace)
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Whether it or anything in it exists."""
+        return self._namespaces.exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """The properties in the namespace's object."""
+        return self._namespaces.properties(namespace)
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Replace the namespace's object."""
+        return self._namespaces.update(namespace, changes, removals)
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """List the objects of namespaces, and look into those that have none."""
+        return self._namespaces.list_below(below)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _check_conditions(objects: ConditionalObjects) -> None:
+    """Try out, before a catalog is made, that the store refuses what it must refuse."""
+    name, refused = f"check-{new_stamp()}.json", False
+    first = objects.create(name, b"1")
+    try:
+        if first and objects.replace(name, first, b"2"):
+            refused = objects.create(name, b"3") is None and objects.replace(name, first, b"4") is None
+    finally:
+        objects.delete(name)
+    if not refused:
+        raise UnsupportedError(
+            f"expected a store that writes under conditions (If-None-Match, If-Match) for the catalog "
+            f"{objects.directory}, found one that does not",
+            hints=["keep the catalog in SQLite or PostgreSQL, and only the warehouse in this store"],
+        )

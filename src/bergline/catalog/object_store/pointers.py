@@ -1,0 +1,173 @@
+"""One pointer object at a time: what it means, and how it changes.
+
+An object with an intent means its old value until the commit that it names is committed, and the new value from then
+on. Readers only interpret. Writers first see to it that the commit is decided, and then write over the intent.
+"""
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.object_store.format import (
+    CommitObject,
+    Entry,
+    Intent,
+    PointerObject,
+    State,
+    new_stamp,
+    parse_commit,
+    parse_pointer,
+    render,
+)
+from bergline.catalog.object_store.names import commit_object, pointer_object
+from bergline.errors import FormatError, StorageError, UnavailableError
+from bergline.io.conditional import ConditionalObjects, StoredObject
+
+PATIENCE_SECONDS = 3.0
+_PATIENCE_FOR_EACH = 0.5
+_ATTEMPTS = 100
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.005, 0.2
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A name as it was read: its object, and what it means; `commit` is the one whose intent it carries."""
+
+    table: TableName
+    stored: StoredObject | None
+    stamp: str | None
+    entry: Entry | None
+    commit: str | None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What is to go by a name, if what goes by it now is as it should be."""
+
+    table: TableName
+    allowed: Callable[[Entry | None], bool]
+    new: Entry | None
+
+
+class PointerObjects:
+    """The pointer objects of a catalog. A pending commit of another writer is aborted after `patience` seconds."""
+
+    def __init__(
+        self,
+        objects: ConditionalObjects,
+        *,
+        patience: float = PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.objects = objects
+        self._patience = patience
+        self._clock = clock
+        self._sleep = sleep
+
+    def look(self, table: TableName) -> Seen:
+        """What goes by a name now; a commit that is under way may still change it."""
+        return self._read(table, self._state)
+
+    def settled(self, table: TableName) -> Seen:
+        """What goes by a name, after every commit that could still change it is decided.
+
+        UnavailableError if it could not be found out.
+        """
+        with nothing_moved():
+            return self._read(table, self._decided)
+
+    def change(self, change: Change) -> bool:
+        """True if and only if what went by the name was allowed, and now it is the new entry; any doubt raises."""
+        attempts = self.attempts(change.table)
+        while True:
+            next(attempts)
+            seen = self.settled(change.table)
+            if not change.allowed(seen.entry):
+                return False
+            if self.write(seen, change.new):
+                return True
+
+    def write(self, seen: Seen, current: Entry | None, intent: Intent | None = None) -> StoredObject | None:
+        """Write over what was seen; None if and only if the object is another by now."""
+        name = [*seen.table.namespace, seen.table.name]
+        data = render(PointerObject(stamp=new_stamp(), name=name, current=current, intent=intent))
+        key = pointer_object(seen.table)
+        return self.objects.replace(key, seen.stored, data) if seen.stored else self.objects.create(key, data)
+
+    def attempts(self, *names: TableName | Namespace) -> Iterator[None]:
+        """Try again and again, with growing waits; UnavailableError in the end."""
+        for number in range(_ATTEMPTS):
+            yield
+            self._sleep(_wait(number))
+        shown = ", ".join(f"`{n if isinstance(n, TableName) else '.'.join(n)}`" for n in names)
+        raise UnavailableError(
+            f"other writers changed {shown} {_ATTEMPTS} times in a row",
+            hints=["nothing was changed; try again"],
+        )
+
+    def _read(self, table: TableName, state_of: Callable[[str], State | None]) -> Seen:
+        before: StoredObject | None = None
+        while True:
+            key = pointer_object(table)
+            stored = self.objects.read(key)
+            if stored is None:
+                return Seen(table, None, None, None, None)
+            location = self.objects.location(key)
+            pointer = parse_pointer(stored.data, location)
+            if pointer.intent is None:
+                return Seen(table, stored, pointer.stamp, pointer.current, None)
+            state = state_of(pointer.intent.commit)
+            if state is not None:
+                entry = pointer.intent.becomes if state is State.COMMITTED else pointer.current
+                return Seen(table, stored, pointer.stamp, entry, pointer.intent.commit)
+            # a commit is deleted after its last intent: the pointer must have changed since
+            if before is not None and before.tag == stored.tag:
+                raise FormatError(f"expected commit {pointer.intent.commit} of {location} in the catalog, found none")
+            before = stored
+
+    def _state(self, commit: str) -> State | None:
+        found = self.commit(commit)
+        return found[1].state if found else None
+
+    def _decided(self, commit: str) -> State | None:
+        """How a commit ended; one that stays pending for too long is aborted."""
+        start, number = self._clock(), 0
+        while found := self.commit(commit):
+            stored, value = found
+            if value.state is not State.PENDING:
+                return value.state
+            if self._clock() - start > self._patience + _PATIENCE_FOR_EACH * len(value.members):
+                self.decide(commit, stored, value, State.ABORTED)
+            else:
+                self._sleep(_wait(number))
+                number += 1
+        return None
+
+    def commit(self, commit: str) -> tuple[StoredObject, CommitObject] | None:
+        """The record of a commit; None if there is none, or no longer."""
+        key = commit_object(commit)
+        stored = self.objects.read(key)
+        return None if stored is None else (stored, parse_commit(stored.data, self.objects.location(key)))
+
+    def decide(self, commit: str, stored: StoredObject, value: CommitObject, state: State) -> bool:
+        """True if and only if the commit was pending and is now decided like this; any doubt raises."""
+        decided = msgspec.structs.replace(value, state=state, stamp=new_stamp())
+        return self.objects.replace(commit_object(commit), stored, render(decided)) is not None
+
+
+@contextlib.contextmanager
+def nothing_moved() -> Iterator[None]:
+    """Say so where storage fails before anything that moves a pointer was sent."""
+    try:
+        yield
+    except StorageError as error:
+        raise UnavailableError(error.message, hints=error.hints) from error
+
+
+def _wait(number: int) -> float:
+    """Seconds to wait after a try; spread, so that writers do not meet again."""
+    longest: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** min(number, 10))
+    return longest * random.uniform(0.5, 1)  # noqa: S311  (guards nothing)

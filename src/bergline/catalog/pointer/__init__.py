@@ -1,0 +1,1 @@
+"""Catalogs over a pointer store: one string per table, moved only by compare-and-swap."""

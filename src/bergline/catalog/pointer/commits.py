@@ -1,0 +1,145 @@
+"""Commits of a pointer catalog: write the next metadata files, then swap the pointers to them."""
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from bergline.catalog.catalog import (
+    Committed,
+    Conflicted,
+    LoadedTable,
+    NewTable,
+    Outcome,
+    TableChange,
+    Unknown,
+    added_snapshots,
+    check_changed_tables,
+)
+from bergline.catalog.conflicts import describe_change
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.named_pointers import check_namespace
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
+from bergline.catalog.pointer.tables import PointerTables
+from bergline.catalog.table_locations import FILES_ELSEWHERE, leaves_places
+from bergline.errors import BerglineError, ConflictError
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.requirements import check_requirements
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import AssignUuid
+
+
+class PointerCommit(PointerTables):
+    """A commit is right only if the whole base is still current."""
+
+    def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
+        """Apply, write, swap; a lost answer is settled by reading back.
+
+        Tables that are new come into being in the same step, after the others in the outcome.
+        """
+        self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
+        for base in (c.base for c in changes):
+            if self.store.read(base.name) != base.metadata_location:
+                return Conflicted(self._moved_on(base))
+        for table in new:
+            check_namespace(self.store, table.name.namespace)
+            self._named("table").check_free(table.name)
+        try:
+            applied = [self._apply(change) for change in changes]
+        except ConflictError as error:
+            return Conflicted(error)
+        bases = [(c.base.name, c.base.metadata_location) for c in changes]
+        written: list[LoadedTable] = []
+        try:
+            for (name, before), metadata in zip(bases, applied, strict=True):
+                written.append(LoadedTable(name, metadata, self._table_files.write(metadata, before)))
+            for table in new:
+                location = self._table_files.write(table.metadata, None)
+                written.append(LoadedTable(table.name, table.metadata, location))
+        except BaseException:
+            self._discard(written)
+            raise
+        return self._swap(changes, tuple(written))
+
+    def _check_tables(self, names: list[TableName]) -> None:
+        check_changed_tables(names, "this catalog", atomic=self.atomic_tables)
+
+    def _apply(self, change: TableChange) -> TableMetadata:
+        base, updates = change.base, change.updates
+        check_requirements(base.metadata, change.requirements, str(base.name))
+        if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
+            updates = (AssignUuid(str(uuid.uuid4())), *updates)
+        after = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
+        if leaves_places(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
+            return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
+        return after
+
+    # what is under way while the lake is closed must still find out how it ended: not self.store
+    def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
+        before = {change.base.name: change.base.metadata_location for change in changes}
+        swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
+        try:
+            landed, cause = send_swaps(self._store, swaps), "the pointer cannot be read after a refusal"
+            verdict = Verdict.LANDED if landed else self._check_refused(changes, swaps)
+        except NOTHING_CHANGED:
+            self._discard(new)
+            raise
+        except Exception as error:  # noqa: BLE001  (any doubt is settled below)
+            cause = f"{type(error).__name__}: {error}"
+            verdict = self._settle(changes, swaps)
+        match verdict:
+            case Verdict.LANDED:
+                return Committed(new)
+            case Verdict.LOST:
+                self._discard(new)
+                return Conflicted(self._winner(changes, new))
+            case Verdict.UNKNOWN:
+                return Unknown(new[0].name, new[0].metadata_location, cause)
+
+    def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+        waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
+        return settle_swaps(self._store, swaps, history=self._history(changes), waits=waits)
+
+    def _check_refused(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
+        waits = self._status_check_waits(changes[0].base.metadata.properties if changes else {})
+        known, adds_rows = self._history(changes), any(added_snapshots(c) for c in changes)
+        uuids = {c.base.name: c.base.metadata.table_uuid for c in changes}
+
+        def history(swap: PointerSwap, pointer: str) -> Verdict:
+            verdict = known(swap, pointer)
+            if verdict is not Verdict.UNKNOWN:
+                return verdict
+            # a change without snapshots wrote no files, and may be made again; of a dropped table nothing is left
+            is_another = uuids.get(swap.table) != self._table_files.load(pointer).table_uuid
+            return verdict if adds_rows and not is_another else Verdict.LOST
+
+        return check_refused(self._store, swaps, history=history, waits=waits)
+
+    def _history(self, changes: tuple[TableChange, ...]) -> Callable[[PointerSwap, str], Verdict]:
+        added = {c.base.name: added_snapshots(c) for c in changes}
+        bases = {c.base.name: c.base.metadata for c in changes}
+        return lambda swap, pointer: table_history(
+            swap, bases.get(swap.table), self._table_files.load(pointer), added.get(swap.table, frozenset())
+        )
+
+    def _winner(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> ConflictError:
+        """The table that moved on, of those in the commit, or whose name was taken."""
+        for base in (c.base for c in changes):
+            if self._store.read(base.name) != base.metadata_location:
+                return self._moved_on(base)
+        if len(new) > len(changes):
+            return ConflictError(f"table `{new[-1].name}` cannot be created: a name was taken meanwhile")
+        return self._moved_on(changes[0].base)
+
+    def _moved_on(self, base: LoadedTable) -> ConflictError:
+        """That a table moved on, and by what, if that can be read."""
+        try:
+            what = describe_change(base.metadata, self.load_table(base.name).metadata)
+        except BerglineError:
+            what = f"it is no longer at {base.metadata_location}"
+        return ConflictError(f"table `{base.name}` moved on: {what}")
+
+    def _discard(self, tables: Iterable[LoadedTable]) -> None:
+        for table in tables:
+            self._table_files.discard(table.metadata_location)

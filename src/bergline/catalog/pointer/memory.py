@@ -1,0 +1,149 @@
+"""Pointers in memory, for one process."""
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer.pointer_store import PointerSwap
+
+
+class _State:
+    """All names, whatever they name, under one lock."""
+
+    def __init__(self) -> None:
+        self.pointers: dict[TableName, str] = {}
+        self.views: set[TableName] = set()
+        self.namespaces: dict[Namespace, dict[str, str]] = {}
+        self.lock = threading.Lock()
+
+
+class MemoryPointers:
+    """Pointers of one kind over the shared names."""
+
+    atomic_tables = True
+
+    def __init__(self, state: _State, *, views: bool) -> None:
+        self._state = state
+        self._of_views = views
+
+    def read(self, table: TableName) -> str | None:
+        """The pointer."""
+        with self._state.lock:
+            return self._read(table)
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Set the pointer if the name is free."""
+        with self._state.lock:
+            if table in self._state.pointers:
+                return False
+            self._set(table, pointer)
+            return True
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Move the pointer if it is still as expected."""
+        return self.swap_all((PointerSwap(table, expected, new),))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Move all pointers if all are still as expected."""
+        with self._state.lock:
+            if any(self._read(s.table) != s.expected for s in swaps):
+                return False
+            if any(s.expected is None and s.table in self._state.pointers for s in swaps):
+                return False
+            for swap in swaps:
+                self._set(swap.table, swap.new)
+            return True
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Remove the pointer."""
+        with self._state.lock:
+            pointer = self._read(table)
+            if pointer is None or (expected is not None and pointer != expected):
+                return False
+            self._remove(table)
+            return True
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Move the pointer to another name."""
+        with self._state.lock:
+            pointer = self._read(table)
+            if pointer is None or new in self._state.pointers:
+                return False
+            self._remove(table)
+            self._set(new, pointer)
+            return True
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Names in a namespace."""
+        with self._state.lock:
+            return sorted(t for t in self._state.pointers if t.namespace == namespace and self._read(t) is not None)
+
+    def _read(self, table: TableName) -> str | None:
+        return self._state.pointers.get(table) if (table in self._state.views) == self._of_views else None
+
+    def _set(self, table: TableName, pointer: str) -> None:
+        self._state.pointers[table] = pointer
+        if self._of_views:
+            self._state.views.add(table)
+
+    def _remove(self, table: TableName) -> None:
+        del self._state.pointers[table]
+        self._state.views.discard(table)
+
+
+class MemoryPointerStore(MemoryPointers):
+    """PointerStore over dictionaries under one lock."""
+
+    def __init__(self) -> None:
+        super().__init__(_State(), views=False)
+        self.views = MemoryPointers(self._state, views=True)
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        """Add a namespace."""
+        with self._state.lock:
+            if self._exists(namespace):
+                return False
+            self._state.namespaces[namespace] = dict(properties)
+            return True
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        """Remove an empty namespace."""
+        with self._state.lock:
+            holds = any(n != namespace and n[: len(namespace)] == namespace for n in self._all())
+            if holds or any(t.namespace == namespace for t in self._state.pointers):
+                return False
+            return self._state.namespaces.pop(namespace, None) is not None
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Whether it or anything in it exists."""
+        with self._state.lock:
+            return self._exists(namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """A copy of the properties."""
+        with self._state.lock:
+            return dict(self._state.namespaces.get(namespace, {})) if self._exists(namespace) else None
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Change the properties."""
+        with self._state.lock:
+            if not self._exists(namespace):
+                return False
+            before = self._state.namespaces.get(namespace, {})
+            self._state.namespaces[namespace] = {k: v for k, v in before.items() if k not in removals} | dict(changes)
+            return True
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces below one."""
+        with self._state.lock:
+            levels = {n[: i + 1] for n in self._all() for i in range(len(n))}
+        return sorted(n for n in levels if len(n) > len(below) and n[: len(below)] == below)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _all(self) -> set[Namespace]:
+        return {*self._state.namespaces, *(t.namespace for t in self._state.pointers)}
+
+    def _exists(self, namespace: Namespace) -> bool:
+        return any(n[: len(namespace)] == namespace for n in self._all())

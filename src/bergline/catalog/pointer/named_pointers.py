@@ -1,0 +1,221 @@
+"""Names of tables or of views: looked up, taken, changed and given back, whatever becomes of the answers."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.metadata_files import MetadataFiles
+from bergline.catalog.pointer.pointer_store import (
+    NOTHING_CHANGED,
+    NeighbouringNames,
+    NeighbouringNamespaces,
+    Pointers,
+    PointerStore,
+)
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnsupportedError,
+)
+
+Kind = Literal["table", "view"]
+Waits = Iterable[Callable[[], None]]
+_TRIES = 100
+_NEIGHBOURS = 100
+"""How many names on each side of one that does not exist are compared with it."""
+
+
+class NamedPointers:
+    """One kind of names in a store; after a lost answer the store itself is asked what happened, with `waits`."""
+
+    def __init__(self, store: PointerStore, kind: Kind, waits: Callable[[], Waits]) -> None:
+        self._store = store
+        self._kind = kind
+        self._waits = waits
+        self.pointers = _of_kind(store, kind)
+
+    def find(self, name: TableName) -> str:
+        """The pointer; NotFoundError with the names that look like it."""
+        pointer = self.pointers.read(name)
+        if pointer is None:
+            raise self._not_found(name)
+        return pointer
+
+    def check_free(self, name: TableName) -> None:
+        """Refuse a name that a table or a view has."""
+        for kind, pointers in (("table", self._store), ("view", self._store.views)):
+            if pointers is not None and pointers.read(name) is not None:
+                raise _taken(kind, name)
+
+    def check_created(self, name: TableName, *, created: bool) -> None:
+        """Raise for a name that could not be taken."""
+        if not created:
+            self.check_free(name)
+            raise _taken(self._kind, name)  # it is free again by now
+
+    def create(
+        self,
+        name: TableName,
+        location: str,
+        *,
+        is_ours: Callable[[str], bool],
+        is_written: Callable[[str], bool],
+    ) -> bool:
+        """Take the name; `is_ours` tells whether a pointer that is there now came from this one.
+
+        A file that is no longer written went with a purge of what was created: it is not created again.
+        """
+        try:
+            return self.pointers.create(name, location) or self._was_created(name, location, is_ours)
+        except (*NOTHING_CHANGED, CommitUnknownError):
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    if self.pointers.read(name) is None:
+                        if not is_written(location):
+                            break
+                        if self.pointers.create(name, location):
+                            return True
+                    pointer = self.pointers.read(name)
+                    return pointer == location or (pointer is not None and is_ours(pointer))
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, location, "created") from error
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Give what has this name another."""
+        before = self.find(name)
+        if self._rename(name, new, before):
+            return
+        self.find(name)
+        self.check_free(new)
+        raise ConflictError(f"{self._kind} `{name}` changed while it was renamed", hints=["try again"])
+
+    def drop(self, name: TableName, expected: str | None = None, *, proven: bool = False) -> str:
+        """Give the name back, and say which pointer it had; ConflictError if that is not the expected one.
+
+        After a lost answer a name that is gone will do; it may as well have been renamed by another, so with `proven`
+        that is a CommitUnknownError.
+        """
+        for _ in range(_TRIES):
+            pointer = self.find(name)
+            if expected is not None and pointer != expected:
+                break
+            if self._drop(name, pointer, proven=proven):
+                return pointer
+        raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
+
+    def _was_created(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> bool:
+        """Whether a refused name is ours all the same: a request delivered twice is refused by its own twin."""
+        for wait in self._waits():
+            try:
+                pointer = self.pointers.read(name)
+                return pointer is not None and is_ours(pointer)
+            except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
+                wait()
+        raise self._unknown(name, location, "created")
+
+    def _rename(self, name: TableName, new: TableName, before: str) -> bool:
+        try:
+            return self.pointers.rename(name, new)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    if self.pointers.read(name) == before and self.pointers.rename(name, new):
+                        return True
+                    now = self.pointers.read(name), self.pointers.read(new)
+                    if now == (None, before):
+                        return True
+                    if now[0] == before:
+                        return False
+                    break
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, before, f"renamed to `{new}`") from error
+
+    def _drop(self, name: TableName, pointer: str, *, proven: bool) -> bool:
+        try:
+            return self.pointers.drop(name, pointer)
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            for wait in self._waits():
+                try:
+                    if self.pointers.read(name) == pointer and self.pointers.drop(name, pointer):
+                        return True
+                    if self.pointers.read(name) is None and not proven:
+                        return True
+                    break
+                except (BerglineError, OSError):
+                    wait()
+            raise self._unknown(name, pointer, "dropped") from error
+
+    def _not_found(self, name: TableName) -> NotFoundError:
+        check_namespace(self._store, name.namespace)
+        other = _other_kind(self._kind)
+        pointers = self._store if other == "table" else self._store.views
+        if pointers is not None and pointers.read(name) is not None:
+            return NotFoundError(f"no {self._kind} `{name}`: it is a {other}", kind=self._kind, name=str(name))
+        if isinstance(self.pointers, NeighbouringNames):
+            names = self.pointers.names_around(name, _NEIGHBOURS)
+        else:
+            names = self.pointers.list_names(name.namespace)
+        known = map(str, names)
+        return NotFoundError(f"no {self._kind} `{name}`", kind=self._kind, name=str(name), known=known)
+
+    def _unknown(self, name: TableName, location: str, what: str) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"cannot find out whether {self._kind} `{name}` was {what}", table=str(name), metadata_location=location
+        )
+
+
+def create_with_file(
+    names: NamedPointers,
+    name: TableName,
+    location: str,
+    is_ours: Callable[[str], bool],
+    files: MetadataFiles[Any],
+) -> None:
+    """Take a name for a file just written, which is deleted if it is certain that nothing points to it."""
+    try:
+        created = names.create(name, location, is_ours=is_ours, is_written=files.is_written)
+    except NOTHING_CHANGED:
+        files.discard(location)
+        raise
+    if not created:
+        files.discard(location)
+    names.check_created(name, created=created)
+
+
+def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
+    """NotFoundError, with names that look like it, if there is no such namespace."""
+    if not store.namespace_exists(namespace):
+        name = ".".join(namespace)
+        if isinstance(store, NeighbouringNamespaces):
+            namespaces = store.namespaces_around(namespace, _NEIGHBOURS)
+        else:
+            namespaces = store.list_namespaces()
+        known = map(".".join, namespaces)
+        raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
+
+
+def _of_kind(store: PointerStore, kind: Kind) -> Pointers:
+    if kind == "table":
+        return store
+    if store.views is None:
+        raise UnsupportedError("expected a catalog that can hold views, found one for tables alone")
+    return store.views
+
+
+def _other_kind(kind: Kind) -> Kind:
+    return "view" if kind == "table" else "table"
+
+
+def _taken(kind: str, name: TableName) -> AlreadyExistsError:
+    return AlreadyExistsError(f"{kind} `{name}` exists already", kind=kind, name=str(name))

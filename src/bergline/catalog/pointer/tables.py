@@ -1,0 +1,110 @@
+"""Tables of a pointer catalog by name; `pointer_commit` changes them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bergline.catalog.catalog import LoadedTable
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.metadata_files import table_files
+from bergline.catalog.pointer.named_pointers import check_namespace, create_with_file
+from bergline.catalog.pointer.namespaces import PointerNamespaces
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.settle import Verdict, send_swaps, settle_swaps
+from bergline.errors import CommitUnknownError, ConflictError
+from bergline.format.metadata.table_metadata import TableMetadata
+
+_TRIES = 100
+
+
+class PointerTables(PointerNamespaces):
+    """Tables over any PointerStore."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._table_files = table_files(self.io, self.max_metadata_bytes)
+
+    def load_table(self, name: TableName) -> LoadedTable:
+        """The table now."""
+        pointer = self.pointer(name)
+        return LoadedTable(name, self._table_files.load_for(f"table `{name}`", pointer), pointer)
+
+    def pointer(self, name: TableName) -> str:
+        """What the store holds."""
+        return self._named("table").find(name)
+
+    def metadata_at(self, location: str) -> TableMetadata:
+        """The table in a metadata file."""
+        return self._table_files.load(location)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        """Write the first metadata file, then create the pointer."""
+        check_namespace(self.store, name.namespace)
+        names = self._named("table", metadata.properties)
+        names.check_free(name)
+        location = self._table_files.write(metadata, None)
+        create_with_file(names, name, location, self._is_same(metadata), self._table_files)
+        return LoadedTable(name, metadata, location)
+
+    def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """Read the metadata file, then create the pointer to it."""
+        check_namespace(self.store, name.namespace)
+        metadata = self._table_files.load(metadata_location)
+        names = self._named("table", metadata.properties)
+        names.check_free(name)  # so that what points there later is what was registered now
+        created = names.create(
+            name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._table_files.is_written
+        )
+        names.check_created(name, created=created)
+        return LoadedTable(name, metadata, metadata_location)
+
+    def register_over(self, name: TableName, metadata_location: str) -> LoadedTable:
+        """Point a name to a metadata file, whatever table had it; one that nobody had is taken."""
+        metadata = self._table_files.load(metadata_location)
+        for _ in range(_TRIES):
+            before = self._named("table").pointers.read(name)
+            if before is None:
+                return self.register_table(name, metadata_location)
+            swap = PointerSwap(name, before, metadata_location)
+            if before == metadata_location or self._replace(swap, metadata):
+                return LoadedTable(name, metadata, metadata_location)
+        raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
+
+    def unregister_table(self, name: TableName) -> str:
+        """Remove the pointer, and say what it was."""
+        return self._named("table").drop(name, proven=True)
+
+    def rename_table(self, name: TableName, new: TableName) -> None:
+        """Move the pointer to another name."""
+        check_namespace(self.store, new.namespace)
+        self._named("table").rename(name, new)
+
+    def drop_table(self, name: TableName, expected: str | None = None) -> None:
+        """Remove the pointer."""
+        self._named("table").drop(name, expected, proven=expected is not None)
+
+    def list_tables(self, namespace: Namespace) -> list[TableName]:
+        """Tables in a namespace."""
+        check_namespace(self.store, namespace)
+        return self.store.list_names(namespace)
+
+    def _replace(self, swap: PointerSwap, metadata: TableMetadata) -> bool:
+        try:
+            return send_swaps(self._store, (swap,))
+        except NOTHING_CHANGED:
+            raise
+        except Exception as error:
+            waits = self._status_check_waits(metadata.properties)
+            match settle_swaps(self._store, (swap,), history=lambda *_: Verdict.UNKNOWN, waits=waits):
+                case Verdict.LANDED:
+                    return True
+                case Verdict.LOST:
+                    return False
+                case Verdict.UNKNOWN:
+                    raise CommitUnknownError(
+                        f"cannot find out whether table `{swap.table}` was registered anew",
+                        table=str(swap.table),
+                        metadata_location=swap.new,
+                    ) from error
+
+    def _is_same(self, metadata: TableMetadata) -> Callable[[str], bool]:
+        return lambda pointer: self._table_files.load(pointer).table_uuid == metadata.table_uuid

@@ -1,0 +1,121 @@
+"""Views of a pointer catalog."""
+
+from typing import Any
+
+from bergline.catalog.catalog import LoadedView, ViewChange
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.metadata_files import view_files
+from bergline.catalog.pointer.named_pointers import NamedPointers, check_namespace, create_with_file
+from bergline.catalog.pointer.namespaces import PointerNamespaces
+from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
+from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps
+from bergline.errors import CommitUnknownError, ConflictError
+from bergline.format.view.apply import apply_view_updates
+from bergline.format.view.updates import check_view_requirements
+from bergline.format.view.view_metadata import ViewMetadata
+
+
+class PointerViews(PointerNamespaces):
+    """Views over a PointerStore that has them; UnsupportedError over any other."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._view_files = view_files(self.io, self.max_metadata_bytes)
+
+    def load_view(self, name: TableName) -> LoadedView:
+        """The view now."""
+        pointer = self._named("view").find(name)
+        return LoadedView(name, self._view_files.load_for(f"view `{name}`", pointer), pointer)
+
+    def view_pointer(self, name: TableName) -> str:
+        """What the store holds."""
+        return self._named("view").find(name)
+
+    def view_at(self, location: str) -> ViewMetadata:
+        """The view in a metadata file."""
+        return self._view_files.load(location)
+
+    def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
+        """Write the first metadata file, then create the pointer."""
+        names = self._named("view", metadata.properties)
+        check_namespace(self.store, name.namespace)
+        names.check_free(name)
+        location = self._view_files.write(metadata, None)
+        create_with_file(
+            names,
+            name,
+            location,
+            lambda pointer: self._view_files.load(pointer).view_uuid == metadata.view_uuid,
+            self._view_files,
+        )
+        return LoadedView(name, metadata, location)
+
+    def register_view(self, name: TableName, metadata_location: str) -> LoadedView:
+        """Read the metadata file, then create the pointer to it."""
+        names = self._named("view")
+        check_namespace(self.store, name.namespace)
+        metadata = self._view_files.load(metadata_location)
+        names.check_free(name)  # so that what points there later is what was registered now
+        created = names.create(
+            name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._view_files.is_written
+        )
+        names.check_created(name, created=created)
+        return LoadedView(name, metadata, metadata_location)
+
+    def commit_view(self, change: ViewChange) -> LoadedView:
+        """Apply, write, swap; after a lost answer the pointer tells, unless others moved it on since."""
+        base, names = change.base, self._named("view", change.base.metadata.properties)
+        if names.pointers.read(base.name) != base.metadata_location:
+            raise _moved_on(base)
+        check_view_requirements(base.metadata, change.requirements, str(base.name))
+        metadata = apply_view_updates(base.metadata, change.updates, now_ms=self._clock_ms())
+        location = self._view_files.write(metadata, base.metadata_location)
+        match self._swap_view(names, PointerSwap(base.name, base.metadata_location, location), metadata):
+            case Verdict.LANDED:
+                return LoadedView(base.name, metadata, location)
+            case Verdict.LOST:
+                self._view_files.discard(location)
+                raise _moved_on(base)
+            case Verdict.UNKNOWN:
+                raise CommitUnknownError(
+                    f"cannot find out whether the change of view `{base.name}` happened",
+                    table=str(base.name),
+                    metadata_location=location,
+                )
+
+    def rename_view(self, name: TableName, new: TableName) -> None:
+        """Move the pointer to another name."""
+        names = self._named("view")
+        check_namespace(self.store, new.namespace)
+        names.rename(name, new)
+
+    def drop_view(self, name: TableName) -> None:
+        """Remove the pointer."""
+        self._named("view").drop(name)
+
+    def list_views(self, namespace: Namespace) -> list[TableName]:
+        """Views in a namespace; none in a catalog that has no views."""
+        check_namespace(self.store, namespace)
+        return self.store.views.list_names(namespace) if self.store.views else []
+
+    def _swap_view(self, names: NamedPointers, swap: PointerSwap, metadata: ViewMetadata) -> Verdict:
+        waits = self._status_check_waits(metadata.properties)
+        try:
+            if send_swaps(names.pointers, (swap,)):
+                return Verdict.LANDED
+            # views have no files but their metadata's, which nobody names once the pointer is elsewhere
+            return check_refused(names.pointers, (swap,), history=lambda *_: Verdict.LOST, waits=waits)
+        except NOTHING_CHANGED:
+            self._view_files.discard(swap.new)
+            raise
+        except Exception:  # noqa: BLE001  (any doubt is settled here)
+            return settle_swaps(names.pointers, (swap,), history=_without_log, waits=waits)
+
+
+def _without_log(_swap: PointerSwap, _pointer: str) -> Verdict:
+    """The metadata of a view has no log of its files: who moved on from what cannot be told."""
+    return Verdict.UNKNOWN
+
+
+def _moved_on(base: LoadedView) -> ConflictError:
+    return ConflictError(f"view `{base.name}` moved on: it is no longer at {base.metadata_location}")

@@ -1,0 +1,1 @@
+"""The catalog that asks an Iceberg REST server."""

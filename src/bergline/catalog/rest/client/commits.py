@@ -1,0 +1,308 @@
+"""Commits of a REST catalog: requirements and updates go to the server; a lost answer is settled by reading back."""
+
+import time
+
+import msgspec
+
+from bergline.catalog.catalog import (
+    Committed,
+    Conflicted,
+    LoadedTable,
+    Outcome,
+    TableChange,
+    Unknown,
+    added_snapshots,
+    check_changed_tables,
+    shows_all_since,
+)
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.client.requirements import all_requirements
+from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.session import RestSession
+from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, settle
+from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
+from bergline.catalog.rest.client.taken_names import is_view, taken
+from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
+from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
+from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
+from bergline.format.metadata.apply import apply_updates
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.requirements import AssertCreate, check_requirements
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import (
+    AddEncryptionKey,
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssignUuid,
+    RemoveSnapshotRef,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetPartitionStatistics,
+    SetProperties,
+    SetSnapshotRef,
+    SetStatistics,
+    Update,
+    UpgradeFormatVersion,
+    set_ref,
+)
+from bergline.io.locations import scheme_of
+
+Tables = tuple[LoadedTable, ...]
+
+
+class RestCommit(RestTables):
+    """Changes to tables; the server compares requirements, not the whole base."""
+
+    def __init__(self, session: RestSession) -> None:
+        super().__init__(session)
+        self.atomic_tables = session.calls.has(COMMIT_TRANSACTION)
+
+    def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
+        """A new table with its content; by its uuid it is known after a lost answer."""
+        wish = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
+        self._check_refs(wish.updates)
+
+        def look() -> LoadedTable | None:
+            now = self._existing(name)
+            if now is not None and now.metadata.table_uuid == metadata.table_uuid:
+                return now
+            if now is not None or is_view(self._session, name):
+                raise taken(self._session, name)
+            return None
+
+        try:
+            created = settle(
+                lambda: self._post(name, wish), look, may_resend=True, waits=self._waits(metadata.properties)
+            )
+        except (AlreadyExistsError, ConflictError) as error:
+            raise taken(self._session, name) from error
+        except UnsettledError as error:
+            raise unknown(name, "created", error) from error
+        return created if scheme_of(metadata.location) == "file" else self._with_credentials(created)
+
+    def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
+        """Send the changes; Unknown only where the server does not say what became of them."""
+        check_changed_tables([change.base.name for change in changes], "this server", atomic=self.atomic_tables)
+        for change in changes:
+            self._check_refs(change.updates)
+        required = {change.base.name: all_requirements(change) for change in changes}
+        wishes = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
+        try:
+            return Committed(
+                settle(
+                    lambda: self._send(changes, wishes),
+                    lambda: self._look(changes, wishes),
+                    may_resend=any(_happens_once(c, w) for c, w in zip(changes, wishes, strict=True)),
+                    waits=self._waits(changes[0].base.metadata.properties),
+                )
+            )
+        except ConflictError as error:
+            return Conflicted(error)
+        except InvalidInputError as error:
+            if not self._moved_on(changes):
+                raise
+            return Conflicted(ConflictError(str(error)))  # what was right on the base need not be on what came since
+        except UnsettledError as error:
+            return Unknown(changes[0].base.name, None, f"{error}{_how_to_tell(changes)}")
+
+    def _check_refs(self, updates: tuple[Update, ...]) -> None:
+        """Refuse refs on a server that would take what is meant for them into `main`."""
+        if self._session.keeps_refs:
+            return
+        for update in updates:
+            if isinstance(update, SetSnapshotRef | RemoveSnapshotRef) and update.ref_name != MAIN:
+                raise UnsupportedError(
+                    f"expected a change to `{MAIN}`, found one to `{update.ref_name}`: "
+                    "tables on Nessie have no branches and tags of their own",
+                    hints=["Nessie has branches of the whole catalog: connect with the property `prefix`, its branch"],
+                )
+
+    def _send(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables:
+        if len(changes) == 1:
+            table = self._post(changes[0].base.name, wishes[0])
+            if not _answers(changes[0], table):
+                raise LostError(f"the server's answer for {about_table(table.name)} lacks what was sent")
+            return (table,)
+        about = about_table(changes[0].base.name)
+        self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
+        now = self._now(changes)
+        if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
+            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
+        found = [(c, t) for c, t in zip(changes, now, strict=True) if isinstance(t, LoadedTable) and added_snapshots(c)]
+        if found and not any(_has_snapshot(change, table) for change, table in found):
+            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has what was added")
+        return _after(changes, now)
+
+    def _post(self, name: TableName, wish: CommitTableRequest[Update]) -> LoadedTable:
+        names = self._session.table_path(name)
+        changed = self._session.calls.change(COMMIT_TABLE, about_table(name), names=names, body=wish)
+        return self._after_change(name, changed)
+
+    def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
+        """The tables as they are, each by itself: one that cannot be loaded does not hide what another tells."""
+        found: list[LoadedTable | BerglineError] = []
+        for change in changes:
+            try:
+                found.append(self.load_table(change.base.name))
+            except BerglineError as error:
+                found.append(error)
+        return tuple(found)
+
+    def _look(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables | None:
+        """The tables if the changes are in: they came in together or not at all, so any new snapshot tells."""
+        now = self._now(changes)
+        loaded = [(c, w, t) for c, w, t in zip(changes, wishes, now, strict=True) if isinstance(t, LoadedTable)]
+        telling = [(change, table) for change, _, table in loaded if added_snapshots(change)]
+        if telling and any(_has_snapshot(change, table) for change, table in telling):
+            return _after(changes, now)
+        for table in now:
+            if isinstance(table, BerglineError):
+                raise table
+        if not telling and all(_shows(change, table) for change, _, table in loaded):
+            return _after(changes, now)
+        for change, wish, table in loaded:
+            try:
+                check_requirements(table.metadata, wish.requirements, str(table.name))
+            except ConflictError as error:
+                if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
+                    raise ReplacedError(str(error)) from error
+                if any(shows_all_since(c.base.metadata, t.metadata) for c, t in telling):
+                    raise
+                if telling:
+                    raise UnsettledError(f"{error}, and snapshots that came since were expired") from error
+                if not _came_from(table, change.base):
+                    raise UnsettledError(f"{error}, and the server keeps no history that tells by whom") from error
+                raise
+        return None
+
+    def _moved_on(self, changes: tuple[TableChange, ...]) -> bool:
+        now = zip(self._now(changes), changes, strict=True)
+        return any(isinstance(table, LoadedTable) and not _is_at(table, change.base) for table, change in now)
+
+    def _with_credentials(self, created: LoadedTable) -> LoadedTable:
+        """A commit's answer brings no credentials for files: those come with the table."""
+        try:
+            return self.load_table(created.name)
+        except BerglineError:
+            return created
+
+
+def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
+    """What shows later whether changes happened: one of their snapshots is enough, they come in together."""
+    snapshots = [f"{c.base.name} has snapshot {min(added)}" for c in changes if (added := added_snapshots(c))]
+    return f"; it happened if {snapshots[0]}" if snapshots else ""
+
+
+def _after(changes: tuple[TableChange, ...], now: tuple[LoadedTable | BerglineError, ...]) -> Tables:
+    """The tables after changes that certainly happened, also those that cannot be loaded now."""
+    return tuple(
+        table if isinstance(table, LoadedTable) else msgspec.structs.replace(change.base, metadata=_applied(change))
+        for change, table in zip(changes, now, strict=True)
+    )
+
+
+def _is_at(now: LoadedTable, base: LoadedTable) -> bool:
+    return now.metadata_location == base.metadata_location
+
+
+def _answers(change: TableChange, now: LoadedTable) -> bool:
+    """Whether an answer is about this very change, and not another's that some cache gave again."""
+    uuid = change.base.metadata.table_uuid
+    is_same = uuid is None or uuid == now.metadata.table_uuid
+    return is_same and (not added_snapshots(change) or _has_snapshot(change, now))
+
+
+def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a table has one of the snapshots that a change adds, or one that was made on top of it."""
+    known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
+    return not added_snapshots(change).isdisjoint(known)
+
+
+def _shows(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a change without snapshots is in a table: it moved on to where the change leads."""
+    if _is_at(now, change.base):
+        return False
+    updates = tuple(u for u in change.updates if not _is_done(u, change.base, now))
+    try:
+        again = _applied(TableChange(now, (), updates)) if updates else now.metadata
+    except BerglineError:  # what cannot be done again
+        again = _applied(change)
+    return _content(now.metadata) == _content(again)
+
+
+def _is_done(update: Update, base: LoadedTable, now: LoadedTable) -> bool:
+    """Whether a ref was dropped, or has moved past where it was to go; others may have come since."""
+    if isinstance(update, RemoveSnapshotRef):
+        return update.ref_name in base.metadata.refs and update.ref_name not in now.metadata.refs
+    if not isinstance(update, SetSnapshotRef):
+        return False
+    ref = now.metadata.refs.get(update.ref_name)
+    if ref is None or not ref.is_branch:
+        return False
+    return update.snapshot_id in _history(now, update.ref_name) - _history(base, update.ref_name)
+
+
+def _history(table: LoadedTable, ref_name: str) -> set[int]:
+    ref = table.metadata.refs.get(ref_name)
+    return {s.snapshot_id for s in table.metadata.ancestors(ref.snapshot_id)} if ref else set()
+
+
+def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
+    """Whether a table shows that it came from a base, and so what came in between."""
+    return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
+
+
+def _happens_once(change: TableChange, wish: CommitTableRequest[Update]) -> bool:
+    """Whether the change itself makes its own requirements fail, so that it cannot happen twice."""
+    try:
+        check_requirements(_applied(change), wish.requirements, str(change.base.name))
+    except ConflictError:
+        return True
+    except BerglineError:
+        pass
+    return False
+
+
+def _applied(change: TableChange) -> TableMetadata:
+    base = change.base
+    now_ms = time.time_ns() // 1_000_000
+    return apply_updates(base.metadata, change.updates, base_location=base.metadata_location, now_ms=now_ms)
+
+
+def _content(metadata: TableMetadata) -> TableMetadata:
+    """A table without what every commit changes."""
+    return msgspec.structs.replace(metadata, last_updated_ms=0, metadata_log=(), snapshot_log=())
+
+
+_LAST_ADDED = -1
+
+
+def creation_updates(metadata: TableMetadata) -> tuple[Update, ...]:
+    """What makes this table of nothing."""
+    schemas, specs, orders = metadata.schemas, metadata.partition_specs, metadata.sort_orders
+    return (
+        *([] if metadata.table_uuid is None else [AssignUuid(metadata.table_uuid)]),
+        UpgradeFormatVersion(metadata.format_version),
+        *(AddSchema(schema, metadata.last_column_id) for schema in schemas),
+        SetCurrentSchema(_number(metadata.current_schema_id, schemas[-1].schema_id)),
+        *(AddPartitionSpec(spec) for spec in specs),
+        SetDefaultSpec(_number(metadata.default_spec_id, specs[-1].spec_id)),
+        *(AddSortOrder(order) for order in orders),
+        SetDefaultSortOrder(_number(metadata.default_sort_order_id, orders[-1].order_id)),
+        SetLocation(metadata.location),
+        *([SetProperties(metadata.properties)] if metadata.properties else []),
+        *(AddEncryptionKey(key) for key in metadata.encryption_keys),
+        *(AddSnapshot(snapshot) for snapshot in metadata.snapshots),
+        *(set_ref(name, ref) for name, ref in metadata.refs.items()),
+        *(SetStatistics(file) for file in metadata.statistics),
+        *(SetPartitionStatistics(file) for file in metadata.partition_statistics),
+    )
+
+
+def _number(chosen: int, last: int | None) -> int:
+    """An id, or the sign for the one that was added last: a server may number them otherwise."""
+    return _LAST_ADDED if chosen == last else chosen

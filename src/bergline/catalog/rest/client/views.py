@@ -1,0 +1,189 @@
+"""Views of a REST catalog."""
+
+from bergline.catalog.catalog import LoadedView, ViewChange
+from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.rest.client.calls import Changed
+from bergline.catalog.rest.client.errors import About
+from bergline.catalog.rest.client.namespaces import RestNamespaces
+from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.settle import UnsettledError, happened, settle
+from bergline.catalog.rest.client.taken_names import is_table, taken
+from bergline.catalog.rest.protocol.bodies import (
+    CommitViewRequest,
+    CreateViewRequest,
+    IdentifiersAnswer,
+    LoadViewAnswer,
+    RenameRequest,
+)
+from bergline.catalog.rest.protocol.endpoints import (
+    COMMIT_VIEW,
+    CREATE_VIEW,
+    DROP_VIEW,
+    LIST_VIEWS,
+    LOAD_VIEW,
+    RENAME_VIEW,
+)
+from bergline.errors import (
+    AlreadyExistsError,
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.format.view.json import parse_view_metadata
+from bergline.format.view.updates import AddViewVersion, AssertViewUuid, ViewUpdate
+from bergline.format.view.view_metadata import ViewMetadata, ViewVersion
+
+
+class RestViews(RestNamespaces):
+    """Views over a session; UnsupportedError where the server has none."""
+
+    def load_view(self, name: TableName) -> LoadedView:
+        """The view now."""
+        about = _about(name)
+        answer = self._session.calls.call(LOAD_VIEW, about, names=self._session.table_path(name, "view"))
+        return self._loaded_view(name, self._session.calls.parsed(answer, LoadViewAnswer, about))
+
+    def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
+        """A new view; after a lost answer one with the same version is taken for it."""
+        about = _about(name)
+        wish = CreateViewRequest(
+            name=name.name,
+            schema=metadata.schema,
+            view_version=metadata.current_version,
+            properties=metadata.properties,
+            location=metadata.location,
+        )
+
+        def send() -> LoadedView:
+            names = self._session.namespace_path(name.namespace)
+            return self._changed_view(name, self._session.calls.change(CREATE_VIEW, about, names=names, body=wish))
+
+        def look() -> LoadedView | None:
+            now = self._existing_view(name)
+            if now is not None and _same(now.metadata.current_version, metadata.current_version):
+                return now
+            if now is not None or is_table(self._session, name):
+                raise taken(self._session, name)
+            return None
+
+        try:
+            return settle(send, look, may_resend=True, waits=self._waits(metadata.properties))
+        except AlreadyExistsError as error:
+            raise taken(self._session, name) from error
+        except UnsettledError as error:
+            raise _unknown(name, "created", error) from error
+
+    def commit_view(self, change: ViewChange) -> LoadedView:
+        """Change a view; the protocol compares its uuid only, so the base is looked at right before."""
+        base = change.base
+        required = tuple(dict.fromkeys((AssertViewUuid(base.metadata.view_uuid), *change.requirements)))
+        wish = CommitViewRequest[ViewUpdate](change.updates, required, base.name)
+        if self.load_view(base.name).metadata_location != base.metadata_location:
+            raise ConflictError(f"view `{base.name}` moved on: it is no longer at {base.metadata_location}")
+        added = [u.view_version for u in change.updates if isinstance(u, AddViewVersion)]
+
+        def send() -> LoadedView:
+            names = self._session.table_path(base.name, "view")
+            return self._changed_view(
+                base.name, self._session.calls.change(COMMIT_VIEW, _about(base.name), names=names, body=wish)
+            )
+
+        def look() -> LoadedView | None:
+            now = self.load_view(base.name)
+            return now if any(_same(known, new) for known in now.metadata.versions for new in added) else None
+
+        try:
+            return settle(send, look, may_resend=False, waits=self._waits(base.metadata.properties))
+        except UnsettledError as error:
+            raise _unknown(base.name, "changed", error) from error
+
+    def rename_view(self, name: TableName, new: TableName) -> None:
+        """Give a view another name."""
+        before = self.load_view(name).metadata.view_uuid
+
+        def send() -> None:
+            try:
+                self._session.calls.change(RENAME_VIEW, _about(name), body=RenameRequest(name, new))
+            except AlreadyExistsError as error:
+                raise taken(self._session, new) from error
+
+        def look() -> bool:
+            now = self._existing_view(new)
+            return now is not None and now.metadata.view_uuid == before and self._existing_view(name) is None
+
+        what, waits = f"view `{name}` was renamed to `{new}`", self._waits()
+        happened(send, look, what=what, name=str(name), waits=waits, always_look=True, doubt_refusals=True)
+
+    def drop_view(self, name: TableName) -> None:
+        """Forget the view; its files stay."""
+        about, before = _about(name), self._uuid(name)
+
+        def send() -> None:
+            self._session.calls.change(DROP_VIEW, about, names=self._session.table_path(name, "view"))
+
+        def look() -> bool:
+            now = self._existing_view(name)
+            return now is None or (before is not None and now.metadata.view_uuid != before)
+
+        happened(
+            send,
+            look,
+            what=f"{about} was dropped",
+            name=str(name),
+            waits=self._waits(),
+            always_look=True,
+            doubt_refusals=before is not None,
+        )
+
+    def list_views(self, namespace: Namespace) -> list[TableName]:
+        """Views in a namespace; none on a server without views."""
+        if not self._session.calls.has(LIST_VIEWS):
+            self.namespace_properties(namespace)
+            return []
+        about, names = About("namespace", ".".join(namespace)), self._session.namespace_path(namespace)
+        pages = self._session.pages(LIST_VIEWS, IdentifiersAnswer, about, names=names)
+        return sorted(name for page in pages for name in page.identifiers)
+
+    def _existing_view(self, name: TableName) -> LoadedView | None:
+        try:
+            return self.load_view(name)
+        except NotFoundError:
+            return None
+
+    def _uuid(self, name: TableName) -> str | None:
+        """Which view has the name; None for one that cannot be read."""
+        try:
+            return self.load_view(name).metadata.view_uuid
+        except (UnavailableError, UnsupportedError):
+            raise
+        except BerglineError:
+            return None
+
+    def _changed_view(self, name: TableName, changed: Changed) -> LoadedView:
+        """The view in the answer to a change; one that cannot be read says nothing of what happened."""
+        try:
+            return self._loaded_view(name, changed.content)
+        except BerglineError as error:
+            raise LostError(str(error)) from error
+
+    def _loaded_view(self, name: TableName, answer: LoadViewAnswer) -> LoadedView:
+        metadata = parse_view_metadata(bytes(answer.metadata), f"the server's answer for {_about(name)}")
+        return LoadedView(name, metadata, answer.metadata_location)
+
+
+def _same(known: ViewVersion, wished: ViewVersion) -> bool:
+    """Whether a version is the one that was sent: the server gives it an id of its own, the moment is ours."""
+    return (known.timestamp_ms, known.representations) == (wished.timestamp_ms, wished.representations)
+
+
+def _about(name: TableName) -> About:
+    return About("view", str(name))
+
+
+def _unknown(name: TableName, what: str, cause: Exception) -> CommitUnknownError:
+    return CommitUnknownError(
+        f"cannot find out whether view `{name}` was {what}: {cause}", table=str(name), metadata_location=None
+    )

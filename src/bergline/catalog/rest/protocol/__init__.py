@@ -1,0 +1,1 @@
+"""The Iceberg REST protocol: endpoints, bodies, errors and names, for server and client."""

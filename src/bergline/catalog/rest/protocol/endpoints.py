@@ -1,0 +1,155 @@
+"""The endpoints of the protocol that bergline knows: the server's routes, the client's calls and both documents."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from bergline.catalog.rest.protocol.bodies import (
+    CommitTableAnswer,
+    CommitTableRequest,
+    CommitTransactionRequest,
+    CommitViewRequest,
+    ConfigAnswer,
+    CreateNamespaceRequest,
+    CreateTableRequest,
+    CreateViewRequest,
+    CredentialsAnswer,
+    FetchTasksRequest,
+    IdentifiersAnswer,
+    LoadTableAnswer,
+    LoadViewAnswer,
+    MetricsRequest,
+    NamespaceAnswer,
+    NamespacesAnswer,
+    PlanAnswer,
+    PlanRequest,
+    RegisterTableRequest,
+    RegisterViewRequest,
+    RenameRequest,
+    TasksAnswer,
+    TokenAnswer,
+    UpdateNamespaceAnswer,
+    UpdateNamespaceRequest,
+)
+from bergline.format.metadata.updates_json import WireUpdate
+from bergline.format.view.updates import WireViewUpdate
+
+Method = Literal["GET", "HEAD", "POST", "DELETE"]
+_PREFIX = "/{prefix}"
+_NAMESPACES = "/v1/{prefix}/namespaces"
+_NAMESPACE = f"{_NAMESPACES}/{{namespace}}"
+_TABLES = f"{_NAMESPACE}/tables"
+_TABLE = f"{_TABLES}/{{table}}"
+_VIEWS = f"{_NAMESPACE}/views"
+_VIEW = f"{_VIEWS}/{{view}}"
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """One operation: its address, the types of what is sent and answered, and the status of a success."""
+
+    name: str
+    method: Method
+    path: str
+    body: Any = None
+    answer: Any = None
+    status: int = 200
+    takes_key: bool = False
+    """Whether it takes an `Idempotency-Key`."""
+    queries: tuple[str, ...] = ()
+    """The names of its query parameters."""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def url(self, prefix: str = "", **names: str) -> str:
+        """The path for names that are encoded already, as `names` does."""
+        path = self.path.replace(_PREFIX, f"/{prefix}" if prefix else "")
+        return path.format(**names)
+
+
+_PAGES = ("pageToken", "pageSize")
+
+GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", answer=ConfigAnswer, queries=("warehouse",))
+GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", answer=TokenAnswer)
+LIST_NAMESPACES = Endpoint("list_namespaces", "GET", _NAMESPACES, answer=NamespacesAnswer, queries=("parent", *_PAGES))
+CREATE_NAMESPACE = Endpoint(
+    "create_namespace", "POST", _NAMESPACES, CreateNamespaceRequest, NamespaceAnswer, takes_key=True
+)
+LOAD_NAMESPACE = Endpoint("load_namespace", "GET", _NAMESPACE, answer=NamespaceAnswer)
+NAMESPACE_EXISTS = Endpoint("namespace_exists", "HEAD", _NAMESPACE, status=204)
+DROP_NAMESPACE = Endpoint("drop_namespace", "DELETE", _NAMESPACE, status=204, takes_key=True)
+UPDATE_NAMESPACE = Endpoint(
+    "update_namespace",
+    "POST",
+    f"{_NAMESPACE}/properties",
+    UpdateNamespaceRequest,
+    UpdateNamespaceAnswer,
+    takes_key=True,
+)
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, answer=IdentifiersAnswer, queries=_PAGES)
+CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableAnswer, takes_key=True)
+LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, answer=LoadTableAnswer, queries=("snapshots",))
+TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
+COMMIT_TABLE = Endpoint(
+    "commit_table", "POST", _TABLE, CommitTableRequest[WireUpdate], CommitTableAnswer, takes_key=True
+)
+DROP_TABLE = Endpoint("drop_table", "DELETE", _TABLE, status=204, takes_key=True, queries=("purgeRequested",))
+REGISTER_TABLE = Endpoint(
+    "register_table", "POST", f"{_NAMESPACE}/register", RegisterTableRequest, LoadTableAnswer, takes_key=True
+)
+UNREGISTER_TABLE = Endpoint(
+    "unregister_table", "POST", f"{_TABLE}/unregister", answer=CommitTableAnswer, takes_key=True
+)
+RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", RenameRequest, status=204, takes_key=True)
+LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=CredentialsAnswer)
+REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
+PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanAnswer)
+FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, TasksAnswer)
+COMMIT_TRANSACTION = Endpoint(
+    "commit_transaction",
+    "POST",
+    "/v1/{prefix}/transactions/commit",
+    CommitTransactionRequest[WireUpdate],
+    status=204,
+    takes_key=True,
+)
+LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, answer=IdentifiersAnswer, queries=_PAGES)
+CREATE_VIEW = Endpoint("create_view", "POST", _VIEWS, CreateViewRequest, LoadViewAnswer)
+LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, answer=LoadViewAnswer)
+VIEW_EXISTS = Endpoint("view_exists", "HEAD", _VIEW, status=204)
+COMMIT_VIEW = Endpoint("commit_view", "POST", _VIEW, CommitViewRequest[WireViewUpdate], LoadViewAnswer, takes_key=True)
+DROP_VIEW = Endpoint("drop_view", "DELETE", _VIEW, status=204, takes_key=True)
+REGISTER_VIEW = Endpoint(
+    "register_view", "POST", f"{_NAMESPACE}/register-view", RegisterViewRequest, LoadViewAnswer, takes_key=True
+)
+RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
+
+ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
+"""All of them, in the order above."""
+
+ALWAYS_THERE = (GET_CONFIG, GET_TOKEN)
+"""What a server's list does not name."""
+
+DEFAULT_ENDPOINTS = frozenset(
+    map(
+        str,
+        (
+            LIST_NAMESPACES,
+            CREATE_NAMESPACE,
+            LOAD_NAMESPACE,
+            DROP_NAMESPACE,
+            UPDATE_NAMESPACE,
+            LIST_TABLES,
+            CREATE_TABLE,
+            LOAD_TABLE,
+            COMMIT_TABLE,
+            DROP_TABLE,
+            REGISTER_TABLE,
+            REPORT_METRICS,
+            RENAME_TABLE,
+            COMMIT_TRANSACTION,
+        ),
+    )
+)
+"""What a server has that sends no list; where it has views too, the client is told so by `view-endpoints-supported`."""
+VIEW_ENDPOINTS = frozenset(map(str, (LIST_VIEWS, CREATE_VIEW, LOAD_VIEW, COMMIT_VIEW, DROP_VIEW, RENAME_VIEW)))

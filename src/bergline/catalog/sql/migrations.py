@@ -1,0 +1,91 @@
+"""The layout of a catalog database by version: what is there, and the steps to what this bergline knows.
+
+The tables that Java and PyIceberg share are not ours to change: a database that they made is used as it is, and gets
+our own tables beside theirs with the first change.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.sql.layout import NAMESPACES, SHARED, TABLES
+from bergline.catalog.sql.records_layout import AUDIT_INDEXES, RECORDS
+from bergline.errors import UnsupportedError
+
+_OWN = sa.MetaData()
+LAYOUT = sa.Table(
+    "bergline_layout",
+    _OWN,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
+"""One row for each migration that was made."""
+
+Migration = Callable[[sa.Connection], None]
+
+
+class FoundLayout(msgspec.Struct, frozen=True):
+    """What a database has: our version, 0 where we were never; the shared tables; whether their rows have a type."""
+
+    version: int
+    is_there: bool
+    typed: bool
+
+
+def find_layout(connection: sa.Connection) -> FoundLayout:
+    """Look, without changing anything."""
+    inspector = sa.inspect(connection)
+    version = 0
+    if inspector.has_table(LAYOUT.name):
+        version = connection.execute(sa.select(sa.func.max(LAYOUT.c.version))).scalar_one() or 0
+    has_tables = inspector.has_table(TABLES.name)
+    typed = has_tables and any(c["name"] == "iceberg_type" for c in inspector.get_columns(TABLES.name))
+    return FoundLayout(version, has_tables and inspector.has_table(NAMESPACES.name), typed)
+
+
+def check_known(found: FoundLayout, database: str, known: int) -> None:
+    """Refuse a layout of a later bergline."""
+    if found.version > known:
+        raise UnsupportedError(
+            f"expected a catalog of layout version {known} or older, found version {found.version} in {database}",
+            hints=["a newer bergline changed it: upgrade bergline to work with it"],
+        )
+
+
+def migrate(connection: sa.Connection, database: str, migrations: tuple[Migration, ...]) -> bool:
+    """Make the next migration, in the transaction of the connection; False if there is none left.
+
+    The caller has locked out every other process that may migrate.
+    """
+    found = find_layout(connection)
+    check_known(found, database, len(migrations))
+    if found.is_there and found.version >= len(migrations):
+        return False
+    _OWN.create_all(connection)
+    if not found.is_there:
+        _create_shared(connection)
+    if found.version < len(migrations):
+        migrations[found.version](connection)
+        connection.execute(sa.insert(LAYOUT).values(version=found.version + 1))
+    return True
+
+
+def _create_shared(connection: sa.Connection) -> None:
+    """The shared tables, those of them that are missing."""
+    SHARED.create_all(connection)
+
+
+def _create_records(connection: sa.Connection) -> None:
+    """What a server keeps."""
+    RECORDS.create_all(connection)
+
+
+def _index_audit(connection: sa.Connection) -> None:
+    """Indexes of the audit, in databases that had it without."""
+    for index in AUDIT_INDEXES:
+        index.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)
+RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
+"""The version from which a database has what a server keeps."""

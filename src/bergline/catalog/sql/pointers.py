@@ -1,0 +1,177 @@
+"""Pointers of tables or of views in the shared SQL layout."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from bergline.arguments import check_no_nul
+from bergline.catalog.identifiers import Namespace, TableName, check_lengths
+from bergline.catalog.pointer.pointer_store import PointerSwap
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.layout import MAX_LOCATION_LENGTH, TABLES, RowKind, join_namespace, of_kind
+from bergline.errors import FormatError, InvalidInputError
+
+_NAMESPACE_IS = TABLES.c.table_namespace == sa.bindparam("of_namespace")
+_NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
+
+
+class SqlPointers:
+    """Pointers of one kind; the names are those of all rows."""
+
+    atomic_tables = True
+
+    def __init__(self, database: SqlDatabase, catalog_name: str, kind: RowKind) -> None:
+        self.database = database
+        self.catalog_name = self._catalog = catalog_name
+        self._kind = kind
+        # built once: building a statement costs more than running it
+        row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
+        self._read_row = sa.select(TABLES.c.metadata_location).where(row)
+        self._swap_row = (
+            sa.update(TABLES)
+            .where(row, TABLES.c.metadata_location == sa.bindparam("expected"))
+            .values(metadata_location=sa.bindparam("new"), previous_metadata_location=sa.bindparam("expected"))
+        )
+
+    def read(self, table: TableName) -> str | None:
+        """The pointer in the row."""
+        row = self.database.first_row(self._read_row, _bound(table))
+        if row is not None and row[0] is None:
+            raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
+        return None if row is None else str(row[0])
+
+    def read_at_once(self, table: TableName) -> str | None:
+        """The pointer where it is found without waiting for anybody; None says nothing."""
+        row = self.database.row_at_once(self._read_row, _bound(table))
+        return None if row is None or row[0] is None else str(row[0])
+
+    def create(self, table: TableName, pointer: str) -> bool:
+        """Insert the row if there is none."""
+        return self.swap_all((PointerSwap(table, None, pointer),))
+
+    def swap(self, table: TableName, expected: str, new: str) -> bool:
+        """Move the pointer in one UPDATE that names the expected value."""
+        return self.swap_all((PointerSwap(table, expected, new),))
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """Move the pointers in one transaction, which is rolled back if one is not as expected."""
+        for swap in swaps:
+            _check_pointer(swap.new)
+        try:
+            with self.database.changing() as connection:
+                # always in the same order, so that two writers of the same tables do not wait for each other
+                for swap in sorted(swaps, key=lambda s: s.table):
+                    self._swap_in(connection, swap)
+                self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
+        except _Stale:
+            return False
+        return True
+
+    def drop(self, table: TableName, expected: str | None = None) -> bool:
+        """Delete the row."""
+        statement = sa.delete(TABLES).where(self._row(table))
+        if expected is not None:
+            statement = statement.where(TABLES.c.metadata_location == expected)
+        with self.database.changing() as connection:
+            dropped = bool(connection.execute(statement).rowcount == 1)
+            if dropped:
+                self.database.note(connection, (table, expected))
+            return dropped
+
+    def rename(self, table: TableName, new: TableName) -> bool:
+        """Give the row another name; a row that has it already stands against it."""
+        name = self._name(new)
+        if table == new:
+            return False
+        statement = sa.update(TABLES).where(self._row(table)).values(name)
+        try:
+            with self.database.changing() as connection:
+                renamed = bool(connection.execute(statement).rowcount == 1)
+                if renamed:
+                    self.database.note(connection, (table, None), (new, None))
+                return renamed
+        except sa.exc.IntegrityError:
+            return False
+
+    def list_names(self, namespace: Namespace) -> list[TableName]:
+        """Names of this kind in a namespace."""
+        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
+        with self.database.reading() as connection:
+            return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
+
+    def names_after(self, namespace: Namespace, after: str | None, most: int) -> list[TableName]:
+        """The next names of this kind in a namespace, in the order of the primary key, which is not sorted again."""
+        query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
+        if after is not None:
+            query = query.where(TABLES.c.table_name > after)
+        with self.database.reading() as connection:
+            found = connection.execute(query.order_by(TABLES.c.table_name).limit(most)).scalars()
+            return [TableName(namespace, name) for name in found]
+
+    def names_around(self, table: TableName, most: int) -> list[TableName]:
+        """The names of this kind among the rows next to a name, so many on each side."""
+        name, columns = TABLES.c.table_name, [TABLES.c.table_name]
+        if self._kind is not RowKind.UNTYPED:
+            columns.append(TABLES.c.iceberg_type)
+        sides = (name < table.name, name.desc()), (name > table.name, name)
+        found: list[TableName] = []
+        with self.database.reading() as connection:
+            for is_there, order in sides:
+                query = sa.select(*columns).where(self._in(table.namespace), is_there).order_by(order).limit(most)
+                rows = connection.execute(query)
+                found += [TableName(table.namespace, row[0]) for row in rows if self._is_of_kind(*row[1:])]
+        return found
+
+    def _swap_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        if swap.expected is None:
+            self._insert_in(connection, swap)
+            return
+        values = _bound(swap.table) | {"expected": swap.expected, "new": swap.new}
+        if connection.execute(self._swap_row, values).rowcount != 1:
+            raise _Stale
+
+    def _insert_in(self, connection: sa.Connection, swap: PointerSwap) -> None:
+        row = self._name(swap.table) | {"metadata_location": swap.new, "previous_metadata_location": None}
+        if self._kind is not RowKind.UNTYPED:
+            row |= {"iceberg_type": self._kind.value}
+        try:
+            connection.execute(sa.insert(TABLES).values(row))
+        except sa.exc.IntegrityError as error:
+            raise _Stale from error
+
+    def _row(self, table: TableName) -> sa.ColumnElement[bool]:
+        """Picks the row of this name, if it is of this kind."""
+        return sa.and_(
+            TABLES.c.catalog_name == self._catalog,
+            TABLES.c.table_namespace == join_namespace(table.namespace),
+            TABLES.c.table_name == table.name,
+            of_kind(self._kind),
+        )
+
+    def _in(self, namespace: Namespace) -> sa.ColumnElement[bool]:
+        """Picks all rows of a namespace."""
+        return sa.and_(TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == join_namespace(namespace))
+
+    def _is_of_kind(self, iceberg_type: str | None = None) -> bool:
+        """Whether a row of this type is of this kind; rows without a type are tables."""
+        return self._kind is RowKind.UNTYPED or (iceberg_type or RowKind.TABLE.value) == self._kind.value
+
+    def _name(self, table: TableName) -> dict[str, str | None]:
+        """The columns that name a row; refused where the layout would cut a name off."""
+        namespace = join_namespace(table.namespace)
+        check_lengths(namespace, table.name)
+        return {"catalog_name": self._catalog, "table_namespace": namespace, "table_name": table.name}
+
+
+class _Stale(Exception):  # noqa: N818  (never leaves this module)
+    """A pointer is not as expected: roll back."""
+
+
+def _bound(table: TableName) -> dict[str, str]:
+    return {"of_namespace": join_namespace(table.namespace), "of_name": table.name}
+
+
+def _check_pointer(pointer: str) -> None:
+    check_no_nul(pointer, "a location")
+    if len(pointer) > MAX_LOCATION_LENGTH:
+        raise InvalidInputError(f"expected a location of up to {MAX_LOCATION_LENGTH} characters, found {len(pointer)}")

@@ -1,0 +1,115 @@
+"""Pointers in a PostgreSQL database."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from bergline.catalog.sql.database import SqlDatabase, transaction
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
+
+_LAYOUT_LOCK = 0x6265726773  # any number, as long as every bergline uses the same
+_MAX_CONNECTIONS = 10
+_SESSION = {"lock_timeout": "10s", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
+_NETWORK = {  # a server that went away without a word is noticed after half a minute
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+_FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privilege
+
+
+class PostgresPointerStore(SqlPointerStore):
+    """PointerStore in a database that many processes share; connections are pooled."""
+
+    def __init__(self, url: str, *, catalog_name: str = "lake", create: bool = True) -> None:
+        super().__init__(PostgresDatabase(url), catalog_name, create=create)
+
+
+class PostgresDatabase(SqlDatabase):
+    """A server, reached through a pool of connections."""
+
+    def __init__(self, url: str) -> None:
+        engine = _engine(url)
+        super().__init__(engine, engine.url.set(drivername="postgresql").render_as_string(hide_password=True))
+        sa.event.listen(engine, "connect", _opened)
+        sa.event.listen(engine, "checkout", _lent)
+
+    def insert(self, table: sa.Table) -> Any:
+        """PostgreSQL's own INSERT."""
+        return postgresql.insert(table)
+
+    def lock_layout(self, connection: sa.Connection) -> None:
+        """Two processes that create the same tables at once would both fail."""
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection to read with."""
+        with self._unavailable("did not answer"), self.engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction; what fails before its end was certainly not committed, what fails at its end may have been."""
+        with self._unavailable("refused a change"):
+            connection = self.engine.connect()
+        with connection, transaction(connection, self._unavailable("refused a change"), self._while_committing):
+            yield connection
+
+    def _while_committing(self, error: sa.exc.DBAPIError) -> StorageError:
+        return StorageError(f"catalog database {self.name} failed while committing: {error.orig}")
+
+    @contextlib.contextmanager
+    def _unavailable(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.IntegrityError:
+            raise
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            if getattr(getattr(error, "orig", None), "sqlstate", None) in _FORBIDDEN:
+                raise RefusedError(f"catalog database {self.name} {what}: {reason}") from error
+            raise UnavailableError(
+                f"catalog database {self.name} {what}: {reason}", hints=["nothing was changed; try again"]
+            ) from error
+
+
+def _opened(connection: Any, record: Any) -> None:
+    """No wait without an end, unless the user, the role or the database has set one already."""
+    record.info["process"] = os.getpid()
+    for name, value in _SESSION.items():
+        connection.execute("SELECT set_config(%s, %s, false) WHERE current_setting(%s) = '0'", (name, value, name))
+    connection.commit()
+
+
+def _lent(_connection: Any, record: Any, proxy: Any) -> None:
+    """A process that was forked opens connections of its own: two that talk on one would mix their answers."""
+    if record.info["process"] != os.getpid():
+        record.dbapi_connection = proxy.dbapi_connection = None  # not closed, which would end the parent's
+        raise sa.exc.DisconnectionError
+
+
+def _engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        return sa.create_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            pool_size=_MAX_CONNECTIONS,
+            max_overflow=0,
+            connect_args={k: v for k, v in _NETWORK.items() if k not in parsed.query},
+        )
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            "cannot connect to PostgreSQL without psycopg", hints=["pip install 'bergline[postgres]'"]
+        ) from error
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise InvalidInputError("expected a catalog like `postgresql://user@host:5432/database`") from error

@@ -1,0 +1,255 @@
+"""The pointer store in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
+
+import contextlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from bergline.arguments import check_no_nul
+from bergline.catalog.identifiers import MAX_NAME_LENGTH, Namespace, check_lengths
+from bergline.catalog.pointer.pointer_store import CATALOG_NAME, missing_catalog
+from bergline.catalog.sql.database import SqlDatabase
+from bergline.catalog.sql.layout import (
+    EXISTS_KEY,
+    MAX_VALUE_LENGTH,
+    NAMESPACES,
+    TABLES,
+    RowKind,
+    join_namespace,
+    namespace_below,
+    namespace_or_below,
+    next_namespaces,
+)
+from bergline.catalog.sql.migrations import RECORDS_VERSION
+from bergline.catalog.sql.pointers import SqlPointers
+from bergline.catalog.sql.records_layout import TOKENS
+from bergline.errors import InvalidInputError, RefusedError
+
+_EXISTS = {EXISTS_KEY: "true"}
+_MOST_SHOWN = 10
+_MAX_PROPERTIES = 5000  # of one call: a statement has no room for more
+_NEXT, _PREVIOUS = next_namespaces(), next_namespaces(descending=True)
+_LEAST_READ = 100
+
+NamespaceMark = tuple[bool, str]
+"""Where a page ended: whether among the namespaces that have rows, and the last name."""
+
+
+class NamespacePage(NamedTuple):
+    """Some namespaces directly below one, and where the others begin; None if there are none left."""
+
+    namespaces: list[Namespace]
+    mark: NamespaceMark | None
+
+
+class SqlPointerStore(SqlPointers):
+    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart.
+
+    NotFoundError if `create` is not set and there is no layout, or only catalogs of other names.
+    """
+
+    def __init__(self, database: SqlDatabase, catalog_name: str, *, create: bool = True) -> None:
+        check_lengths(catalog_name)
+        check_no_nul(catalog_name, "the catalog's name")
+        try:
+            found = database.open_layout(create=create)
+            if not create:
+                _check_name(database, catalog_name, found.version)
+        except BaseException:
+            database.close()
+            raise
+        super().__init__(database, catalog_name, RowKind.TABLE if found.typed else RowKind.UNTYPED)
+        self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+        """Insert the properties, with the mark that Java and PyIceberg use for "exists"."""
+        rows = self._rows(namespace, _EXISTS | dict(properties))
+        try:
+            with self.database.changing() as connection:
+                if self._exists(connection, namespace):
+                    return False
+                connection.execute(sa.insert(NAMESPACES), rows)
+                self.database.note(connection)
+        except sa.exc.IntegrityError:  # another process created it meanwhile
+            return False
+        return True
+
+    def drop_namespace(self, namespace: Namespace) -> bool:
+        """Delete an empty namespace."""
+        with self.database.changing() as connection:
+            if connection.execute(sa.select(sa.or_(*self._contents(namespace)))).scalar_one():
+                return False
+            dropped = connection.execute(sa.delete(NAMESPACES).where(self._of(namespace))).rowcount > 0
+            if dropped:
+                self.database.note(connection)
+            return dropped
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        """Whether it or anything in it exists."""
+        with self.database.reading() as connection:
+            return self._exists(connection, namespace)
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
+        """The rows of the namespace, without the mark."""
+        query = sa.select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._of(namespace))
+        with self.database.reading() as connection:
+            found = {str(k): str(v) for k, v in connection.execute(query) if v is not None}
+            if not found and not self._exists(connection, namespace):
+                return None
+        return {k: v for k, v in found.items() if k != EXISTS_KEY}
+
+    def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
+        """Upsert and delete rows; the mark keeps a namespace whose last property goes."""
+        insert = self.database.insert(NAMESPACES).values(self._rows(namespace, _EXISTS | dict(changes)))
+        upsert = insert.on_conflict_do_update(
+            index_elements=[c.name for c in NAMESPACES.primary_key],
+            set_={"property_value": insert.excluded.property_value},
+        )
+        _check_count(removals)
+        for key in removals:
+            check_no_nul(key, "the name of a property")
+        removed = sa.delete(NAMESPACES).where(self._of(namespace), NAMESPACES.c.property_key.in_(removals))
+        with self.database.changing() as connection:
+            if not self._exists(connection, namespace):
+                return False
+            connection.execute(removed)
+            connection.execute(upsert)
+            self.database.note(connection)
+            return True
+
+    def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
+        """All namespaces below one; the levels above a row's namespace exist too."""
+        with self.database.reading() as connection:
+            names = self._names_below(connection, below)
+        return sorted(n for n in _levels(names) if len(n) > len(below))
+
+    def namespaces_after(self, below: Namespace, after: NamespaceMark | None, most: int) -> NamespacePage:
+        """The next namespaces directly below one: first those that have rows, by the primary keys alone.
+
+        Those that exist only by what is below them come last, and are looked for once.
+        """
+        own, last = after or (True, "")
+        found: list[Namespace] = []
+        with self.database.reading() as connection:
+            if own:
+                found, last = self._children_after(connection, below, last, most + 1), ""
+            if len(found) > most:
+                return NamespacePage(found[:most], (True, join_namespace(found[most - 1])))
+            rest = [n for n in self._children_without_rows(connection, below) if join_namespace(n) > last]
+        room = most - len(found)
+        if len(rest) <= room:
+            return NamespacePage(found + rest, None)
+        return NamespacePage(found + rest[:room], (False, join_namespace(rest[room - 1]) if room else last))
+
+    def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
+        """The namespaces next to one, by the primary keys, and the levels above them."""
+        values = {"catalog": self._catalog, "start": join_namespace(namespace), "most": most}
+        with self.database.reading() as connection:
+            sides = [connection.execute(query, values).scalars().all() for query in (_NEXT, _PREVIOUS)]
+        return sorted(_levels([name for side in sides for name in side]))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def _rows(self, namespace: Namespace, properties: Mapping[str, str]) -> list[dict[str, str]]:
+        name = join_namespace(namespace)
+        check_lengths(name)
+        _check_count(properties)
+        for key, value in properties.items():
+            check_no_nul(key, "the name of a property")
+            check_no_nul(value, f"property `{key}`")
+            if len(key) > MAX_NAME_LENGTH or len(value) > MAX_VALUE_LENGTH:
+                raise InvalidInputError(
+                    f"expected a property of up to {MAX_NAME_LENGTH} characters with a value of up to "
+                    f"{MAX_VALUE_LENGTH}, found `{key[:40]}` of {len(key)} with {len(value)}"
+                )
+        return [
+            {"catalog_name": self._catalog, "namespace": name, "property_key": k, "property_value": v}
+            for k, v in properties.items()
+        ]
+
+    def _of(self, namespace: Namespace) -> sa.ColumnElement[bool]:
+        """Picks the rows of a namespace's properties."""
+        return sa.and_(NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == join_namespace(namespace))
+
+    def _exists(self, connection: sa.Connection, namespace: Namespace) -> bool:
+        """Whether the namespace has a row of its own, or anything in it."""
+        own = sa.exists().where(self._of(namespace))
+        return bool(connection.execute(sa.select(sa.or_(own, *self._contents(namespace)))).scalar_one())
+
+    def _contents(self, namespace: Namespace) -> tuple[sa.ColumnElement[bool], ...]:
+        """Whether there are names in a namespace, or namespaces below it."""
+        in_order = self.database.sorts_by_bytes
+        tables, namespaces = TABLES.c.table_namespace, NAMESPACES.c.namespace
+        return (
+            sa.exists().where(self._in(namespace)),
+            sa.exists().where(
+                TABLES.c.catalog_name == self._catalog, namespace_below(tables, namespace, in_byte_order=in_order)
+            ),
+            sa.exists().where(
+                NAMESPACES.c.catalog_name == self._catalog,
+                namespace_below(namespaces, namespace, in_byte_order=in_order),
+            ),
+        )
+
+    def _children_after(self, connection: sa.Connection, below: Namespace, after: str, most: int) -> list[Namespace]:
+        """The next namespaces directly below one that have rows, of their own or of what is in them."""
+        found: list[Namespace] = []
+        start = f"{join_namespace(below)}." if below else ""
+        last: str | None = max(start, after) if self.database.sorts_by_bytes else after
+        while last is not None and len(found) < most:
+            values = {"catalog": self._catalog, "start": last, "most": max(most - len(found), _LEAST_READ)}
+            names = connection.execute(_NEXT, values).scalars().all()
+            last = names[-1] if names else None
+            if last is not None and self.database.sorts_by_bytes and not last.startswith(start):
+                last = None
+            found += [_split(n) for n in names if n.startswith(start) and n.count(".") == len(below)]
+        return found[:most]
+
+    def _children_without_rows(self, connection: sa.Connection, below: Namespace) -> list[Namespace]:
+        """The namespaces directly below one that exist only by what is below them."""
+        names = self._names_below(connection, below)
+        children = {levels[: len(below) + 1] for levels in map(_split, names) if len(levels) > len(below) + 1}
+        return sorted(children - set(map(_split, names)), key=join_namespace)
+
+    def _names_below(self, connection: sa.Connection, namespace: Namespace) -> list[str]:
+        """The namespaces of all rows in this namespace and below it."""
+        tables = sa.select(TABLES.c.table_namespace).where(
+            TABLES.c.catalog_name == self._catalog, namespace_or_below(TABLES.c.table_namespace, namespace)
+        )
+        namespaces = sa.select(NAMESPACES.c.namespace).where(
+            NAMESPACES.c.catalog_name == self._catalog, namespace_or_below(NAMESPACES.c.namespace, namespace)
+        )
+        return list(connection.execute(sa.union(tables, namespaces)).scalars())
+
+
+def _split(name: str) -> Namespace:
+    return tuple(name.split("."))
+
+
+def _levels(names: Iterable[str]) -> set[Namespace]:
+    """The namespaces, and those above them, which exist too."""
+    return {levels[: i + 1] for levels in map(_split, names) for i in range(len(levels))}
+
+
+def _check_name(database: SqlDatabase, name: str, version: int) -> None:
+    """Refuse a name that nothing in the database has, while other names have something: it may be misspelt."""
+    columns = [TABLES.c.catalog_name, NAMESPACES.c.catalog_name]
+    with database.reading() as connection:
+        if any(connection.execute(sa.select(c).where(c == name).limit(1)).first() for c in columns):
+            return
+        names = set(connection.execute(sa.union(*map(sa.select, columns))).scalars())
+    if version >= RECORDS_VERSION:
+        with contextlib.suppress(RefusedError), database.reading() as connection:  # tokens are not for everybody
+            names.update(connection.execute(sa.select(TOKENS.c.catalog_name).distinct()).scalars())
+    if names and name not in names:
+        found = ", ".join(f"`{other}`" for other in sorted(names)[:_MOST_SHOWN])
+        message = f"no catalog `{name}` in {database.name}, which has {found}"
+        raise missing_catalog(message, name, kind=CATALOG_NAME, known=names)
+
+
+def _check_count(properties: Collection[str]) -> None:
+    if len(properties) > _MAX_PROPERTIES:
+        raise InvalidInputError(f"expected up to {_MAX_PROPERTIES} properties at once, found {len(properties)}")

@@ -1,0 +1,303 @@
+"""Pointers in an SQLite database."""
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.pool import QueuePool
+
+from bergline.catalog.sql.database import SqlDatabase, transaction
+from bergline.catalog.sql.migrations import FoundLayout
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
+
+Identity = tuple[int, tuple[int, int] | None]
+"""A process, and a file on a disk as it is there now."""
+
+_FROM_PARENT_ROWS: list[sqlite3.Connection] = []
+
+
+class QuickRows:
+    """Runs queries that are made once, as text; every read sees what was committed before it."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], identity: Callable[[], Identity]) -> None:
+        self._connect = connect
+        self._identity = identity
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._of: Identity | None = None
+        self._texts: dict[int, tuple[sa.Select[Any], str, dict[str, Any]]] = {}
+
+    def first(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The first row; sqlite3.Error where it cannot be read."""
+        text, fixed = self._text(query)
+        with self._lock:
+            connection = self._open()
+            try:
+                rows = connection.execute(text, fixed | values).fetchall()  # all, so that nothing stays open
+            except sqlite3.Error:
+                self._let_go()
+                raise
+            return rows[0] if rows else None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._let_go()
+
+    def _open(self) -> sqlite3.Connection:
+        """The connection of this process to the file that is there now; another is opened where it is not the same."""
+        now = self._identity()
+        if self._connection is None or self._of != now:
+            self._let_go()
+            self._connection, self._of = self._connect(), now
+        return self._connection
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            if self._of is not None and self._of[0] != self._identity()[0]:
+                _FROM_PARENT_ROWS.append(self._connection)  # closing it here could take the parent's locks away
+            else:
+                self._connection.close()
+        self._connection = None
+
+    def _text(self, query: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
+        known = self._texts.get(id(query))
+        if known is None:
+            compiled = query.compile(dialect=sqlite.dialect(paramstyle="named"))
+            known = self._texts[id(query)] = query, str(compiled), dict(compiled.params)
+        return known[1], known[2]
+
+
+DEFAULT_BUSY_TIMEOUT_S = 30.0
+LONGEST_BUSY_TIMEOUT_S = 1_000_000
+_LOOK_AGAIN_S = 0.02
+_FROM_PARENT: list[Any] = []
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_COMMITTED = {*_BUSY, sqlite3.SQLITE_FULL}
+
+
+class SqlitePointerStore(SqlPointerStore):
+    """PointerStore in one database file."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        catalog_name: str = "lake",
+        busy_timeout_s: float = DEFAULT_BUSY_TIMEOUT_S,
+        create: bool = True,
+    ) -> None:
+        super().__init__(SqliteDatabase(path, busy_timeout_s), catalog_name, create=create)
+
+
+class SqliteDatabase(SqlDatabase):
+    """One file; one writer at a time, and readers are never in its way."""
+
+    answers_at_once = True
+    sorts_by_bytes = True
+
+    def __init__(self, path: str, busy_timeout_s: float) -> None:
+        self._quick = QuickRows(self._connect, self._identity)
+        self._at_once = QuickRows(lambda: self._connect(busy_timeout_s=0), self._identity)
+        self._path = os.path.abspath(path)
+        self._busy_timeout_s = busy_timeout_s
+        self._mode = "rw"  # a database that is deleted while it is open must not come back empty
+        self._turn = threading.Lock()
+        engine = sa.create_engine("sqlite://", poolclass=QueuePool, max_overflow=-1, creator=self._connect)
+        super().__init__(engine, path)
+        sa.event.listen(self.engine, "connect", self._opened)
+        sa.event.listen(self.engine, "checkout", self._lent)
+        sa.event.listen(self.engine, "begin", _begin)
+
+    def open_layout(self, *, create: bool) -> FoundLayout:
+        """Make the file if there is none."""
+        if create and not os.path.exists(self._path):
+            self._create_file()
+        return super().open_layout(create=create)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection to read with."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            raise _certain(self.name, error) or StorageError(
+                f"catalog database {self.name} failed: {error.orig}"
+            ) from error
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that takes the write lock first, so that "locked" always means "nothing was changed"."""
+        engine = self.engine.execution_options(bergline_write=True)
+        with self._nothing_changed():
+            connection = engine.connect()
+        with connection, self._in_turn(), transaction(connection, self._nothing_changed(), self._while_committing):
+            yield connection
+
+    def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The row without SQLAlchemy in between, which takes ten times as long; whatever goes wrong is left to it."""
+        try:
+            return self._quick.first(query, values)
+        except sqlite3.Error:
+            return super().first_row(query, values)
+
+    def row_at_once(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
+        """The row, unless a writer keeps readers out: in other modes than WAL it may do so for long."""
+        try:
+            return self._at_once.first(query, values)
+        except sqlite3.Error:
+            return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._quick.close()
+        self._at_once.close()
+        super().close()
+
+    def insert(self, table: sa.Table) -> Any:
+        """SQLite's own INSERT."""
+        return sqlite.insert(table)
+
+    def lock_layout(self, connection: sa.Connection) -> None:
+        """Every writer has the lock already."""
+
+    def _create_file(self) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot open catalog database {self.name}: {error.strerror or error}") from error
+        self._mode = "rwc"
+        deadline = time.monotonic() + self._busy_timeout_s
+        try:
+            while not self._choose_wal(last=time.monotonic() > deadline):
+                time.sleep(_LOOK_AGAIN_S)
+        finally:
+            self._mode = "rw"
+
+    def _choose_wal(self, *, last: bool) -> bool:
+        """Choose the mode in which readers never wait; SQLite itself does not wait for others to let it."""
+        autocommit = self.engine.execution_options(bergline_autocommit=True)
+        try:
+            with autocommit.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except sa.exc.DBAPIError as error:
+            if last or _code(error) not in _BUSY:
+                raise _refused(self.name, error) from error
+            return False
+        return True
+
+    def _connect(self, busy_timeout_s: float | None = None) -> sqlite3.Connection:
+        still = "&immutable=1" if _is_read_only(os.path.dirname(self._path)) else ""
+        return sqlite3.connect(
+            f"file:{quote(self._path)}?mode={self._mode}{still}",
+            uri=True,
+            timeout=self._busy_timeout_s if busy_timeout_s is None else busy_timeout_s,
+            isolation_level=None,  # transactions are ours
+            check_same_thread=False,  # the pool lends to one thread at a time
+        )
+
+    def _opened(self, _connection: Any, record: Any) -> None:
+        record.info["of"] = self._identity()
+
+    def _lent(self, connection: Any, record: Any, _proxy: Any) -> None:
+        """Only in the process and for the file that it was opened in: a commit to a removed file would be lost."""
+        process, file = record.info["of"]
+        if process != os.getpid():
+            _FROM_PARENT.append(connection)  # closing it here could take the parent's locks away
+            record.dbapi_connection = None
+        if (process, file) != self._identity():
+            raise sa.exc.DisconnectionError
+
+    def _identity(self) -> Identity:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return os.getpid(), None
+        return os.getpid(), (status.st_dev, status.st_ino)
+
+    def _while_committing(self, error: sa.exc.DBAPIError) -> BerglineError:
+        """Certain only where SQLite waited for others or ran out of room: it gives up before the commit counts."""
+        certain = _certain(self.name, error) if _code(error) in _NOT_COMMITTED else None
+        return certain or StorageError(f"catalog database {self.name} failed while committing: {error.orig}")
+
+    @contextlib.contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """One thread at a time: SQLite lets those that wait sleep, longer each time, while the lock is free again."""
+        if not self._turn.acquire(timeout=self._busy_timeout_s):
+            raise _locked(self.name)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextlib.contextmanager
+    def _nothing_changed(self) -> Iterator[None]:
+        """What fails before the end of a transaction is rolled back."""
+        try:
+            yield
+        except sa.exc.IntegrityError:
+            raise
+        except sa.exc.DBAPIError as error:
+            raise _refused(self.name, error) from error
+
+
+def _begin(connection: sa.Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("bergline_write"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    elif not options.get("bergline_autocommit"):
+        connection.exec_driver_sql("BEGIN")
+
+
+def _refused(name: str, error: sa.exc.DBAPIError) -> BerglineError:
+    """The error for a change that was certainly not made."""
+    return _certain(name, error) or UnavailableError(
+        f"catalog database {name} refused a change: {error.orig}", hints=["nothing was changed"]
+    )
+
+
+def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
+    """The error where SQLite has certainly changed nothing, whenever it says so."""
+    code = _code(error)
+    if code in _BUSY:
+        return _locked(name)
+    if code == sqlite3.SQLITE_FULL:
+        return UnavailableError(
+            f"catalog database {name} cannot grow: the disk is full", hints=["nothing was changed; make room first"]
+        )
+    if code == sqlite3.SQLITE_READONLY:
+        return RefusedError(f"cannot change catalog database {name}: it is read-only")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return UnavailableError(
+            f"cannot open catalog database {name}: {error.orig}",
+            hints=["is it still there, and may this user write in its directory? SQLite needs that even for reading"],
+        )
+    return None
+
+
+def _locked(name: str) -> UnavailableError:
+    return UnavailableError(
+        f"catalog database {name} is locked by another writer",
+        hints=["nothing was changed; try again, or connect with a longer busy_timeout"],
+    )
+
+
+def _code(error: sa.exc.DBAPIError) -> int:
+    return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _is_read_only(directory: str) -> bool:
+    """Whether nobody can write there, so that SQLite can do without the files that it keeps beside a database."""
+    try:
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False

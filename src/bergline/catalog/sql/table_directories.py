@@ -1,0 +1,140 @@
+"""Which tables of a catalog in SQL share directories: keys that open one table's files must not open another's.
+
+A table is found by where its metadata file is, without reading it. Directories outside its location, which only its
+metadata names, are kept in a table of their own once they have been looked at.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import sqlalchemy as sa
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.sql.layout import TABLES, join_namespace
+from bergline.catalog.sql.records import Records
+from bergline.errors import BerglineError, NotFoundError, RefusedError
+from bergline.io.locations import normalized, scheme_of
+from bergline.io.s3 import S3_SCHEMES
+
+_PLACES = sa.Table(
+    "bergline_places",
+    sa.MetaData(),
+    sa.Column("catalog_name", sa.String(255), primary_key=True),
+    sa.Column("table_namespace", sa.String(255), primary_key=True),
+    sa.Column("table_name", sa.String(255), primary_key=True),
+    sa.Column("place", sa.String(1000), primary_key=True),
+)
+
+
+class TableDirectories:
+    """The directories of tables on S3, and which of them lie in one another."""
+
+    def __init__(self, records: Records, directories: Callable[[TableName], Sequence[str]]) -> None:
+        self._database = records.database
+        self._catalog = records.catalog_name
+        self._directories = directories
+        self._is_made = False
+        self._lock = threading.Lock()
+
+    def check_apart(self, name: TableName, directories: Iterable[str]) -> None:
+        """Refuse directories that overlap those of a table with another name; else remember them.
+
+        The first directory is the table's location.
+        """
+        places = [spelt(d) for d in directories if scheme_of(d) in S3_SCHEMES]
+        if not places:
+            return
+        for other in dict.fromkeys((*self._with_metadata_near(places), *self._with_places_near(places))):
+            if other != name and (shared := self._shared(other, places)):
+                raise RefusedError(
+                    f"expected a directory of its own for table `{name}`, found `{shared}`, which overlaps "
+                    f"the files of table `{other}`",
+                    hints=["keys that open the files of one table must not open another's: use another directory"],
+                )
+        self._remember(name, [p for p in outermost(places) if not f"{p}/".startswith(f"{places[0]}/")])
+
+    def _shared(self, other: TableName, places: Sequence[str]) -> str | None:
+        """The place that overlaps those of another table; the first where nobody knows where that one's are."""
+        try:
+            theirs = [spelt(d) for d in self._directories(other)]
+        except NotFoundError as error:
+            if error.kind == "table":  # it is gone by now
+                return None
+            return places[0]
+        except BerglineError:
+            return places[0]
+        return next((mine for mine in places for their in theirs if overlap(mine, their)), None)
+
+    def _with_metadata_near(self, places: Sequence[str]) -> list[TableName]:
+        """Tables with metadata in one of the places, or in the usual place of a table that they would lie in."""
+        above = [f"{up}/metadata/" for place in places for up in _above(place)]
+        prefixes = dict.fromkeys([*(f"{place}/" for place in places), *above])
+        location = TABLES.c.metadata_location
+        spellings = [f"{scheme}{prefix.removeprefix('s3')}" for prefix in prefixes for scheme in sorted(S3_SCHEMES)]
+        near = sa.or_(*(sa.func.substr(location, 1, len(text)) == text for text in spellings))
+        query = sa.select(TABLES.c.table_namespace, TABLES.c.table_name)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.where(TABLES.c.catalog_name == self._catalog, near)).all()
+        return [_name(namespace, table) for namespace, table in rows]
+
+    def _with_places_near(self, places: Sequence[str]) -> list[TableName]:
+        self._make()
+        query = sa.select(_PLACES.c.table_namespace, _PLACES.c.table_name, _PLACES.c.place)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.where(_PLACES.c.catalog_name == self._catalog)).all()
+        return [_name(n, t) for n, t, kept in rows if any(overlap(kept, place) for place in places)]
+
+    def _remember(self, name: TableName, places: Sequence[str]) -> None:
+        """Keep the directories of a table that are not in its location, in place of those that it had."""
+        own = {"catalog_name": self._catalog, "table_namespace": join_namespace(name.namespace)}
+        own["table_name"] = name.name
+        mine = sa.and_(*(_PLACES.c[key] == value for key, value in own.items()))
+        self._make()
+        with self._database.reading() as connection:
+            known = set(connection.execute(sa.select(_PLACES.c.place).where(mine)).scalars())
+        if known == set(places):
+            return
+        with self._database.changing() as connection:
+            connection.execute(sa.delete(_PLACES).where(mine))
+            if places:
+                connection.execute(sa.insert(_PLACES), [own | {"place": place} for place in places])
+
+    def _make(self) -> None:
+        """Make the table, which only servers have that hand out keys for one table each."""
+        with self._lock:
+            if self._is_made:
+                return
+            with self._database.reading() as connection:
+                is_there = sa.inspect(connection).has_table(_PLACES.name)
+            if not is_there:
+                with self._database.changing() as connection:
+                    self._database.lock_layout(connection)
+                    _PLACES.create(connection, checkfirst=True)
+            self._is_made = True
+
+
+def spelt(location: str) -> str:
+    """One spelling of a directory."""
+    return normalized(location).rstrip("/")
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one directory is the other or lies in it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def outermost(places: Iterable[str]) -> list[str]:
+    """Directories without those that lie in another one, in their order."""
+    once = list(dict.fromkeys(places))
+    return [p for p in once if not any(p != other and f"{p}/".startswith(f"{other}/") for other in once)]
+
+
+def _above(place: str) -> list[str]:
+    """The directories that a place lies in, down from the bucket."""
+    scheme, _, rest = place.partition("://")
+    parts = rest.split("/")
+    return [f"{scheme}://{'/'.join(parts[:count])}" for count in range(1, len(parts))]
+
+
+def _name(namespace: str, table: str) -> TableName:
+    return TableName(tuple(namespace.split(".")), table)

@@ -1,0 +1,1 @@
+"""What delete files hold: positions, deletion vectors, and the Puffin files around these."""

@@ -1,0 +1,1 @@
+"""How the specification puts values into bytes and text: whole numbers, dates, JSON and Avro."""

@@ -1,0 +1,65 @@
+"""JSON in and out for every value of the format, with errors that name the place."""
+
+import re
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.encoding.value_class import ValueClass
+
+Decoded = TypeVar("Decoded")
+_LONGEST = 2000
+_PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
+
+
+def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
+    """The value in `data`; FormatError with the JSON path and the source."""
+    try:
+        decoder: msgspec.json.Decoder[Decoded] = _decoder(cast("Hashable", as_type))
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"{describe_decode_error(error)} in {source}") from error
+
+
+def encode_json(value: Any) -> bytes:
+    """The JSON of a value of the format; InvalidInputError for text that UTF-8 cannot hold."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"expected text without lone surrogates, found {error.object!r:.80}") from error
+
+
+def describe_decode_error(error: Exception) -> str:
+    """Msgspec's message in our words: expected, found, place."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"expected UTF-8, found the byte 0x{error.object[error.start]:02x} in a text at $"
+    text = str(error) or type(error).__name__
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
+    place = match["place"] if (match := _PLACE.search(text)) else "$"
+    text = _PLACE.sub("", text).replace(", got ", ", found ")
+    start = text[:1] if text[1:2].isupper() else text[:1].lower()
+    return f"{start}{text[1:]} at {place}"
+
+
+@cache
+def _decoder(as_type: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(as_type, dec_hook=_decode_hook)
+
+
+def _decode_hook(as_type: Any, wire: Any) -> Any:
+    if isinstance(as_type, type) and issubclass(as_type, ValueClass):
+        return as_type.from_json(wire)
+    raise NotImplementedError(as_type)
+
+
+def _encode_hook(value: Any) -> Any:
+    if isinstance(value, ValueClass):
+        return value.to_json()
+    raise NotImplementedError(type(value))
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)

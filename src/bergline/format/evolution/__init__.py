@@ -1,0 +1,1 @@
+"""How schemas, partition specs and whole tables may change."""

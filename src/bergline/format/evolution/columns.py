@@ -1,0 +1,250 @@
+"""Schema evolution: columns added, dropped, renamed, moved, widened; ids are never used again.
+
+Every function takes a schema and gives a new one without an id of its own; columns are named by their dotted path, in
+which `element` and `value` may be left out before the fields of structs.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any, Literal
+
+import msgspec
+
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from bergline.format.evolution.promotion import can_widen, check_partitions_stay, promotions, widen_default
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.reserved import MAX_COLUMN_ID
+from bergline.format.schema.schema import Schema, fresh_type
+from bergline.format.types.defaults import encode_default
+from bergline.format.types.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    child_fields,
+    walk_fields,
+)
+
+Fields = tuple[NestedField, ...]
+Place = tuple[Literal["first"]] | tuple[Literal["after", "before"], str]
+
+
+def add_column(
+    schema: Schema,
+    path: str,
+    type_: IcebergType,
+    last_column_id: int,
+    *,
+    doc: str | None = None,
+    required: bool = False,
+    default: Any = None,
+    allow_incompatible: bool = False,
+) -> tuple[Schema, int]:
+    """A new column, last of its struct; returns the highest column id too, which no later column may use.
+
+    `default` is the plain value of rows that are there already, and of rows that give none. A required column needs
+    one: older rows would have no value.
+    """
+    if required and default is None and not allow_incompatible:
+        raise InvalidInputError(
+            f"expected a default or a column that may be null, found the required `{path}`: older rows have none"
+        )
+    parent, dot, name = path.rpartition(".")
+    if not name or (dot and not parent):
+        raise InvalidInputError(f"expected a name for the new column, found `{path}`")
+    ids = count(last_column_id + 1)
+    field_id, fresh = next(ids), fresh_type(type_, ids)
+    wire = {} if isinstance(fresh, StructType) and default == {} else encode_default(fresh, default)
+    field = NestedField(field_id, name, required, fresh, doc, wire, wire)
+
+    def add(fields: Fields) -> Fields:
+        if any(f.name == name for f in fields):
+            raise AlreadyExistsError(f"column `{path}` exists already", kind="column", name=path)
+        return (*fields, field)
+
+    last = next(ids) - 1
+    if last > MAX_COLUMN_ID:
+        raise InvalidInputError(f"expected column ids up to {MAX_COLUMN_ID}, found none left for `{path}`")
+    return _change_fields(schema, _struct_of(schema, parent), add), last
+
+
+def drop_column(schema: Schema, path: str) -> Schema:
+    """The schema without a column; identifier columns and the last of a struct are refused."""
+    field, parent = _find(schema, path)
+    inside = {field.id, *(f.id for n, f in schema.names.items() if n.startswith(f"{schema.names_by_id[field.id]}."))}
+    if inside & set(schema.identifier_field_ids):
+        raise InvalidInputError(f"cannot drop column `{path}`: it identifies rows")
+    _check_in_struct("drop", field, parent, path)
+
+    def drop(fields: Fields) -> Fields:
+        if len(fields) == 1:
+            raise InvalidInputError(f"cannot drop column `{path}`: it is the only one of its struct")
+        return tuple(f for f in fields if f.id != field.id)
+
+    return _change_fields(schema, parent, drop)
+
+
+def rename_column(schema: Schema, path: str, name: str) -> Schema:
+    """The schema with a column under another name; its id, and so its values, stay."""
+    field, parent = _find(schema, path)
+    _check_in_struct("rename", field, parent, path)
+    if not name:
+        raise InvalidInputError(f"expected a name for column `{path}`, found none")
+    if any(f.name == name and f.id != field.id for f in _siblings(schema, parent)):
+        raise AlreadyExistsError(f"column `{name}` exists already beside `{path}`", kind="column", name=name)
+    return _change(schema, field, lambda f: msgspec.structs.replace(f, name=name))
+
+
+def move_column(schema: Schema, path: str, place: Place) -> Schema:
+    """The schema with a column first, or after or before another one of its struct."""
+    field, parent = _find(schema, path)
+    _check_in_struct("move", field, parent, path)
+
+    def move(fields: Fields) -> Fields:
+        others = [f for f in fields if f.id != field.id]
+        if place[0] == "first":
+            return (field, *others)
+        if place[1] == field.name:
+            raise InvalidInputError(f"expected another column to move `{path}` {place[0]}, found `{place[1]}` itself")
+        at = next((i for i, f in enumerate(others) if f.name == place[1]), None)
+        if at is None:
+            known = [f.name for f in others]
+            raise NotFoundError(f"no column `{place[1]}` beside `{path}`", kind="column", name=place[1], known=known)
+        at += place[0] == "after"
+        return (*others[:at], field, *others[at:])
+
+    return _change_fields(schema, parent, move)
+
+
+def widen_column(
+    schema: Schema,
+    path: str,
+    type_: IcebergType,
+    format_version: int = 2,
+    specs: Iterable[PartitionSpec] = (),
+) -> Schema:
+    """The schema with a column of a wider type, which holds every value that it had.
+
+    `specs` are the table's partition specs: a change that would move rows to other partitions is refused.
+    """
+    field, _ = _find(schema, path)
+    old = field.type
+    if not can_widen(old, type_, format_version):
+        raise InvalidInputError(
+            f"cannot change column `{path}` from `{old}` to `{type_}`: types only widen",
+            hints=[promotions(format_version)],
+        )
+    check_partitions_stay(field.id, old, type_, specs)
+    if old == type_:
+        return _without_id(schema)
+    initial, write = (widen_default(old, type_, wire) for wire in (field.initial_default, field.write_default))
+    return _change(
+        schema,
+        field,
+        lambda f: msgspec.structs.replace(f, type=type_, initial_default=initial, write_default=write),
+    )
+
+
+def make_optional(schema: Schema, path: str) -> Schema:
+    """The schema with a column that may be null; identifier columns and the structs around them are refused."""
+    return _change(schema, _find(schema, path)[0], lambda f: msgspec.structs.replace(f, required=False))
+
+
+def require_column(schema: Schema, path: str, *, allow_incompatible: bool = False) -> Schema:
+    """The schema with a column that is never null; refused unless the caller knows that no value is."""
+    field, _ = _find(schema, path)
+    if not field.required and not allow_incompatible:
+        raise InvalidInputError(f"cannot make column `{path}` required: rows that are there may have no value")
+    return _change(schema, field, lambda f: msgspec.structs.replace(f, required=True))
+
+
+def set_doc(schema: Schema, path: str, doc: str | None) -> Schema:
+    """The schema with other words about a column."""
+    field, parent = _find(schema, path)
+    _check_in_struct("describe", field, parent, path)
+    return _change(schema, field, lambda f: msgspec.structs.replace(f, doc=doc))
+
+
+def set_write_default(schema: Schema, path: str, default: Any) -> Schema:
+    """The schema with another plain value for new rows that give none; rows that are there keep theirs."""
+    field, parent = _find(schema, path)
+    _check_in_struct("give a default to", field, parent, path)
+    wire = encode_default(field.type, default)
+    return _change(schema, field, lambda f: msgspec.structs.replace(f, write_default=wire))
+
+
+def set_identifier_fields(schema: Schema, paths: Iterable[str]) -> Schema:
+    """The schema with other columns that identify rows; none for no paths."""
+    ids = tuple(sorted({_find(schema, path)[0].id for path in paths}))
+    return Schema(fields=schema.fields, identifier_field_ids=ids)
+
+
+def _find(schema: Schema, path: str) -> tuple[NestedField, NestedField | None]:
+    """A column and the one that it is in, None for the top level."""
+    field = schema.find(path)
+    return field, schema.parents[field.id]
+
+
+def _struct_of(schema: Schema, path: str) -> NestedField | None:
+    """The column whose struct a new one goes to: elements of a list and values of a map stand for them."""
+    if not path:
+        return None
+    field = schema.find(path)
+    if isinstance(field.type, ListType | MapType):
+        field = child_fields(field.type)[-1]
+    if not isinstance(field.type, StructType):
+        raise InvalidInputError(f"expected a struct, found `{field.type}` in column `{path}`")
+    return field
+
+
+def _siblings(schema: Schema, parent: NestedField | None) -> Fields:
+    return schema.fields if parent is None else child_fields(parent.type)
+
+
+def _check_in_struct(what: str, field: NestedField, parent: NestedField | None, path: str) -> None:
+    if parent is not None and not isinstance(parent.type, StructType):
+        raise InvalidInputError(f"cannot {what} `{path}`: it is the {field.name} of a `{parent.type}`")
+
+
+def _change(schema: Schema, field: NestedField, change: Callable[[NestedField], NestedField]) -> Schema:
+    fields = tuple(change_field(f, field.id, change) for f in schema.fields)
+    return Schema(fields=fields, identifier_field_ids=schema.identifier_field_ids)
+
+
+def _change_fields(schema: Schema, parent: NestedField | None, change: Callable[[Fields], Fields]) -> Schema:
+    if parent is None:
+        return Schema(fields=change(schema.fields), identifier_field_ids=schema.identifier_field_ids)
+    inner = StructType(change(child_fields(parent.type)))
+    return _change(schema, parent, lambda f: msgspec.structs.replace(f, type=inner))
+
+
+def _without_id(schema: Schema) -> Schema:
+    return Schema(fields=schema.fields, identifier_field_ids=schema.identifier_field_ids)
+
+
+Change = Callable[[NestedField], NestedField]
+
+
+def change_field(field: NestedField, target_id: int, change: Change) -> NestedField:
+    """The field with the one of an id in it changed; itself where that one is elsewhere, or stays as it is."""
+    if field.id == target_id:
+        changed = change(field)
+        return field if changed == field else changed
+    type_ = _change_type(field.type, target_id, change)
+    return field if type_ is field.type else msgspec.structs.replace(field, type=type_)
+
+
+def _change_type(type_: IcebergType, target_id: int, change: Change) -> IcebergType:
+    inside = child_fields(type_)
+    changed = tuple(change_field(f, target_id, change) for f in inside)
+    if all(new is old for new, old in zip(changed, inside, strict=True)):
+        return type_
+    match type_:
+        case ListType(element_id, _, _):
+            return ListType(element_id, changed[0].type, changed[0].required)
+        case MapType(key_id, key, value_id, _, _):
+            if any(f.id == target_id for _, f in walk_fields(inside[:1])):
+                raise InvalidInputError(f"expected a change outside the keys of maps, found one inside `{type_}`")
+            return MapType(key_id, key, value_id, changed[1].type, changed[1].required)
+    return StructType(changed)

@@ -1,0 +1,1 @@
+"""Manifests and manifest lists: the files of a snapshot, and how entries inherit what is left out."""

@@ -1,0 +1,229 @@
+"""Manifests and manifest lists as Avro: written as the specification names the columns, read by field id."""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+from bergline.errors import FormatError, UnsupportedError
+from bergline.format.encoding.wire import encode_json
+from bergline.format.manifest.avro_encode import Encode, encoder, render_container, render_containers
+from bergline.format.manifest.avro_schema import AvroSchema, manifest_list_schema, manifest_schema
+from bergline.format.manifest.columns import entries_of, read_manifest_columns, read_manifest_list
+from bergline.format.manifest.manifest import FieldSummary, FileContent, ManifestContent, ManifestEntry, ManifestFile
+from bergline.format.partition.spec import PartitionSpec, result_type
+from bergline.format.partition.transforms import UnknownTransform
+from bergline.format.schema.physical_schema import render_physical_schemas
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import UNKNOWN
+
+# v1 readers want a block size; nothing has used it for years, and Java writes this one
+_BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
+
+
+def render_manifest(
+    entries: Iterable[ManifestEntry],
+    schema: Schema,
+    spec: PartitionSpec,
+    *,
+    format_version: int = 2,
+    content: ManifestContent = ManifestContent.DATA,
+) -> bytes:
+    """The bytes of one manifest."""
+    entries = list(entries)
+    avro, header, records = _encoded(entries, schema, spec, format_version, content)
+    return render_container(avro, header | _physical_schemas(entries), records)
+
+
+def render_manifests(
+    entries: Sequence[ManifestEntry],
+    schema: Schema,
+    spec: PartitionSpec,
+    *,
+    format_version: int,
+    content: ManifestContent,
+    target_size: int,
+) -> Iterator[tuple[bytes, Sequence[ManifestEntry]]]:
+    """The bytes of as many manifests as it takes, each of about the target size, with the entries in it."""
+    avro, header, records = _encoded(entries, schema, spec, format_version, content)
+    start = 0
+
+    def about(first: int, count: int) -> dict[str, str]:
+        return _physical_schemas(entries[first : first + count])
+
+    for data, count in render_containers(avro, header, records, target_size, about):
+        yield data, entries[start : start + count]
+        start += count
+
+
+def parse_manifest(data: bytes, spec: PartitionSpec, schema: Schema, source: str) -> list[ManifestEntry]:
+    """The entries as they stand in the file: what is null is not filled in yet."""
+    return entries_of(read_manifest_columns(data, source), partition_types(spec, schema), spec.spec_id, source)
+
+
+def partition_types(spec: PartitionSpec, schema: Schema) -> dict[int, Any]:
+    """The types of a spec's partition values by field id, in order; of a transform that we do not know, `unknown`."""
+    return {
+        f.field_id: UNKNOWN if isinstance(f.transform, UnknownTransform) else result_type(f, schema)
+        for f in spec.fields
+    }
+
+
+def render_manifest_list(
+    manifests: Iterable[ManifestFile],
+    snapshot_id: int,
+    parent_snapshot_id: int | None,
+    sequence_number: int,
+    *,
+    format_version: int = 2,
+    first_row_id: int | None = None,
+) -> bytes:
+    """The bytes of a snapshot's manifest list; every manifest must have its number by now."""
+    header = {
+        "snapshot-id": str(snapshot_id),
+        "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
+        "sequence-number": str(sequence_number),
+        "first-row-id": "null" if first_row_id is None else str(first_row_id),
+        "format-version": str(format_version),
+    }
+    if format_version < 3:  # noqa: PLR2004
+        del header["first-row-id"]
+    if format_version == 1:
+        del header["sequence-number"]
+    avro = manifest_list_schema(format_version)
+    encode, row = encoder(avro), _rows(avro, _MANIFEST_VALUES)
+    checked = (_check_manifest(m, format_version) for m in manifests)
+    return render_container(avro, header, (_encode(encode, row(m), m.manifest_path) for m in checked))
+
+
+def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
+    """The manifests of a snapshot."""
+    return read_manifest_list(data, source)
+
+
+def _encoded(
+    entries: Iterable[ManifestEntry],
+    schema: Schema,
+    spec: PartitionSpec,
+    format_version: int,
+    content: ManifestContent,
+) -> tuple[AvroSchema, dict[str, str], Iterator[bytes]]:
+    if format_version == 1 and content is not ManifestContent.DATA:
+        raise FormatError("expected data files in a v1 table, found delete files")
+    for field in spec.fields:
+        if isinstance(field.transform, UnknownTransform):
+            raise UnsupportedError(f"cannot write a manifest of files partitioned by the unknown `{field.transform}`")
+    avro = manifest_schema(spec.partition_type(schema), format_version)
+    header = {
+        "schema": encode_json(schema).decode(),
+        "schema-id": str(schema.schema_id),
+        "partition-spec": encode_json(spec.fields).decode(),
+        "partition-spec-id": str(spec.spec_id),
+        "format-version": str(format_version),
+        "content": content.name.lower(),
+    }
+    if format_version == 1:
+        del header["content"]
+    encode, row = encoder(avro), _rows(avro, _ENTRY_VALUES)
+    return avro, header, (_encode(encode, row(e), e.data_file.file_path) for e in entries)
+
+
+def _physical_schemas(entries: Sequence[ManifestEntry]) -> dict[str, str]:
+    files = [e.data_file for e in entries]
+    return render_physical_schemas(f.physical_schema if f.content is FileContent.DATA else None for f in files)
+
+
+def _encode(encode: Encode, row: Sequence[Any], path: str) -> bytes:
+    try:
+        return encode(row)
+    except (AttributeError, OverflowError, TypeError, ValueError, struct.error) as error:
+        raise FormatError(f"expected values that fit their columns, found {error} for {path}") from error
+
+
+def _rows(avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> Callable[[Any], list[Any]]:
+    """The function that lays out a value in the order of a schema's fields."""
+    getters = []
+    for field in avro["fields"]:
+        nested = field["field-id"] == _DATA_FILE_ID
+        getters.append(_nested_row(field["type"]) if nested else values[field["field-id"]])
+    return lambda value: [get(value) for get in getters]
+
+
+def _nested_row(avro: AvroSchema) -> Callable[[Any], list[Any]]:
+    getters = [_FILE_VALUES[f["field-id"]] for f in avro["fields"]]
+    return lambda entry: [get(entry.data_file) for get in getters]
+
+
+def _check_manifest(manifest: ManifestFile, format_version: int) -> ManifestFile:
+    if manifest.sequence_number is None or manifest.min_sequence_number is None:
+        raise FormatError(f"expected a sequence number before writing, found none for {manifest.manifest_path}")
+    if format_version == 1:
+        if manifest.content is not ManifestContent.DATA or manifest.sequence_number != 0:
+            raise FormatError(f"expected data with number 0 in a v1 list, found others for {manifest.manifest_path}")
+        return manifest
+    for name in _COUNTS:
+        if getattr(manifest, name) is None:
+            raise FormatError(f"expected `{name}` in a manifest list, found none for {manifest.manifest_path}")
+    return manifest
+
+
+_DATA_FILE_ID = 2
+_COUNTS = (
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+)
+_ENTRY_VALUES: dict[int, Callable[[Any], Any]] = {
+    0: lambda e: int(e.status),
+    1: attrgetter("snapshot_id"),
+    3: attrgetter("sequence_number"),
+    4: attrgetter("file_sequence_number"),
+}
+_FILE_VALUES: dict[int, Callable[[Any], Any]] = {
+    134: lambda f: int(f.content),
+    100: attrgetter("file_path"),
+    101: attrgetter("file_format"),
+    102: attrgetter("partition"),
+    103: attrgetter("record_count"),
+    104: attrgetter("file_size_in_bytes"),
+    105: lambda _: _BLOCK_SIZE_IN_BYTES,
+    108: attrgetter("column_sizes"),
+    109: attrgetter("value_counts"),
+    110: attrgetter("null_value_counts"),
+    137: attrgetter("nan_value_counts"),
+    125: attrgetter("lower_bounds"),
+    128: attrgetter("upper_bounds"),
+    131: attrgetter("key_metadata"),
+    132: attrgetter("split_offsets"),
+    135: attrgetter("equality_ids"),
+    140: attrgetter("sort_order_id"),
+    142: attrgetter("first_row_id"),
+    143: attrgetter("referenced_data_file"),
+    144: attrgetter("content_offset"),
+    145: attrgetter("content_size_in_bytes"),
+}
+_MANIFEST_VALUES: dict[int, Callable[[Any], Any]] = {
+    500: attrgetter("manifest_path"),
+    501: attrgetter("manifest_length"),
+    502: attrgetter("partition_spec_id"),
+    517: lambda m: int(m.content),
+    515: attrgetter("sequence_number"),
+    516: attrgetter("min_sequence_number"),
+    503: attrgetter("added_snapshot_id"),
+    504: attrgetter("added_files_count"),
+    505: attrgetter("existing_files_count"),
+    506: attrgetter("deleted_files_count"),
+    512: attrgetter("added_rows_count"),
+    513: attrgetter("existing_rows_count"),
+    514: attrgetter("deleted_rows_count"),
+    507: lambda m: None if m.partitions is None else [_summary_row(s) for s in m.partitions],
+    519: attrgetter("key_metadata"),
+    520: attrgetter("first_row_id"),
+}
+
+
+def _summary_row(summary: FieldSummary) -> tuple[Any, ...]:
+    return summary.contains_null, summary.contains_nan, summary.lower_bound, summary.upper_bound

@@ -1,0 +1,126 @@
+"""What manifests and manifest lists say: files, the entries that name them, and the manifests that hold the entries."""
+
+import math
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from bergline.format.types.types import StructType
+
+
+class FileContent(IntEnum):
+    """What the rows of a file mean."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+class ManifestContent(IntEnum):
+    """Which kind of files a manifest lists."""
+
+    DATA = 0
+    DELETES = 1
+
+
+class EntryStatus(IntEnum):
+    """What the snapshot that wrote a manifest did with the file."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+class DataFile(msgspec.Struct, frozen=True):
+    """One data or delete file; `partition` holds values in the order of the spec's fields."""
+
+    file_path: str
+    file_format: str
+    partition: tuple[Any, ...]
+    record_count: int
+    file_size_in_bytes: int
+    content: FileContent = FileContent.DATA
+    spec_id: int = 0
+    column_sizes: dict[int, int] | None = None
+    value_counts: dict[int, int] | None = None
+    null_value_counts: dict[int, int] | None = None
+    nan_value_counts: dict[int, int] | None = None
+    lower_bounds: dict[int, bytes] | None = None
+    upper_bounds: dict[int, bytes] | None = None
+    key_metadata: bytes | None = None
+    split_offsets: tuple[int, ...] | None = None
+    equality_ids: tuple[int, ...] | None = None
+    sort_order_id: int | None = None
+    referenced_data_file: str | None = None
+    first_row_id: int | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+    physical_schema: StructType | None = None
+    """The columns as the file stores them, where our own writer or its manifest says so (see `physical_schema`)."""
+
+
+def is_deletion_vector(file: DataFile) -> bool:
+    """Whether a delete file is a blob in a Puffin file."""
+    return file.file_format == "PUFFIN" and file.content is FileContent.POSITION_DELETES
+
+
+def partition_key(file: DataFile) -> tuple[Any, ...]:
+    """A file's partition so that it equals itself, which NaN does not."""
+    return partition_key_of(file.spec_id, file.partition)
+
+
+def partition_key_of(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:
+    """The key of a partition by its spec and values."""
+    return spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in values)
+
+
+class ManifestEntry(msgspec.Struct, frozen=True):
+    """A row of a manifest; a null number is inherited from the manifest list (see `inheritance`)."""
+
+    status: EntryStatus
+    data_file: DataFile
+    snapshot_id: int | None = None
+    sequence_number: int | None = None
+    file_sequence_number: int | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the file is part of the snapshot."""
+        return self.status is not EntryStatus.DELETED
+
+
+class FieldSummary(msgspec.Struct, frozen=True):
+    """The range of one partition field over a manifest, in single-value encoding."""
+
+    contains_null: bool
+    contains_nan: bool | None = None
+    lower_bound: bytes | None = None
+    upper_bound: bytes | None = None
+
+
+class ManifestFile(msgspec.Struct, frozen=True):
+    """A row of a manifest list; null sequence numbers mean "not assigned yet" and never reach a file."""
+
+    manifest_path: str
+    manifest_length: int
+    partition_spec_id: int
+    content: ManifestContent
+    added_snapshot_id: int
+    sequence_number: int | None = None
+    min_sequence_number: int | None = None
+    added_files_count: int | None = None
+    existing_files_count: int | None = None
+    deleted_files_count: int | None = None
+    added_rows_count: int | None = None
+    existing_rows_count: int | None = None
+    deleted_rows_count: int | None = None
+    partitions: tuple[FieldSummary, ...] | None = None
+    key_metadata: bytes | None = None
+    first_row_id: int | None = None
+
+    @property
+    def has_live_files(self) -> bool:
+        """Whether any entry may be live; an unknown count may be."""
+        return self.added_files_count != 0 or self.existing_files_count != 0

@@ -1,0 +1,1 @@
+"""Table metadata: snapshots, refs, updates and requirements, and their JSON."""

@@ -1,0 +1,206 @@
+"""What updates do to table metadata: `apply_updates` gives a new value, or says what stands against it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
+
+from bergline.errors import ConflictError, FormatError, InvalidInputError
+from bergline.format.metadata.apply_layout import (
+    LayoutUpdate,
+    add_order,
+    add_schema,
+    add_spec,
+    chosen_id,
+    remove_schemas,
+    remove_specs,
+)
+from bergline.format.metadata.apply_snapshots import (
+    add_snapshot,
+    log_base,
+    remove_ref,
+    remove_snapshots,
+    rewrite_snapshot_log,
+    set_snapshot_ref,
+)
+from bergline.format.metadata.invariants import check_invariants
+from bergline.format.metadata.new_table import blank_metadata
+from bergline.format.metadata.properties import asked_format_version, stored_properties
+from bergline.format.metadata.table_metadata import (
+    DEFAULT_FORMAT_VERSION,
+    TableMetadata,
+    changed,
+    check_format_version,
+    strip_trailing_slash,
+)
+from bergline.format.metadata.updates import (
+    AddEncryptionKey,
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssignUuid,
+    RemoveEncryptionKey,
+    RemovePartitionSpecs,
+    RemovePartitionStatistics,
+    RemoveProperties,
+    RemoveSchemas,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    RemoveStatistics,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetPartitionStatistics,
+    SetProperties,
+    SetSnapshotRef,
+    SetStatistics,
+    Update,
+    UpgradeFormatVersion,
+)
+
+
+def create_from_updates(updates: Sequence[Update], *, now_ms: int) -> TableMetadata:
+    """The metadata of a new table that the updates describe in full, as a REST client commits a table it staged."""
+    versions = [u.format_version for u in updates if isinstance(u, UpgradeFormatVersion)]
+    blank = blank_metadata(versions[0] if versions else DEFAULT_FORMAT_VERSION, now_ms)
+    return apply_updates(blank, updates, base_location=None, now_ms=now_ms)
+
+
+def apply_updates(
+    base: TableMetadata, updates: Iterable[Update], *, base_location: str | None, now_ms: int
+) -> TableMetadata:
+    """The metadata after the updates; ConflictError where the base has moved past what they build on."""
+    # other clocks may be ahead: time in metadata never goes backwards
+    logged = [e.timestamp_ms for e in base.snapshot_log[-1:]] + [e.timestamp_ms for e in base.metadata_log[-1:]]
+    now_ms = max(now_ms, base.last_updated_ms, *logged)
+    work = _Work(changed(base, last_updated_ms=now_ms), now_ms)
+    for update in _joined(updates):
+        work.apply(update)
+    metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
+    if base_location is not None:
+        metadata = log_base(metadata, base, base_location)
+    try:
+        return check_invariants(metadata)
+    except FormatError as error:
+        raise InvalidInputError(f"expected updates that keep the table consistent, found: {error}") from error
+
+
+class _Work:
+    """Metadata while updates are applied, and what was added last: -1 in an update means that."""
+
+    def __init__(self, metadata: TableMetadata, now_ms: int) -> None:
+        self.metadata = metadata
+        self.now_ms = now_ms
+        self.added_snapshots: set[int] = set()
+        self.removed_snapshots = False
+        self._last_added: dict[str, int] = {}
+
+    def apply(self, update: Update) -> None:
+        """Apply one update."""
+        match update:
+            case AddSnapshot(snapshot):
+                self.added_snapshots.add(snapshot.snapshot_id)
+                self.metadata = add_snapshot(self.metadata, snapshot)
+            case RemoveSnapshots(snapshot_ids):
+                after = remove_snapshots(self.metadata, frozenset(snapshot_ids))
+                self.removed_snapshots |= len(after.snapshots) < len(self.metadata.snapshots)
+                self.metadata = after
+            case SetSnapshotRef():
+                self.metadata = set_snapshot_ref(self.metadata, update, self.added_snapshots, self.now_ms)
+            case RemoveSnapshotRef(name):
+                self.metadata = remove_ref(self.metadata, name)
+            case SetProperties(changes):
+                self._set_properties(changes)
+            case RemoveProperties(removals):
+                self._change(properties={k: v for k, v in self.metadata.properties.items() if k not in removals})
+            case AssignUuid(uuid):
+                self._assign_uuid(uuid)
+            case UpgradeFormatVersion(version):
+                self._upgrade(version)
+            case SetLocation(location):
+                self._change(location=strip_trailing_slash(location))
+            case SetStatistics(file):
+                self._change(statistics=_in_place_of(self.metadata.statistics, file))
+            case RemoveStatistics(snapshot_id):
+                self._change(statistics=_without(self.metadata.statistics, snapshot_id))
+            case SetPartitionStatistics(partition_file):
+                self._change(partition_statistics=_in_place_of(self.metadata.partition_statistics, partition_file))
+            case RemovePartitionStatistics(snapshot_id):
+                self._change(partition_statistics=_without(self.metadata.partition_statistics, snapshot_id))
+            case AddEncryptionKey(key):
+                if key.key_id not in {k.key_id for k in self.metadata.encryption_keys}:
+                    self._change(encryption_keys=(*self.metadata.encryption_keys, key))
+            case RemoveEncryptionKey(key_id):
+                self._change(encryption_keys=tuple(k for k in self.metadata.encryption_keys if k.key_id != key_id))
+            case _:
+                self._apply_to_layout(update)
+
+    def _apply_to_layout(self, update: LayoutUpdate) -> None:
+        """Schemas, partition specs and sort orders."""
+        match update:
+            case AddSchema(schema):
+                self.metadata, self._last_added["schema"] = add_schema(self.metadata, schema)
+            case SetCurrentSchema(schema_id):
+                known = [s.schema_id for s in self.metadata.schemas]
+                self._change(current_schema_id=chosen_id("schema", schema_id, known, self._last_added))
+            case AddPartitionSpec(spec):
+                self.metadata, self._last_added["spec"] = add_spec(self.metadata, spec)
+            case SetDefaultSpec(spec_id):
+                specs = list(self.metadata.specs_by_id)
+                self._change(default_spec_id=chosen_id("spec", spec_id, specs, self._last_added))
+            case AddSortOrder(order):
+                self.metadata, self._last_added["sort order"] = add_order(self.metadata, order)
+            case SetDefaultSortOrder(order_id):
+                orders = [o.order_id for o in self.metadata.sort_orders]
+                self._change(default_sort_order_id=chosen_id("sort order", order_id, orders, self._last_added))
+            case RemovePartitionSpecs(spec_ids):
+                self.metadata = remove_specs(self.metadata, frozenset(spec_ids))
+            case RemoveSchemas(schema_ids):
+                self.metadata = remove_schemas(self.metadata, frozenset(schema_ids))
+            case _:
+                assert_never(update)
+
+    def _set_properties(self, changes: dict[str, str]) -> None:
+        """Reserved properties are not kept; `format-version` among them asks for an upgrade."""
+        self._upgrade(asked_format_version(changes, self.metadata.format_version))
+        self._change(properties=self.metadata.properties | stored_properties(changes))
+
+    def _assign_uuid(self, uuid: str) -> None:
+        known = self.metadata.table_uuid
+        if known is None:
+            self._change(table_uuid=uuid)
+        elif uuid.lower() != known.lower():
+            raise ConflictError(f"expected uuid {known}, found {uuid}: it never changes")
+
+    def _upgrade(self, version: int) -> None:
+        check_format_version(version)
+        current = self.metadata.format_version
+        if version < current:
+            raise InvalidInputError(f"expected format version {current} or higher, found {version}: it never goes down")
+        self._change(format_version=version)
+
+    def _change(self, **fields: Any) -> None:
+        self.metadata = changed(self.metadata, **fields)
+
+
+def _joined(updates: Iterable[Update]) -> Iterator[Update]:
+    """The updates, with snapshots that are removed one after the other, as Java does it, removed together."""
+    removed: list[int] = []
+    for update in updates:
+        if isinstance(update, RemoveSnapshots):
+            removed += update.snapshot_ids
+            continue
+        if removed:
+            yield RemoveSnapshots(tuple(removed))
+            removed = []
+        yield update
+    if removed:
+        yield RemoveSnapshots(tuple(removed))
+
+
+def _in_place_of(files: tuple[Any, ...], new: Any) -> tuple[Any, ...]:
+    return (*_without(files, new.snapshot_id), new)
+
+
+def _without(files: tuple[Any, ...], snapshot_id: int) -> tuple[Any, ...]:
+    return tuple(f for f in files if f.snapshot_id != snapshot_id)

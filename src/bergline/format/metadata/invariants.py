@@ -1,0 +1,132 @@
+"""What holds for all table metadata, whoever wrote it; the same that Java checks, and that `main` is a branch."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import FORMAT_VERSIONS, TableMetadata
+from bergline.format.partition.compatibility import check_order_fits, check_partition_names, check_spec_fits
+
+CLOCK_TOLERANCE_MS = 60_000
+_CHECKED = "_checked"
+
+
+def check_invariants(metadata: TableMetadata) -> TableMetadata:
+    """Refuse metadata that contradicts itself."""
+    # a value never changes: one that was read or made by `apply_updates` is not checked again before it is written
+    if _CHECKED not in metadata.__dict__:
+        _check_identity(metadata)
+        _check_layout(metadata)
+        _check_snapshots(metadata)
+        _check_refs(metadata)
+        _check_times("snapshot-log", [e.timestamp_ms for e in metadata.snapshot_log], metadata.last_updated_ms)
+        _check_times("metadata-log", [e.timestamp_ms for e in metadata.metadata_log], metadata.last_updated_ms)
+        metadata.__dict__[_CHECKED] = True
+    return metadata
+
+
+def _check_identity(metadata: TableMetadata) -> None:
+    version = metadata.format_version
+    if version not in FORMAT_VERSIONS:
+        raise FormatError(f"expected a format version of 1 to {FORMAT_VERSIONS[-1]}, found {version}")
+    if version > 1 and metadata.table_uuid is None:
+        raise FormatError(f"expected a table-uuid in format version {version}, found none")
+    if version == 1 and metadata.last_sequence_number != 0:
+        raise FormatError(f"expected last-sequence-number 0 in format version 1, found {metadata.last_sequence_number}")
+    if not metadata.location:
+        raise FormatError("expected a location, found an empty text")
+    _check_unique("key-id", [k.key_id for k in metadata.encryption_keys])
+
+
+def _check_layout(metadata: TableMetadata) -> None:
+    schema_ids = [s.schema_id for s in metadata.schemas]
+    spec_ids = [s.spec_id for s in metadata.partition_specs]
+    order_ids = [s.order_id for s in metadata.sort_orders]
+    _check_unique("schema-id", schema_ids)
+    _check_unique("spec-id", spec_ids)
+    _check_unique("order-id", order_ids)
+    _check_known("current-schema-id", metadata.current_schema_id, schema_ids)
+    _check_known("default-spec-id", metadata.default_spec_id, spec_ids)
+    _check_known("default-sort-order-id", metadata.default_sort_order_id, order_ids)
+    for order in metadata.sort_orders:
+        if bool(order.fields) != bool(order.order_id):
+            raise FormatError(
+                "expected order-id 0 for the unsorted order and for no other, "
+                f"found {len(order.fields)} fields in order {order.order_id}"
+            )
+    try:
+        for spec in metadata.partition_specs:
+            check_partition_names(spec, metadata.schema)
+        check_spec_fits(metadata.spec, metadata.schema)
+        check_order_fits(metadata.sort_order, metadata.schema)
+    except InvalidInputError as error:
+        raise FormatError(f"{error} in the current schema") from error
+
+
+def _check_snapshots(metadata: TableMetadata) -> None:
+    snapshots = metadata.snapshots
+    if len(metadata.snapshots_by_id) != len(snapshots):
+        _check_unique("snapshot-id", [s.snapshot_id for s in snapshots])
+    last = metadata.last_sequence_number
+    doubtful = [
+        s for s in snapshots if s.sequence_number > last or s.manifest_list is None or s.first_row_id is not None
+    ]
+    for snapshot in doubtful:
+        _check_snapshot(snapshot, last)
+
+
+def _check_snapshot(snapshot: Snapshot, last_sequence_number: int) -> None:
+    if snapshot.sequence_number > last_sequence_number:
+        raise FormatError(
+            f"expected sequence numbers up to {last_sequence_number}, "
+            f"found {snapshot.sequence_number} for snapshot {snapshot.snapshot_id}"
+        )
+    if snapshot.manifest_list is None and snapshot.manifests is None:
+        raise FormatError(f"expected a manifest-list, found none for snapshot {snapshot.snapshot_id}")
+    if snapshot.first_row_id is None:
+        return
+    if snapshot.first_row_id < 0:
+        raise FormatError(
+            f"expected a first-row-id of 0 or more, found {snapshot.first_row_id} for snapshot {snapshot.snapshot_id}"
+        )
+    if snapshot.added_rows is None or snapshot.added_rows < 0:
+        raise FormatError(
+            f"expected added-rows of 0 or more, found {snapshot.added_rows} for snapshot {snapshot.snapshot_id}"
+        )
+
+
+def _check_refs(metadata: TableMetadata) -> None:
+    for name, ref in metadata.refs.items():
+        if ref.snapshot_id not in metadata.snapshots_by_id:
+            raise FormatError(f"expected a known snapshot for ref `{name}`, found {ref.snapshot_id}")
+    main = metadata.refs.get(MAIN)
+    if (main.snapshot_id if main else None) != metadata.current_snapshot_id:
+        raise FormatError(
+            f"expected `main` to be the current snapshot {metadata.current_snapshot_id}, "
+            f"found {main.snapshot_id if main else None}"
+        )
+    if main is not None and not main.is_branch:
+        raise FormatError("expected `main` to be a branch, found a tag")
+
+
+def _check_unique(what: str, ids: Sequence[int | str | None]) -> None:
+    if len(set(ids)) != len(ids):
+        twice = next(i for i, count in Counter(ids).items() if count > 1)
+        raise FormatError(f"expected each {what} once, found {twice} twice")
+
+
+def _check_known(what: str, value: int, known: Collection[int | None]) -> None:
+    if value not in known:
+        raise FormatError(f"expected {what} to be one of {list(known)}, found {value}")
+
+
+def _check_times(log: str, times: Iterable[int], last_updated_ms: int) -> None:
+    in_order = [*times, last_updated_ms]
+    if in_order == sorted(in_order):
+        return
+    for earlier, later in pairwise(in_order):
+        if later < earlier - CLOCK_TOLERANCE_MS:
+            raise FormatError(f"expected times in order, found {earlier} before {later} in the {log}")

@@ -1,0 +1,131 @@
+"""Snapshots: one committed state of a table, and the summary of how it came about."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from bergline.format.encoding.integers import Int, Long, Milliseconds
+from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector, partition_key
+
+
+class Operation(StrEnum):
+    """What a snapshot did, as its summary says."""
+
+    APPEND = "append"
+    REPLACE = "replace"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, gc=False):
+    """One committed state: its manifest list names every file in it. Fields stand in the order of Java's JSON.
+
+    Old v1 tables name the manifests themselves instead of a list, and may have no summary.
+    """
+
+    sequence_number: Long = 0
+    snapshot_id: Long
+    parent_snapshot_id: Long | None = None
+    timestamp_ms: Milliseconds
+    summary: dict[str, str] = {}
+    manifest_list: str | None = None
+    manifests: tuple[str, ...] | None = None
+    schema_id: Int | None = None
+    first_row_id: Long | None = None
+    added_rows: Long | None = None
+    key_id: str | None = None
+
+    @property
+    def operation(self) -> str:
+        """What this snapshot did; Java reads a summary without it as overwrite, so do we."""
+        return self.summary.get("operation", Operation.OVERWRITE)
+
+
+def summarize(
+    operation: Operation,
+    added: Collection[DataFile],
+    removed: Collection[DataFile],
+    parent: Mapping[str, str] | None,
+    extra: Mapping[str, str],
+    *,
+    partition_limit: int = 0,
+    partition_path: Callable[[DataFile], str] = lambda _: "",
+) -> dict[str, str]:
+    """The summary of a snapshot, with totals carried on from its parent's.
+
+    Up to `partition_limit` changed partitions are summed up one by one, under the path that `partition_path` gives.
+    """
+    counts = _changes(added, removed)
+    named = {"operation": str(operation)}  # first, as Java writes it
+    summary = named | dict(extra) | named
+    summary |= {key: str(value) for key, value in counts.items() if value}
+    changed = {partition_key(f) for f in (*added, *removed)}
+    summary["changed-partition-count"] = str(len(changed))
+    if 0 < len(changed) <= partition_limit:
+        summary |= {"partition-summaries-included": "true"} | _partition_summaries(added, removed, partition_path)
+    for total, plus, minus in _TOTALS:
+        before = 0 if parent is None else _number(parent.get(total))
+        if before is not None and (value := before + counts.get(plus, 0) - counts.get(minus, 0)) >= 0:
+            summary[total] = str(value)
+    return summary
+
+
+_TOTALS = (
+    ("total-records", "added-records", "deleted-records"),
+    ("total-files-size", "added-files-size", "removed-files-size"),
+    ("total-data-files", "added-data-files", "deleted-data-files"),
+    ("total-delete-files", "added-delete-files", "removed-delete-files"),
+    ("total-position-deletes", "added-position-deletes", "removed-position-deletes"),
+    ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
+)
+
+
+def _partition_summaries(
+    added: Collection[DataFile], removed: Collection[DataFile], path: Callable[[DataFile], str]
+) -> dict[str, str]:
+    by_path: dict[str, tuple[list[DataFile], list[DataFile]]] = defaultdict(lambda: ([], []))
+    for place, files in enumerate((added, removed)):
+        for file in files:
+            by_path[path(file)][place].append(file)
+    return {
+        f"partitions.{name}": ",".join(f"{key}={value}" for key, value in _changes(*files).items() if value)
+        for name, files in by_path.items()
+    }
+
+
+def _changes(added: Collection[DataFile], removed: Collection[DataFile]) -> dict[str, int]:
+    plus, minus = _counts(added, "added", "added"), _counts(removed, "deleted", "removed")
+    return dict(pair for pairs in zip(plus.items(), minus.items(), strict=True) for pair in pairs)  # in Java's order
+
+
+def _counts(files: Collection[DataFile], of_data: str, of_others: str) -> dict[str, int]:
+    """Java speaks of deleted data, and of removed delete files and bytes."""
+    data = [f for f in files if f.content is FileContent.DATA]
+    equality = [f for f in files if f.content is FileContent.EQUALITY_DELETES]
+    position = [f for f in files if f.content is FileContent.POSITION_DELETES]
+    vectors = sum(is_deletion_vector(f) for f in position)
+    return {
+        f"{of_others}-files-size": sum(_size(f) for f in files),
+        f"{of_data}-data-files": len(data),
+        f"{of_others}-equality-delete-files": len(equality),
+        f"{of_others}-position-delete-files": len(position) - vectors,
+        f"{of_others}-dvs": vectors,
+        f"{of_others}-delete-files": len(equality) + len(position),
+        f"{of_data}-records": sum(f.record_count for f in data),
+        f"{of_others}-position-deletes": sum(f.record_count for f in position),
+        f"{of_others}-equality-deletes": sum(f.record_count for f in equality),
+    }
+
+
+def _size(file: DataFile) -> int:
+    """A deletion vector is a part of its file."""
+    return (file.content_size_in_bytes or 0) if is_deletion_vector(file) else file.file_size_in_bytes
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Schemas, and which columns of a file they mean."""

@@ -1,0 +1,135 @@
+"""Name mappings: field ids for the columns of files that were written without ids.
+
+It is the table property `schema.name-mapping.default`; names stand in it level by level; a dot is part of a name.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from bergline.errors import FormatError
+from bergline.format.encoding.integers import Int
+from bergline.format.encoding.wire import decode_json, encode_json
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import IcebergType, NestedField, StructType, child_fields
+
+NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
+_MAX_NESTING = 100
+
+
+class MappedField(msgspec.Struct, frozen=True, rename="kebab", dict=True):
+    """The names that one field may have in files; without an id it is in files only."""
+
+    field_id: Int | None = None
+    names: tuple[str, ...] = ()
+    fields: "tuple[MappedField, ...] | None" = None
+
+    @cached_property
+    def by_name(self) -> "dict[str, MappedField]":
+        """The fields inside by each of their names."""
+        return _by_name(self.fields or ())
+
+
+class NameMapping(msgspec.Struct, frozen=True, dict=True):
+    """The mapped fields of the top level, each with those inside it."""
+
+    fields: tuple[MappedField, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, MappedField]:
+        """The top level by each of its names."""
+        return _by_name(self.fields)
+
+    def find(self, path: Sequence[str]) -> MappedField | None:
+        """The field at a path of names in a file, with `element`, `key` and `value` inside lists and maps."""
+        found: MappedField | NameMapping = self
+        for name in path:
+            inner = found.by_name.get(name)
+            if inner is None:
+                return None
+            found = inner
+        return found if isinstance(found, MappedField) else None
+
+    def id_of(self, path: Sequence[str]) -> int | None:
+        """The field id for a path of names in a file; None where the mapping knows none."""
+        found = self.find(path)
+        return None if found is None else found.field_id
+
+
+def parse_name_mapping(text: str | bytes, source: str = NAME_MAPPING_PROPERTY) -> NameMapping:
+    """The mapping of its JSON; FormatError with the place."""
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    mapping = NameMapping(decode_json(data, tuple[MappedField, ...], source))
+    ids: set[int] = set()
+    for field in _walk(mapping.fields, "$", source, _MAX_NESTING):
+        if field.field_id is not None and field.field_id in ids:
+            raise FormatError(f"expected each field id once, found {field.field_id} twice in {source}")
+        ids.update(() if field.field_id is None else (field.field_id,))
+    return mapping
+
+
+def render_name_mapping(mapping: NameMapping) -> str:
+    """The JSON of a mapping."""
+    return encode_json([_plain(f) for f in mapping.fields]).decode()
+
+
+def create_name_mapping(schema: Schema) -> NameMapping:
+    """A mapping by the names that a schema has now."""
+    return NameMapping(tuple(_mapped(f) for f in schema.fields))
+
+
+def update_name_mapping(mapping: NameMapping, old: Schema, new: Schema) -> NameMapping:
+    """The mapping after a schema changed: renamed fields get another name, added ones a place.
+
+    A name that passes on to another field of its struct leaves the field that had it.
+    """
+    renamed = {i: f.name for i, f in new.ids.items() if i in old.ids and old.ids[i].name != f.name}
+    return NameMapping(_updated(mapping.fields, StructType(new.fields), renamed, old) or ())
+
+
+def _updated(
+    mapped: tuple[MappedField, ...] | None, type_: IcebergType, renamed: dict[int, str], old: Schema
+) -> tuple[MappedField, ...] | None:
+    here = {f.id: f for f in child_fields(type_)}
+    added = [f for i, f in here.items() if i not in old.ids]
+    taken = {f.name: f.id for f in added} | {renamed[i]: i for i in here if i in renamed}
+    result = []
+    for field in mapped or ():
+        column = None if field.field_id is None else here.get(field.field_id)
+        names = [n for n in field.names if taken.get(n, field.field_id) == field.field_id]
+        if column is not None and column.id in renamed and column.name not in names:
+            names.append(column.name)
+        inner = field.fields if column is None else _updated(field.fields, column.type, renamed, old)
+        result.append(MappedField(field.field_id, tuple(names), inner))
+    result.extend(map(_mapped, added))
+    return tuple(result) if result or mapped is not None else None
+
+
+def _mapped(field: NestedField) -> MappedField:
+    inner = child_fields(field.type)
+    nested = isinstance(field.type, StructType) or inner
+    return MappedField(field.id, (field.name,), tuple(map(_mapped, inner)) if nested else None)
+
+
+def _plain(field: MappedField) -> dict[str, Any]:
+    wire: dict[str, Any] = {} if field.field_id is None else {"field-id": field.field_id}
+    wire["names"] = field.names
+    return wire if field.fields is None else wire | {"fields": [_plain(f) for f in field.fields]}
+
+
+def _by_name(fields: Sequence[MappedField]) -> dict[str, MappedField]:
+    return {name: field for field in fields for name in field.names}
+
+
+def _walk(fields: tuple[MappedField, ...], place: str, source: str, levels: int) -> Iterator[MappedField]:
+    if not levels:
+        raise FormatError(f"expected at most {_MAX_NESTING} levels, found more in {source}")
+    seen: set[str] = set()
+    for position, field in enumerate(fields):
+        if twice := seen.intersection(field.names):
+            raise FormatError(f"expected each name once, found `{min(twice)}` twice at {place}[{position}] in {source}")
+        seen.update(field.names)
+        yield field
+        yield from _walk(field.fields or (), f"{place}[{position}].fields", source, levels - 1)

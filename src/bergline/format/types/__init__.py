@@ -1,0 +1,1 @@
+"""The types of columns, their single values and their defaults."""

@@ -1,0 +1,77 @@
+"""The tables that a change to several is about: named one by one, by their namespace, or by a ref that they have."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from bergline.arguments import shown
+from bergline.catalog.catalog import Catalog
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.table.orphans.listed_tables import every_table, load_listed
+
+Tables = Iterable[str | TableName]
+_READERS = 8
+_AT_ONCE = 256
+
+
+def tables_to_mark(catalog: Catalog, tables: Tables | None, namespace: str | Namespace | None) -> tuple[TableName, ...]:
+    """The tables that are named, or all in a namespace and below it; one of the two must be given."""
+    if (tables is None) == (namespace is None):
+        found = "neither" if tables is None else "both"
+        raise InvalidInputError(f"expected either tables or a namespace, found {found}")
+    if tables is not None:
+        return named_tables(tables)
+    below = parse_namespace(namespace or ())
+    names = tuple(every_table(catalog, below))
+    if not names:
+        shown_name = ".".join(below)
+        raise NotFoundError(f"no table in namespace `{shown_name}`", kind="table", name=shown_name)
+    return names
+
+
+def tables_having(
+    catalog: Catalog, ref: str, tables: Tables | None, namespace: str | Namespace | None, seen: set[str]
+) -> tuple[TableName, ...]:
+    """The tables that are named, or all that have a ref, in a namespace and below it or in all.
+
+    `seen` gets the names of all refs that were looked at.
+    """
+    if tables is None:
+        return tuple(find_tables(catalog, ref, namespace, seen))
+    if namespace is not None:
+        raise InvalidInputError("expected either tables or a namespace, found both")
+    if isinstance(tables, Mapping):
+        raise InvalidInputError(f"expected a list of tables, found {shown(tables)}")
+    return named_tables(tables)
+
+
+def named_tables(tables: Tables) -> tuple[TableName, ...]:
+    """At least one table, and each once."""
+    if isinstance(tables, str | TableName) or not isinstance(tables, Iterable):
+        raise InvalidInputError(f"expected a list of tables, found {shown(tables)}")
+    names = tuple([parse_table_name(table) for table in tables])
+    if not names:
+        raise InvalidInputError("expected at least one table, found none")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InvalidInputError(f"expected each table once, found `{twice[0]}` twice")
+    return names
+
+
+def find_tables(
+    catalog: Catalog, ref: str, namespace: str | Namespace | None = None, seen: set[str] | None = None
+) -> Iterator[TableName]:
+    """The tables that have a branch or tag, in a namespace and below it or in all; `seen` gets all names of refs."""
+
+    def has_ref(name: TableName) -> bool:
+        loaded = load_listed(catalog, name)
+        if loaded is not None and seen is not None:
+            seen.update(loaded.metadata.refs)
+        return loaded is not None and ref in loaded.metadata.refs
+
+    names = every_table(catalog, () if namespace is None else parse_namespace(namespace))
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-refs") as threads:
+        while some := list(itertools.islice(names, _AT_ONCE)):
+            yield from itertools.compress(some, threads.map(has_ref, some))

@@ -1,0 +1,90 @@
+"""What became of a ref in one table and in several, as people read it."""
+
+from typing import Literal
+
+import msgspec
+
+from bergline.arguments import counted
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.updates import RemoveSnapshotRef, SetSnapshotRef
+from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.references.publish import Publish
+
+What = Literal["created", "replaced", "dropped", "fast-forwarded", "merged", "unchanged"]
+
+
+class TableRefChange(msgspec.Struct, frozen=True):
+    """Where a ref of one table was and is, each a snapshot id or None where it was not or is not there."""
+
+    table: str
+    what: What
+    previous: int | None
+    head: int | None
+    replayed: dict[int, int] = {}
+    """After a merge: the new snapshots by those of the branch that they repeat."""
+
+    def __str__(self) -> str:
+        ends = [str(end) for end in (self.previous, self.head) if end is not None]
+        again = f", {counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
+        return f"{self.table}: {self.what} {' → '.join(dict.fromkeys(ends))}{again}"
+
+
+class RefReport(msgspec.Struct, frozen=True):
+    """What became of a ref in every table of one commit, in the order of the tables."""
+
+    did: str
+    ref: str
+    tables: tuple[TableRefChange, ...]
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.did}, {counted(len(self.tables), 'table')}:", *map(str, self.tables)])
+
+
+class WatchedRef:
+    """An operation, and what it does to one ref in its last attempt."""
+
+    def __init__(self, operation: Operation, ref: str) -> None:
+        self._operation = operation
+        self._ref = ref
+        self._previous: int | None = None
+        self._updates: list[SetSnapshotRef | RemoveSnapshotRef] = []
+
+    @property
+    def conflicts_in_meaning(self) -> bool:
+        """As the operation says."""
+        return self._operation.conflicts_in_meaning
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """The operation's change."""
+        change = self._operation.attempt(base, stamp)
+        head = base.head(self._ref)
+        self._previous = None if head is None else head.snapshot_id
+        self._updates = [
+            u for u in change.updates if isinstance(u, SetSnapshotRef | RemoveSnapshotRef) and u.ref_name == self._ref
+        ]
+        return change
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Pass on."""
+        self._operation.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Pass on."""
+        self._operation.abandoned()
+
+    def seen(self, table: str) -> TableRefChange:
+        """What became of the ref, once it is committed."""
+        if not self._updates:
+            return TableRefChange(table, "unchanged", self._previous, self._previous)
+        last = self._updates[-1]
+        if isinstance(last, RemoveSnapshotRef):
+            return TableRefChange(table, "dropped", self._previous, None)
+        replayed = self._operation.result.replayed if isinstance(self._operation, Publish) else {}
+        return TableRefChange(table, self._what(replayed), self._previous, last.snapshot_id, replayed)
+
+    def _what(self, replayed: dict[int, int]) -> What:
+        if replayed:
+            return "merged"
+        if self._previous is None:
+            return "created"
+        return "fast-forwarded" if isinstance(self._operation, Publish) else "replaced"

@@ -1,0 +1,84 @@
+"""A table that comes into being, or begins again, together with its first content."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
+from bergline.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.locations import absolute_location
+from bergline.table.changes.overwrite import OverwriteChecks
+from bergline.table.commits.commit import Timing
+from bergline.table.commits.isolation import ValidateFrom
+from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.commits.validate import Validation
+from bergline.table.evolution.definition import TableDefinition, new_location
+from bergline.table.table import Table
+from bergline.table.transaction import Transaction, staged_creation
+
+
+@contextlib.contextmanager
+def staged_table(
+    catalog: Catalog,
+    name: TableName,
+    definition: TableDefinition,
+    timing: Timing,
+    *,
+    replace: bool,
+    validate: Callable[[TableMetadata], ValidateFrom | None],
+) -> Iterator[Table]:
+    """The table as the block fills it; nobody else sees it before the block ends.
+
+    AlreadyExistsError, now or at the end, if the name is taken and the table is not to be replaced. ConflictError if
+    others changed `main` of the table that is replaced since the snapshot that `validate` says, if it says one.
+    """
+    base = _existing(catalog, name)
+    if base is None:
+        _check_no_view(catalog, name)
+        metadata = definition.new_table(new_location(catalog, name, definition.location), timing.clock_ms())
+        with staged_creation(catalog, name, metadata, timing) as chain:
+            yield Table(catalog, LoadedTable(name, metadata, ""), timing=timing, chain=chain)
+        return
+    if not replace:
+        raise AlreadyExistsError(f"table `{name}` exists already", kind="table", name=str(name))
+    home = absolute_location(definition.location) if definition.location else None
+    start = validate(base.metadata)
+
+    def begin_again(now: TableMetadata) -> Change:
+        if start is not None:
+            _check_unchanged(catalog, now, start)
+        return definition.replacement(now, home or now.location)
+
+    with Transaction(catalog, timing) as transaction:
+        table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
+        table.commit(MetadataOperation(begin_again, conflicts_in_meaning=start is not None))
+        yield table
+
+
+def _check_unchanged(catalog: Catalog, now: TableMetadata, start: ValidateFrom) -> None:
+    """ConflictError if others changed `main` since; it is dropped, so every catalog needs it where it was checked."""
+    checks = OverwriteChecks(start.snapshot_id, start.isolation)
+    checks.run(Validation(catalog.io, now, now.head(MAIN), since=start.snapshot_id, branch=MAIN))
+
+
+def _existing(catalog: Catalog, name: TableName) -> LoadedTable | None:
+    try:
+        return catalog.load_table(name)
+    except NotFoundError as error:
+        if error.kind != "table":
+            raise
+        return None
+
+
+def _check_no_view(catalog: Catalog, name: TableName) -> None:
+    """Refuse a view's name before anything is written; at the end the catalog would."""
+    try:
+        catalog.load_view(name)
+    except UnsupportedError:  # no views here
+        return
+    except NotFoundError as error:
+        if error.kind != "file":
+            return
+    raise AlreadyExistsError(f"view `{name}` exists already", kind="view", name=str(name))

@@ -1,0 +1,1 @@
+"""Delete files read, and applied to the rows of data files."""

@@ -1,0 +1,298 @@
+"""The footers of Parquet files, read here and not by pyarrow, which ends the whole process on some damaged ones.
+
+The schema stands at a footer's beginning, and files of one table mostly begin alike: what is known is not parsed again.
+"""
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+from typing import Any, BinaryIO
+
+import msgspec
+
+from bergline.errors import BerglineError, FormatError
+from bergline.format.schema.physical_schema import NO_ID, OTHER
+from bergline.format.types.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    MAX_DECIMAL_PRECISION,
+    MAX_NESTING,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from bergline.io.fileio import FileIO
+from bergline.io.locations import scheme_of
+from bergline.parquet.file.thrift import read_fields, read_struct
+
+_TAIL = 8
+_MAGIC = b"PAR1"
+_MOST_FOOTER_BYTES = 64 * 1024 * 1024
+# what Spark says of files whose oldest days its reader changes: a key, or a key with a value, in Thrift's compact form
+_OLD_CALENDAR = re.compile(rb"org\.apache\.spark\.(?:legacy(?:DateTime|INT96)|version\x18.[012]\.)", re.DOTALL)
+_SCHEMA = 2
+_THREADS = 32
+# fields of a SchemaElement
+_TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = range(1, 11)
+_REPEATED = 2
+_Annotation = tuple[Any, ...]
+_NO_ANNOTATION: _Annotation = ()
+_LIST, _MAP, _KEY_VALUE = ("list",), ("map",), ("entries",)
+_PAIR = 2
+_CONVERTED_NAMES: dict[int, _Annotation] = {
+    0: ("string",),
+    1: _MAP,
+    2: _KEY_VALUE,
+    3: _LIST,
+    6: ("date",),
+    10: ("timestamp", True),
+    15: ("int", 8),
+    16: ("int", 16),
+    17: ("int", 32),
+    18: ("int", 64),
+}
+_DECIMAL_CONVERTED = 5
+_LOGICAL_NAMES: dict[int, _Annotation] = {1: ("string",), 2: _MAP, 3: _LIST, 6: ("date",), 14: ("uuid",)}
+_DECIMAL, _TIMESTAMP, _INTEGER, _MICROS = 5, 8, 10, 2
+_BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTES, _FIXED = 0, 1, 2, 4, 5, 6, 7
+_PLAIN: dict[tuple[int, _Annotation], IcebergType] = {
+    (_BOOLEAN, _NO_ANNOTATION): BOOLEAN,
+    (_INT32, _NO_ANNOTATION): INT,
+    (_INT32, ("int", 8)): INT,
+    (_INT32, ("int", 16)): INT,
+    (_INT32, ("int", 32)): INT,
+    (_INT32, ("date",)): DATE,
+    (_INT64, _NO_ANNOTATION): LONG,
+    (_INT64, ("int", 64)): LONG,
+    (_INT64, ("timestamp", False)): TIMESTAMP,
+    (_INT64, ("timestamp", True)): TIMESTAMPTZ,
+    (_FLOAT, _NO_ANNOTATION): FLOAT,
+    (_DOUBLE, _NO_ANNOTATION): DOUBLE,
+    (_BYTES, _NO_ANNOTATION): BINARY,
+    (_BYTES, ("string",)): STRING,
+}
+_MOST_DIGITS = {_INT32: 9, _INT64: 18, _BYTES: MAX_DECIMAL_PRECISION, _FIXED: MAX_DECIMAL_PRECISION}
+_UUID_LENGTH = 16
+_LONG_BYTES = 8
+
+
+def read_footer(stream: BinaryIO) -> dict[int, Any]:
+    """A whole footer, by the numbers of its fields."""
+    start, length = _place(stream)
+    stream.seek(start)
+    return read_struct(stream.read(length))
+
+
+def read_physical_schema(io: FileIO, path: str) -> StructType:
+    """The columns that a file stores; FormatError if it is no Parquet file."""
+    with io.open_input(path) as stream:
+        start, length = _place(stream)
+        stream.seek(start)
+        footer = stream.read(min(length, _MOST_FOOTER_BYTES))
+    schema = _KNOWN.find(footer) or _KNOWN.keep(*parse_footer_schema(footer))
+    return _without_days(schema) if length > len(footer) or _OLD_CALENDAR.search(footer) else schema
+
+
+def read_physical_schemas(io: FileIO, paths: Sequence[str]) -> dict[StructType, list[int]]:
+    """Each schema that some files have, and which of them have it, by position; those that cannot be read have none."""
+
+    def read(path: str) -> StructType | None:
+        try:
+            return read_physical_schema(io, path)
+        except BerglineError:  # whoever reads the rows says what is wrong with the file
+            return None
+
+    # a local footer is read sooner than a thread is asked for it
+    local = scheme_of(paths[0]) == "file"
+    schemas = list(map(read, paths) if local else _threads(os.getpid()).map(read, paths))
+    places: dict[int, list[int]] = {}
+    for place, schema in enumerate(schemas):
+        places.setdefault(id(schema), []).append(place)
+    found: dict[StructType, list[int]] = {}
+    for some in places.values():
+        schema = schemas[some[0]]
+        if schema is not None:
+            found.setdefault(schema, []).extend(some)
+    return found
+
+
+def parse_footer_schema(footer: bytes) -> tuple[bytes, StructType]:
+    """The columns that a footer begins with, and the bytes that say so."""
+    fields, size = read_fields(footer, _SCHEMA)
+    try:
+        elements = iter(fields[_SCHEMA])
+        columns = _columns(_node(elements).children)
+        if next(elements, None) is not None:
+            raise FormatError("expected a tree of columns in a Parquet footer, found more of them")
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        raise FormatError(f"expected a schema in a Parquet footer, found another ({error!r})") from error
+    return footer[:size], columns
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  (a forked process has none of its parent's threads)
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-footers")
+
+
+class _KnownSchemas:
+    """The beginnings of the footers that came last, and what they say."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._schemas: OrderedDict[bytes, StructType] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, footer: bytes) -> StructType | None:
+        # Thrift is read from left to right: what begins with the same bytes begins with the same fields
+        for beginning, schema in list(self._schemas.items()):
+            if footer.startswith(beginning):
+                return schema
+        return None
+
+    def keep(self, beginning: bytes, schema: StructType) -> StructType:
+        with self._lock:
+            self._schemas[beginning] = schema
+            if len(self._schemas) > self._limit:
+                self._schemas.popitem(last=False)
+        return schema
+
+
+_KNOWN = _KnownSchemas(32)
+
+
+def _place(stream: BinaryIO) -> tuple[int, int]:
+    """Where the footer begins, and how long it is."""
+    size = stream.seek(0, 2)
+    stream.seek(max(0, size - _TAIL))
+    tail = stream.read(_TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC:
+        raise FormatError("expected a Parquet file, found one without its footer")
+    if length + _TAIL > size:
+        raise FormatError(f"expected a Parquet footer, found one of {length:,} bytes in a file of {size:,}")
+    return size - _TAIL - length, length
+
+
+class _Node(msgspec.Struct, frozen=True):
+    """An element of the schema, and those inside it."""
+
+    element: dict[int, Any]
+    children: "tuple[_Node, ...]"
+
+    @property
+    def name(self) -> str:
+        return str(self.element[_NAME].decode())
+
+    @property
+    def field_id(self) -> int:
+        return max(NO_ID, int(self.element.get(_ID, NO_ID)))
+
+    @property
+    def is_repeated(self) -> bool:
+        return bool(self.element.get(_REPETITION) == _REPEATED)
+
+    @property
+    def type(self) -> IcebergType:
+        # a repeated column is a list of the oldest kind, unless the group around it says that it is one of today's
+        if self.is_repeated:
+            return OTHER
+        return _group_type(self) if self.children else _primitive_type(self.element)
+
+
+def _node(elements: Iterator[Any], levels: int = MAX_NESTING) -> _Node:
+    """The next element with all that is inside it, which follows after it."""
+    if not levels:
+        raise FormatError(f"expected at most {MAX_NESTING} levels in a Parquet footer, found more")
+    element = next(elements)
+    return _Node(element, tuple([_node(elements, levels - 1) for _ in range(element.get(_CHILDREN) or 0)]))
+
+
+def _columns(nodes: Iterable[_Node]) -> StructType:
+    return StructType(tuple(NestedField(n.field_id, n.name, False, n.type) for n in nodes))
+
+
+def _group_type(node: _Node) -> IcebergType:
+    annotation = _annotation(node.element)
+    if annotation == _NO_ANNOTATION:
+        return _columns(node.children)
+    entries = node.children[0]
+    if len(node.children) > 1 or not entries.is_repeated:
+        return OTHER
+    inside, of_entries = entries.children, _annotation(entries.element)
+    if annotation == _LIST and len(inside) == 1 and of_entries == _NO_ANNOTATION:
+        if entries.name in {"array", f"{node.name}_tuple"}:  # then the entries are the elements
+            return OTHER
+        return ListType(inside[0].field_id, inside[0].type, False)
+    if annotation == _MAP and len(inside) == _PAIR and of_entries in (_NO_ANNOTATION, _KEY_VALUE):
+        key, value = inside
+        return MapType(key.field_id, key.type, value.field_id, value.type, False)
+    return OTHER
+
+
+@lru_cache(maxsize=256)
+def _without_days(type_: IcebergType) -> Any:
+    """A type whose days and times are of no known calendar."""
+    match type_:
+        case StructType(fields):
+            inside = ((f, _without_days(f.type)) for f in fields)
+            return StructType(tuple(NestedField(f.id, f.name, False, inner) for f, inner in inside))
+        case ListType(element_id, element, _):
+            return ListType(element_id, _without_days(element), False)
+        case MapType(key_id, key, value_id, value, _):
+            return MapType(key_id, _without_days(key), value_id, _without_days(value), False)
+    return OTHER if type_ in (DATE, TIMESTAMP, TIMESTAMPTZ) else type_
+
+
+def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
+    kind, annotation = element.get(_TYPE), _annotation(element)
+    if kind is None:
+        return OTHER
+    if annotation[:1] == ("decimal",):
+        _, precision, scale = annotation
+        is_right = 0 <= scale <= precision <= _MOST_DIGITS.get(kind, 0)
+        if precision <= _MOST_DIGITS[_INT64]:  # Spark reads few digits right from few bytes alone
+            is_right = is_right and kind != _BYTES and element.get(_LENGTH, 0) <= _LONG_BYTES
+        return DecimalType(precision, scale) if is_right else OTHER
+    if kind == _FIXED:
+        length = element.get(_LENGTH, 0)
+        if annotation == ("uuid",):
+            return UUID if length == _UUID_LENGTH else OTHER
+        return FixedType(length) if annotation == _NO_ANNOTATION else OTHER
+    return _PLAIN.get((kind, annotation), OTHER)
+
+
+def _annotation(element: Mapping[int, Any]) -> _Annotation:
+    """What a column's bytes mean, by its logical type, or by the older converted type where it has none."""
+    logical: Mapping[int, Any] | None = element.get(_LOGICAL)
+    if logical:
+        ((kind, value),) = logical.items()
+        if kind == _DECIMAL:
+            return "decimal", value[2], value[1]
+        if kind == _TIMESTAMP:
+            return ("timestamp", value[1]) if _MICROS in value[2] else ("other",)
+        if kind == _INTEGER:
+            return ("int", value[1]) if value[2] else ("other",)
+        return _LOGICAL_NAMES.get(kind, ("other",))
+    converted = element.get(_CONVERTED)
+    if converted is None:
+        return _NO_ANNOTATION
+    if converted == _DECIMAL_CONVERTED:
+        return "decimal", element[_PRECISION], element.get(_SCALE, 0)
+    return _CONVERTED_NAMES.get(converted, ("other",))

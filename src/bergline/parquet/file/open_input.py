@@ -1,0 +1,99 @@
+"""Parquet files opened for reading, row group by row group; what is wrong with one is a FormatError that names it."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bergline.errors import BerglineError, FormatError, UnsupportedError
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.fileio import FileIO
+
+_BATCH_ROWS = 64 * 1024
+_BATCH_BYTES = 64 * 1024 * 1024
+_MAX_SCHEMA_TEXT = 64 * 1024 * 1024
+# what Arrow raises on bytes that it did not expect
+_DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError)
+
+
+@contextlib.contextmanager
+def open_parquet(io: FileIO, path: str) -> Iterator[pq.ParquetFile]:
+    """The file, while the context lasts."""
+    with open_with_stream(io, path) as (file, _):
+        yield file
+
+
+@contextlib.contextmanager
+def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
+    """The file and the bytes that it is read from, while the context lasts."""
+    with _format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
+        _check_rows(file.metadata)
+        yield file, stream
+
+
+def check_parquet(file: DataFile) -> None:
+    """UnsupportedError for files of another format."""
+    if file.file_format.upper() != "PARQUET":
+        raise UnsupportedError(f"expected a Parquet file, found {file.file_format} at {file.file_path}")
+    if file.key_metadata is not None:
+        raise UnsupportedError(f"cannot read the encrypted file {file.file_path}")
+
+
+def row_group_batches(
+    file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches of bounded size with the position of their first row in the file; of these row groups, or of all."""
+    footer = file.metadata
+    chosen = set(range(footer.num_row_groups) if groups is None else groups)
+    start = 0
+    for group in range(footer.num_row_groups):
+        rows = footer.row_group(group).num_rows
+        if group in chosen:
+            yield from _batches(file, group, columns, start)
+        start += rows
+
+
+def _opened(stream: BinaryIO) -> pq.ParquetFile:
+    # INT96 in nanoseconds would wrap around in the year 2262
+    return pq.ParquetFile(
+        stream,
+        coerce_int96_timestamp_unit="us",
+        thrift_string_size_limit=_MAX_SCHEMA_TEXT,
+        page_checksum_verification=True,
+    )
+
+
+def _batches(
+    file: pq.ParquetFile, group: int, columns: Sequence[str], start: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    described = file.metadata.row_group(group)
+    row_bytes = max(1, described.total_byte_size // max(1, described.num_rows))
+    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+    found = 0
+    for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=list(columns)):
+        yield start + found, batch
+        found += batch.num_rows
+    if found != described.num_rows:
+        raise FormatError(f"expected {described.num_rows} rows in row group {group}, found {found}")
+
+
+def _check_rows(footer: pq.FileMetaData) -> None:
+    counts = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+    if min(counts, default=0) < 0 or sum(counts) != footer.num_rows:
+        raise FormatError(f"expected {footer.num_rows} rows, found row groups with {sum(counts)}")
+
+
+@contextlib.contextmanager
+def _format_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (FormatError, UnsupportedError) as error:
+        if path in str(error):
+            raise
+        raise type(error)(f"{error} in {path}", hints=error.hints) from error
+    except BerglineError:
+        raise
+    except _DAMAGE as error:
+        raise FormatError(f"expected a Parquet file, found {error or type(error).__name__} in {path}") from error

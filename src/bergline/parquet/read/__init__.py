@@ -1,0 +1,1 @@
+"""The one reader: planned files to Arrow."""

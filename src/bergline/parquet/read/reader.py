@@ -1,0 +1,78 @@
+"""The one reader: planned files to Arrow in the columns asked for, matched by field id, in bounded memory."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bergline.expressions.predicate import Always
+from bergline.format.schema.reserved import DELETED
+from bergline.io.fileio import FileIO
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.delete.deletes import DeletedRows
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.file.columns import FileColumns, RowSource, named
+from bergline.parquet.file.open_input import check_parquet, open_with_stream, row_group_batches
+from bergline.parquet.read.filter import arrow_filter
+from bergline.parquet.read.row_groups import matching_groups
+from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
+
+
+def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
+    """All rows of a plan."""
+    return pa.Table.from_batches(read_batches(io, plan), arrow_schema(plan.schema))
+
+
+def read_batches(io: FileIO, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The rows of a plan in pieces; no more than a row group is held at a time."""
+    deletes = DeleteFiles(io)
+    for planned in plan.files:
+        yield from read_file(io, planned, plan, deletes)
+
+
+def read_file(
+    io: FileIO,
+    planned: PlannedFile,
+    plan: ScanPlan,
+    delete_files: DeleteFiles | None = None,
+    row_groups: tuple[int, int | None] = (0, None),
+) -> Iterator[pa.RecordBatch]:
+    """The matching rows of one file; `delete_files` remembers deletes from file to file.
+
+    `row_groups` are the first one to read and the one to end before, None for all that are left.
+    """
+    check_parquet(planned.file)
+    path = planned.file.file_path
+    wanted = named(columns_to_read(plan))
+    source = RowSource(planned.file, planned.sequence_number, plan.specs.get(planned.file.spec_id))
+    gone = DeletedRows(
+        path,
+        planned.deletes,
+        files=delete_files or DeleteFiles(io),
+        key_columns=plan.key_columns,
+        mapping=plan.name_mapping,
+    )
+    columns = wanted | {c.name: c.column for c in gone.key_columns}
+    with open_with_stream(io, path) as (file, stream):
+        gone.check_positions(file.metadata.num_rows)
+        stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
+        groups = matching_groups(stream, stored.stored, plan.filter, plan.table_schema)
+        part = range(file.metadata.num_row_groups)[slice(*row_groups)]
+        groups = list(part) if groups is None else [group for group in groups if group in part]
+        for first, batch in row_group_batches(file, stored.names, groups):
+            rows = stored.convert(batch, first)
+            batches = _matching(rows, gone.deleted(rows, first), plan).to_batches()
+            yield from (batch for batch in batches if batch.num_rows)
+
+
+def _matching(rows: pa.Table, deleted: pa.Array | None, plan: ScanPlan) -> pa.Table:
+    if deleted is not None:
+        if DELETED.id in plan.schema.ids:
+            # who asks which rows are deleted wants to see them
+            position = rows.column_names.index(DELETED.name)
+            rows = rows.set_column(position, rows.field(position), deleted)
+        else:
+            rows = rows.filter(pc.invert(deleted))
+    if plan.filter != Always(True):
+        rows = rows.filter(arrow_filter(plan.filter, plan.table_schema))
+    return rows.select([f.name for f in plan.schema.fields])

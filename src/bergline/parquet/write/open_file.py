@@ -1,0 +1,157 @@
+"""One Parquet file being written: rows gathered to row groups, metrics gathered beside them."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bergline.errors import InvalidInputError, StorageError
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import UNKNOWN, ListType, MapType, NestedField, StructType, child_fields
+from bergline.io.fileio import FileIO
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.parquet.write.metrics import FooterMetrics, MetricsCollector
+from bergline.parquet.write.write_spec import WriteSpec
+
+
+class OpenFile:
+    """Takes rows that have exactly the spec's columns."""
+
+    def __init__(self, io: FileIO, spec: WriteSpec, partition: tuple[Any, ...], location: str) -> None:
+        self._spec = spec
+        self._schema = stored_schema(spec.schema)
+        self._arrow = arrow_schema(self._schema)
+        self._partition = partition
+        self._location = location
+        self._metrics = MetricsCollector(self._schema, spec.metrics)
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self.waiting_bytes = 0
+        """How much is held in memory until the next row group is full."""
+        self._output = io.create_output(location)
+        try:
+            with _storage_errors(location):
+                self._writer = _parquet_writer(self._output.stream(), self._arrow, spec)
+        except BaseException:
+            self._output.abort()
+            raise
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk so far."""
+        return self._output.stream().tell()
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows."""
+        if self._schema != self._spec.schema:
+            table = table.select([f.name for f in self._schema.fields]).cast(self._arrow)
+        self._metrics.add(table)
+        self._rows += table.num_rows
+        self._waiting.append(table)
+        self.waiting_bytes += table.nbytes
+        if self.waiting_bytes >= self._spec.row_group_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait as a row group."""
+        if self._waiting:
+            table = pa.concat_tables(self._waiting)
+            self._waiting.clear()
+            self.waiting_bytes = 0
+            with _storage_errors(self._location):
+                self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def finish(self) -> DataFile:
+        """Close the file and describe it."""
+        self.flush()
+        with _storage_errors(self._location):
+            self._writer.close()
+        footer = FooterMetrics(self._writer.writer.metadata, self._schema, self._spec.metrics)
+        lower, upper = self._metrics.bounds()
+        return DataFile(
+            file_path=self._location,
+            file_format="PARQUET",
+            partition=self._partition,
+            record_count=self._rows,
+            file_size_in_bytes=self._output.close(),
+            spec_id=self._spec.spec.spec_id,
+            column_sizes=footer.column_sizes,
+            value_counts=self._metrics.value_counts,
+            null_value_counts=self._metrics.null_value_counts,
+            nan_value_counts=self._metrics.nan_value_counts,
+            lower_bounds=lower,
+            upper_bounds=upper,
+            split_offsets=footer.split_offsets,
+            sort_order_id=self._spec.sort_order_id,
+        )
+
+    def abort(self) -> None:
+        """Remove the file."""
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        self._output.abort()
+
+
+def stored_schema(schema: Schema) -> Schema:
+    """The columns that files hold: all but those of type `unknown`."""
+    if all(f.type != UNKNOWN for f in schema.ids.values()):
+        return schema
+    return Schema(fields=_stored(schema.fields, ""), schema_id=schema.schema_id)
+
+
+def _stored(fields: tuple[NestedField, ...], prefix: str) -> tuple[NestedField, ...]:
+    stored = []
+    for field in fields:
+        name = f"{prefix}{field.name}"
+        if field.type == UNKNOWN:
+            continue
+        if isinstance(field.type, ListType | MapType) and any(f.type == UNKNOWN for f in child_fields(field.type)):
+            raise InvalidInputError(f"expected a type for what is inside `{name}`, found `{field.type}`")
+        stored.append(_stored_field(field, name))
+    if not stored:
+        raise InvalidInputError(f"expected a column to write{f' in `{prefix[:-1]}`' if prefix else ''}, found none")
+    return tuple(stored)
+
+
+def _stored_field(field: NestedField, name: str) -> NestedField:
+    match field.type:
+        case StructType(fields):
+            type_: Any = StructType(_stored(fields, f"{name}."))
+        case ListType(element_id, _, required):
+            (element,) = _stored(child_fields(field.type), f"{name}.")
+            type_ = ListType(element_id, element.type, required)
+        case MapType(key_id, _, value_id, _, required):
+            key, value = _stored(child_fields(field.type), f"{name}.")
+            type_ = MapType(key_id, key.type, value_id, value.type, required)
+        case _:
+            return field
+    return NestedField(field.id, field.name, field.required, type_)
+
+
+def _parquet_writer(stream: Any, schema: pa.Schema, spec: WriteSpec) -> pq.ParquetWriter:
+    options = spec.options
+    try:
+        return pq.ParquetWriter(
+            stream,
+            schema,
+            compression=spec.compression,
+            compression_level=options.compression_level,
+            data_page_size=options.page_bytes,
+            dictionary_pagesize_limit=options.dictionary_bytes,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_page_checksum=True,
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidInputError(f"expected Parquet options that can be used, found {error}") from error
+
+
+@contextlib.contextmanager
+def _storage_errors(location: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot write {location}: {error.strerror or error}") from error

@@ -1,0 +1,152 @@
+"""How the files of a table are written, by its properties."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.metadata.table_metadata import TableMetadata, positive_property
+from bergline.format.partition.sort_order import UNSORTED
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import VARIANT, GeographyType, GeometryType, IcebergType, StructType
+from bergline.io.locations import absolute_location, join
+from bergline.parquet.write.metrics_mode import MetricsModes, metrics_modes
+
+_DEFAULT_TARGET_FILE_SIZE = 512 * 1024 * 1024
+_DEFAULT_DELETE_FILE_SIZE = 64 * 1024 * 1024
+_ROW_GROUP_BYTES = 128 * 1024 * 1024
+_PAGE_BYTES = 1024 * 1024
+_DICTIONARY_BYTES = 2 * 1024 * 1024
+_CODECS = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "brotli": "brotli",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+    "uncompressed": "none",
+}
+_LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
+_EMPTY = StructType(())
+_CODEC, _LEVEL = "compression-codec", "compression-level"
+
+
+class ParquetOptions(msgspec.Struct, frozen=True):
+    """How Parquet lays out a file."""
+
+    compression_level: int | None = None
+    row_group_bytes: int = _ROW_GROUP_BYTES
+    page_bytes: int = _PAGE_BYTES
+    dictionary_bytes: int = _DICTIONARY_BYTES
+
+
+class WriteSpec(msgspec.Struct, frozen=True):
+    """What a writer must know of a table; small enough to travel to executors."""
+
+    schema: Schema
+    spec: PartitionSpec
+    data_location: str
+    compression: str
+    target_file_size: int
+    options: ParquetOptions = ParquetOptions()
+    metrics: MetricsModes = MetricsModes()
+    sort_order_id: int = 0
+    """Which order the rows that come are in; 0 for any."""
+
+    @property
+    def row_group_bytes(self) -> int:
+        """How many bytes in memory become a row group."""
+        return max(1, min(self.options.row_group_bytes, self.target_file_size))
+
+
+def write_spec(metadata: TableMetadata) -> WriteSpec:
+    """How new data files of a table are written."""
+    check_writable_types(metadata.schema)
+    return _spec(metadata, "write.", _DEFAULT_TARGET_FILE_SIZE)
+
+
+def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
+    """How new delete files of a table are written: as its data files, where `write.delete.*` says nothing else."""
+    return _spec(metadata, "write.delete.", _DEFAULT_DELETE_FILE_SIZE)
+
+
+def check_writable_types(schema: Schema) -> None:
+    """UnsupportedError names a column that cannot be written."""
+    check_known_types(schema)
+    for name, field in schema.names.items():
+        if field.type == _EMPTY:
+            raise UnsupportedError(
+                f"cannot write a struct without fields, which Parquet has no form for, found in column `{name}`",
+                hints=["add a field to it, or drop the column"],
+            )
+
+
+def check_known_types(schema: Schema, before: Schema | None = None) -> None:
+    """UnsupportedError names a column whose type cannot be written yet; columns of an earlier schema may have one."""
+    known = set() if before is None else {field.id for field in before.names.values() if _is_unwritable(field.type)}
+    for name, field in schema.names.items():
+        if _is_unwritable(field.type) and field.id not in known:
+            raise UnsupportedError(f"cannot write data of type `{field.type}` yet, found in column `{name}`")
+
+
+def _is_unwritable(type_: IcebergType) -> bool:
+    return type_ == VARIANT or isinstance(type_, GeometryType | GeographyType)
+
+
+def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteSpec:
+    properties = metadata.properties
+    order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
+    return WriteSpec(
+        schema=metadata.schema,
+        spec=metadata.spec,
+        data_location=absolute_location(properties.get("write.data.path") or join(metadata.location, "data")),
+        compression=_codec(properties, prefix),
+        target_file_size=positive_property(metadata, f"{prefix}target-file-size-bytes", target_file_size),
+        options=ParquetOptions(
+            compression_level=compression_level(properties, prefix),
+            row_group_bytes=_size(metadata, prefix, "row-group-size-bytes", _ROW_GROUP_BYTES),
+            page_bytes=_size(metadata, prefix, "page-size-bytes", _PAGE_BYTES),
+            dictionary_bytes=_size(metadata, prefix, "dict-size-bytes", _DICTIONARY_BYTES),
+        ),
+        metrics=metrics_modes(properties, metadata.schema, order),
+    )
+
+
+def check_codec(key: str, name: str) -> str:
+    """The codec as Parquet names it; InvalidInputError for one that it does not have."""
+    if name.lower() not in _CODECS:
+        raise InvalidInputError(f"expected a codec of {', '.join(_CODECS)} for property `{key}`, found `{name}`")
+    return _CODECS[name.lower()]
+
+
+def compression_level(properties: Mapping[str, str], prefix: str) -> int | None:
+    """The level for one kind of file, where its codec has levels."""
+    key = _key(properties, prefix, _LEVEL)
+    text = properties.get(key)
+    if text is None:
+        return None
+    codec = _codec(properties, prefix)
+    least, most = _LEVELS.get(codec, (0, 99))
+    if not re.fullmatch("[0-9]{1,2}", text) or not least <= int(text) <= most:
+        raise InvalidInputError(
+            f"expected a level of {least} to {most} of {codec} for property `{key}`, found `{text}`"
+        )
+    return int(text) if codec in _LEVELS else None
+
+
+def _codec(properties: Mapping[str, str], prefix: str) -> str:
+    key = _key(properties, prefix, _CODEC)
+    return check_codec(key, properties.get(key, "zstd"))
+
+
+def _key(properties: Mapping[str, str], prefix: str, name: str) -> str:
+    """The property of one kind of file if it is set, else that of data files."""
+    key = f"{prefix}parquet.{name}"
+    return key if key in properties else f"write.parquet.{name}"
+
+
+def _size(metadata: TableMetadata, prefix: str, name: str, default: int) -> int:
+    of_data = positive_property(metadata, f"write.parquet.{name}", default)
+    return max(1, positive_property(metadata, f"{prefix}parquet.{name}", of_data))

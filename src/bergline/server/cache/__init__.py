@@ -1,0 +1,1 @@
+"""Responses kept as bytes."""

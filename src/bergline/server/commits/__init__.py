@@ -1,0 +1,1 @@
+"""Commits as clients request them, one at a time for each table."""

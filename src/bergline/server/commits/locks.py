@@ -1,0 +1,87 @@
+"""One commit at a time to each table in this process: none of its own writes a metadata file in vain.
+
+Who waits for a table does so in the event loop, so that however many commit to one table, threads are left for others.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from functools import partial
+
+from bergline.catalog.identifiers import TableName
+from bergline.server.http.errors import Refusal
+
+Release = Callable[[], None]
+
+
+class _Waiter:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.has_turn = False
+        self.turn: Future[None] = Future()
+
+
+class TableLocks:
+    """Locks by name, given in the order in which they were asked for; several event loops may share them."""
+
+    def __init__(self, most_waiting: int, most_bytes: int) -> None:
+        self._most_waiting = most_waiting
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._waiting: dict[TableName, deque[_Waiter]] = {}
+        """Who waits for each name that somebody has."""
+
+    async def take(self, names: Iterable[TableName], size: int = 0) -> Release:
+        """Take the locks of all names, always in the same order; what is answered gives them back, from any thread.
+
+        Refusal (503) where too many wait for one already, or hold too many bytes of requests; nothing is taken then.
+        """
+        taken: list[TableName] = []
+        try:
+            for name in sorted(set(names)):
+                await self._take(name, size)
+                taken.append(name)
+        except BaseException:
+            self._give_back(taken)
+            raise
+        return partial(self._give_back, taken)
+
+    async def _take(self, name: TableName, size: int) -> None:
+        with self._lock:
+            waiting = self._waiting.get(name)
+            if waiting is None:
+                self._waiting[name] = deque()
+                return
+            held = sum(waiter.size for waiter in waiting)
+            if len(waiting) >= self._most_waiting or (waiting and held + size > self._most_bytes):
+                raise _too_many(name)
+            waiter = _Waiter(size)
+            waiting.append(waiter)
+        try:
+            await asyncio.wrap_future(waiter.turn)
+        except BaseException:
+            with self._lock:
+                if not waiter.has_turn:
+                    waiting.remove(waiter)
+            if waiter.has_turn:
+                self._give_back([name])
+            raise
+
+    def _give_back(self, names: Iterable[TableName]) -> None:
+        for name in names:
+            with self._lock:
+                waiting = self._waiting[name]
+                if not waiting:
+                    del self._waiting[name]
+                    continue
+                waiter = waiting.popleft()
+                waiter.has_turn = True
+            if waiter.turn.set_running_or_notify_cancel():
+                waiter.turn.set_result(None)
+
+
+def _too_many(name: TableName) -> Refusal:
+    why = f"too many commits wait for `{name}` already: nothing was changed, try again"
+    return Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})

@@ -1,0 +1,194 @@
+"""Commits as clients of a server ask for them: requirements and updates by name, without a base of their own.
+
+A swap that was lost to another commit is tried again here for as long as the requirements hold, so that writers of
+different branches, or of properties, do not get in each other's way.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from bergline.catalog.catalog import (
+    Catalog,
+    Committed,
+    Conflicted,
+    LoadedTable,
+    LoadedView,
+    NewTable,
+    TableChange,
+    Unknown,
+    ViewChange,
+)
+from bergline.catalog.conflicts import describe_holder, describe_latest
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.rest.protocol.messages import failed_requirement
+from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, NotFoundError
+from bergline.format.metadata.apply import create_from_updates
+from bergline.format.metadata.requirements import AssertCreate, Requirement, check_requirements
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssignUuid,
+    RemoveSnapshots,
+    Update,
+)
+from bergline.format.view.updates import ViewRequirement, ViewUpdate
+
+_MOST_UPDATES = 20_000
+_MOST_LAYOUTS = 500
+_TRIES = 1000
+_TOTAL_S = 30.0
+_FIRST_WAIT_S = 0.002
+_LONGEST_WAIT_S = 0.25
+
+
+class AskedChange(msgspec.Struct, frozen=True):
+    """What one table is asked to become."""
+
+    name: TableName
+    requirements: tuple[Requirement, ...]
+    updates: tuple[Update, ...]
+
+    @property
+    def creates(self) -> bool:
+        """Whether the table is to come into being, as one that was staged."""
+        return any(isinstance(r, AssertCreate) for r in self.requirements)
+
+
+def check_number(updates: Sequence[Update]) -> None:
+    """Refuse so many updates that the work would keep everybody else from theirs."""
+    counted = [u for u in updates if not isinstance(u, RemoveSnapshots)]
+    layouts = sum(isinstance(u, AddSchema | AddPartitionSpec | AddSortOrder) for u in counted)
+    for number, most, what in ((len(counted), _MOST_UPDATES, "updates"), (layouts, _MOST_LAYOUTS, "new layouts")):
+        if number > most:
+            raise InvalidInputError(f"expected up to {most} {what} of a table in one commit, found {number}")
+
+
+def commit_asked(catalog: PointerCatalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
+    """The tables after the changes, all or none; ConflictError says who came first.
+
+    CommitUnknownError where it could not be found out.
+    """
+    if not asked:
+        raise InvalidInputError("expected changes to tables, found none")
+    created = [change for change in asked if change.creates]
+    if created and len(asked) == 1:
+        return (_create(catalog, asked[0]),)
+    changed = [change for change in asked if not change.creates]
+    for wait in _tries():
+        bases = tuple(catalog.load_table(change.name) for change in changed)
+        if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
+            return bases
+        for change, base in zip(changed, bases, strict=True):
+            _check_requirements(change, base)
+        if not any(change.updates for change in asked):
+            return bases
+        try:
+            outcome = catalog.commit(tuple(map(_with_base, changed, bases)), tuple(map(_new_table, created)))
+        except AlreadyExistsError as error:
+            if error.kind != "table":
+                raise
+            raise _not_new(error) from error
+        match outcome:
+            case Committed(tables):
+                return tables
+            case Unknown(table, location, cause):
+                raise CommitUnknownError(
+                    f"cannot find out whether the commit to `{table}` happened: {cause}",
+                    table=str(table),
+                    metadata_location=location,
+                )
+            case Conflicted(reason):
+                if bases and all(catalog.pointer(base.name) == base.metadata_location for base in bases):
+                    latest = "; ".join(describe_latest(base.metadata) for base in bases)
+                    raise ConflictError(f"{reason}; {latest}", hints=reason.hints) from reason
+                wait()
+    raise ConflictError(f"table `{asked[0].name}` moved on before each of the server's attempts", hints=["try again"])
+
+
+def commit_asked_view(
+    catalog: Catalog, name: TableName, requirements: tuple[ViewRequirement, ...], updates: tuple[ViewUpdate, ...]
+) -> LoadedView:
+    """The view after the change."""
+    for wait in _tries():
+        base = catalog.load_view(name)
+        try:
+            return catalog.commit_view(ViewChange(base, requirements, updates))
+        except ConflictError:
+            if catalog.load_view(name).metadata_location == base.metadata_location:
+                raise
+            wait()
+    raise ConflictError(f"view `{name}` moved on before each of the server's attempts", hints=["try again"])
+
+
+def _create(catalog: PointerCatalog, change: AskedChange) -> LoadedTable:
+    try:
+        return catalog.create_table(change.name, _new_table(change).metadata)
+    except AlreadyExistsError as error:
+        if error.kind != "table":
+            raise
+        raise _not_new(error) from error
+
+
+def _new_table(change: AskedChange) -> NewTable:
+    others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
+    if others:
+        raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
+    return NewTable(change.name, create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000))
+
+
+def _is_created(catalog: PointerCatalog, change: AskedChange) -> bool:
+    """Whether the very table that is to be created is there, by its uuid."""
+    wished = {u.uuid.lower() for u in change.updates if isinstance(u, AssignUuid)}
+    try:
+        return (catalog.load_table(change.name).metadata.table_uuid or "").lower() in wished
+    except NotFoundError:
+        return False
+
+
+def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
+    """That a table is there already which was to be created."""
+    message = f"{failed_requirement(AssertCreate())}: {error}"
+    return AlreadyExistsError(message, kind="requirement", name=error.name)
+
+
+def _with_base(change: AskedChange, base: LoadedTable) -> TableChange:
+    return TableChange(base, change.requirements, change.updates)
+
+
+def _is_done(change: AskedChange, base: LoadedTable) -> bool:
+    """Whether the very snapshots of a change are in the table: none recurs, so it is the same change sent again."""
+    added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
+    there = base.metadata.snapshots_by_id
+    return bool(added) and all(_identity(s) == _identity(there.get(s.snapshot_id)) for s in added)
+
+
+def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
+    if snapshot is None:
+        return ()
+    return snapshot.timestamp_ms, snapshot.parent_snapshot_id, snapshot.manifest_list, snapshot.manifests
+
+
+def _check_requirements(change: AskedChange, base: LoadedTable) -> None:
+    for requirement in change.requirements:
+        try:
+            check_requirements(base.metadata, (requirement,), str(change.name))
+        except ConflictError as error:
+            why = f"{error}; {describe_holder(base.metadata, requirement)}"
+            raise ConflictError(f"{failed_requirement(requirement)}: {why}") from error
+
+
+def _tries() -> Iterator[Callable[[], None]]:
+    """A wait for each try, longer each time and at random, until the time is over."""
+    end = time.monotonic() + _TOTAL_S
+    for attempt in range(_TRIES):
+        if attempt and time.monotonic() > end:
+            return
+        longest = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_WAIT_S) if attempt < _TRIES else _LONGEST_WAIT_S
+        yield lambda longest=longest: time.sleep(random.uniform(0, longest))  # type: ignore[misc]  # noqa: S311

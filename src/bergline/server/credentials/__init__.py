@@ -1,0 +1,1 @@
+"""Credentials for tables' files, handed out to clients."""

@@ -1,0 +1,179 @@
+"""Keys of AWS that live for a time and open one table alone: a role that the server assumes for each table."""
+
+import importlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bergline.catalog.rest.protocol.bodies import StorageCredential
+from bergline.catalog.sql.table_directories import outermost
+from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
+from bergline.io.locations import scheme_of
+from bergline.io.s3 import S3_SCHEMES
+from bergline.server.credentials.vending import Keys, mark_of, prefixes_of, storage_config
+from bergline.server.http.settings import public_settings
+
+SHORTEST_S, LONGEST_S = 900, 43_200
+MOST_POLICY_CHARACTERS = 2048
+_ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
+_MOST_TABLES = 10_000
+_SESSION_NAME = "bergline"
+_OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+
+
+class StsVending:
+    """Keys by AssumeRole, with a policy for the table's own directories; given again until half their time is over."""
+
+    is_for_one_table = True
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        role: str,
+        lifetime_s: int,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        if not SHORTEST_S <= lifetime_s <= LONGEST_S:
+            raise InvalidInputError(
+                f"expected a lifetime of 15 minutes to 12 hours for credentials, found {lifetime_s} seconds"
+            )
+        self._properties = dict(properties)
+        self._role = role
+        self._lifetime_s = lifetime_s
+        self._clock_ms = clock_ms
+        self._sts = _open_sts(self._properties)
+        self._kept: OrderedDict[tuple[str, ...], Keys] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keys(self, places: Sequence[str]) -> Keys:
+        """Keys for the directories, as they are or new ones; RefusedError where no policy can open them alone."""
+        directories = _on_s3(places)
+        if not directories:
+            return Keys((), "")
+        found = self._find(directories)
+        if found is None:
+            found = self._assume(directories)
+            with self._lock:
+                self._kept[directories] = found
+                self._kept.move_to_end(directories)
+                while len(self._kept) > _MOST_TABLES:
+                    self._kept.popitem(last=False)
+        return found
+
+    def known_keys(self, places: Sequence[str]) -> Keys | None:
+        """Keys that were made before and have half their time left."""
+        directories = _on_s3(places)
+        return self._find(directories) if directories else Keys((), "")
+
+    def _find(self, directories: tuple[str, ...]) -> Keys | None:
+        with self._lock:
+            found = self._kept.get(directories)
+        if found is None or found.expires_ms is None:
+            return found
+        return found if self._clock_ms() < found.expires_ms - 500 * self._lifetime_s else None
+
+    def _assume(self, directories: tuple[str, ...]) -> Keys:
+        opening = render_policy(directories, self._role)
+        try:
+            lent = self._sts.assume_role(
+                RoleArn=self._role,
+                RoleSessionName=_SESSION_NAME,
+                DurationSeconds=self._lifetime_s,
+                Policy=opening,
+            )["Credentials"]
+        except Exception as error:
+            # botocore has a class for each; none of them tells more than its name and code
+            code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+            if code in _ABOUT_THE_POLICY:
+                raise _too_long(directories, f"AWS STS says {code}") from error
+            raise UnavailableError(
+                f"cannot get credentials for a table: AWS STS says {code or type(error).__name__}"
+            ) from error
+        expires_ms = int(lent["Expiration"].timestamp() * 1000)
+        own = {
+            "s3.access-key-id": lent["AccessKeyId"],
+            "s3.secret-access-key": lent["SecretAccessKey"],
+            "s3.session-token": lent["SessionToken"],
+            "s3.session-token-expires-at-ms": str(expires_ms),
+        }
+        public = public_settings(self._properties)
+        credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes_of(directories))
+        return Keys(credentials, mark_of(lent["AccessKeyId"], str(expires_ms)), expires_ms)
+
+
+def _on_s3(places: Sequence[str]) -> tuple[str, ...]:
+    """The directories of a table on S3, without those that lie in another one."""
+    return tuple(outermost(p.rstrip("/") for p in places if scheme_of(p) in S3_SCHEMES))
+
+
+def render_policy(directories: Sequence[str], role: str) -> str:
+    """The policy for STS; RefusedError where it would open a bucket, or is longer than STS takes."""
+    for directory in directories:
+        if not directory.partition("://")[2].partition("/")[2]:
+            raise RefusedError(
+                f"expected a directory below a bucket to hand out keys for, found the whole of `{directory}`",
+                hints=["give the table a location of its own"],
+            )
+    # STS takes no letters beyond Latin-1 in a policy as they are
+    text = json.dumps(policy(directories, partition_of(role)), separators=(",", ":"))
+    if len(text) > MOST_POLICY_CHARACTERS:
+        raise _too_long(directories, f"found {len(text):,}")
+    return text
+
+
+def policy(directories: Sequence[str], partition: str = "aws") -> dict[str, Any]:
+    """What the keys of a table may do: read, write and delete below each directory, and list what is there."""
+    statements: list[dict[str, Any]] = []
+    below: dict[str, list[str]] = {}
+    for directory in directories:
+        bucket, _, path = directory.partition("://")[2].partition("/")
+        arn = f"arn:{partition}:s3:::{bucket}"
+        statements.append({"Effect": "Allow", "Action": _OBJECTS, "Resource": f"{arn}/{_literal(path)}/*"})
+        below.setdefault(arn, []).append(f"{_literal(path)}/*")
+    for arn, prefixes in below.items():
+        within = {"StringLike": {"s3:prefix": prefixes}}
+        statements.append({"Effect": "Allow", "Action": "s3:ListBucket", "Resource": arn, "Condition": within})
+        statements.append({"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn})
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def partition_of(role: str) -> str:
+    """The part of AWS that a role is in, e.g. `aws-cn`."""
+    parts = role.split(":")
+    return parts[1] if len(parts) > 1 and parts[1] else "aws"
+
+
+def _too_long(directories: Sequence[str], found: str) -> RefusedError:
+    return RefusedError(
+        f"expected directories whose policy AWS STS takes (at most {MOST_POLICY_CHARACTERS:,} characters), {found} "
+        f"for {len(directories)} directories",
+        hints=["give the table a shorter location, or fewer directories"],
+    )
+
+
+def _literal(path: str) -> str:
+    """A path in which no character stands for others."""
+    return "".join(f"${{{c}}}" if c in "*?$" else c for c in path)
+
+
+def _open_sts(properties: Mapping[str, str]) -> Any:
+    try:
+        boto3 = importlib.import_module("boto3")
+    except ImportError:
+        raise UnsupportedError(
+            "expected the package boto3 to assume a role, found none", hints=["pip install 'bergline[glue]'"]
+        ) from None
+    given = {
+        "region_name": properties.get("client.region", properties.get("s3.region")),
+        "aws_access_key_id": properties.get("s3.access-key-id", properties.get("client.access-key-id")),
+        "aws_secret_access_key": properties.get("s3.secret-access-key", properties.get("client.secret-access-key")),
+        "aws_session_token": properties.get("s3.session-token", properties.get("client.session-token")),
+    }
+    try:
+        return boto3.client("sts", **given)
+    except Exception as error:  # noqa: BLE001  (boto3 raises its own and ValueError; none may escape)
+        raise InvalidInputError(f"cannot open AWS STS: {error}") from None

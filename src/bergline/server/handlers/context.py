@@ -1,0 +1,138 @@
+"""What handlers work with: the catalog, the answers it gave, and the server's settings."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.pointer.pointer_catalog import PointerCatalog
+from bergline.catalog.sql.records import records_of, sql_store_of
+from bergline.catalog.sql.sql_store import SqlPointerStore
+from bergline.catalog.sql.table_directories import TableDirectories, spelt
+from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
+from bergline.errors import InvalidInputError, RefusedError
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fenced import FencedFileIO
+from bergline.io.locations import directory_location, is_absolute, scheme_of
+from bergline.server.access.tokens import Doorkeeper
+from bergline.server.cache.loads import CachedLoads
+from bergline.server.commits.locks import TableLocks
+from bergline.server.credentials.vending import Vending
+from bergline.server.http.metrics import Metrics
+from bergline.server.http.request import Call
+from bergline.server.http.response import Answer
+from bergline.server.http.settings import Settings
+from bergline.server.planning.filters import KeptFilters
+
+_MOST_NOTED = 10_000
+_METADATA_FILE = ".metadata.json"
+_MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
+
+_LONGEST_LOCATION = 4096
+
+Handler = Callable[["Served", Call], Answer]
+
+
+class Served:
+    """One catalog as it is served."""
+
+    def __init__(self, catalog: PointerCatalog, settings: Settings, vending: Vending | None = None) -> None:
+        self.catalog = catalog
+        self.settings = settings
+        self.vending = vending
+        self.loads = CachedLoads(settings.table_config)
+        self.filters = KeptFilters()
+        self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
+        self.metrics = Metrics()
+        self.records = records_of(catalog)
+        self._without_keys: set[TableName] = set()
+        self._places = TableDirectories(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
+        self.door = Doorkeeper(self.records)
+
+    @property
+    def store(self) -> SqlPointerStore:
+        """The pointers; InvalidInputError after the catalog was closed."""
+        return sql_store_of(self.catalog)
+
+    def new_location(self, name: TableName, wish: str | None) -> str:
+        """Where a new table or view goes: where the client wants it, if that is allowed, or where the catalog does.
+
+        The client may know that what lies there is of a table that was dropped: it is not looked at.
+        """
+        if wish is None:
+            return self.catalog.default_location(name)
+        if not is_absolute(wish):
+            raise InvalidInputError(f"expected an absolute location, found `{wish[:200]}`")
+        self.check_directory(wish)
+        return wish
+
+    def check_properties(self, properties: Mapping[str, str]) -> None:
+        """Refuse properties of a table or view that would have it write elsewhere."""
+        for key in PATH_PROPERTIES:
+            place = properties.get(key)
+            if place and not is_absolute(place):
+                raise InvalidInputError(f"expected an absolute location for property `{key}`, found `{place[:200]}`")
+            if place:
+                self.check_directory(place)
+
+    def check_directory(self, location: str) -> None:
+        """RefusedError for a directory of a table or view that is outside, or that all others would lie in."""
+        self.check_place(location)
+        scheme, home = scheme_of(location), self.settings.warehouse
+        is_whole = scheme != "file" and not directory_location(location).key
+        if is_whole or (home is not None and f"{spelt(home)}/".startswith(f"{spelt(location)}/")):
+            raise RefusedError(
+                f"expected a directory below the warehouse, found `{location[:200]}`, which is all of it",
+                hints=["other tables lie there: give this one a directory of its own"],
+            )
+
+    def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
+        """Refuse directories, the table's location first, that keys for it would open to other tables' files too."""
+        if self.vending is not None and self.vending.is_for_one_table:
+            self._places.check_apart(name, directories)
+
+    def note_without_keys(self, name: TableName) -> bool:
+        """Whether it is new that there are no keys for a table."""
+        if name in self._without_keys:
+            return False
+        if len(self._without_keys) >= _MOST_NOTED:
+            self._without_keys.clear()
+        self._without_keys.add(name)
+        return True
+
+    def check_table(self, name: TableName, metadata: TableMetadata) -> None:
+        """Refuse the directories of a table that is to be made."""
+        directories = table_directories(metadata)
+        for directory in directories:
+            self.check_directory(directory)
+        self.check_apart(name, directories)
+
+    def check_metadata(self, location: str) -> None:
+        """Refuse a metadata file that is outside, or that by its name is another file: nobody knows how large."""
+        self.check_place(location)
+        if _METADATA_FILE not in location.rpartition("/")[2]:
+            raise InvalidInputError(f"expected a metadata file (…{_METADATA_FILE}), found `{location[:200]}`")
+
+    def check_place(self, location: str | None) -> None:
+        """RefusedError for a location where the server touches nothing."""
+        if location is None:
+            return
+        if not location:
+            raise InvalidInputError("expected a location, found an empty text")
+        if len(location) > _LONGEST_LOCATION:
+            most, size = _LONGEST_LOCATION, len(location)
+            raise InvalidInputError(
+                f"expected a location of up to {most} characters, found {size} in `{location[:80]}…`"
+            )
+        if scheme_of(location) == "file" and _is_too_long(location):
+            raise InvalidInputError(f"expected a location that a disk can have, found `{location[:200]}…`")
+        if isinstance(self.catalog.io, FencedFileIO):
+            self.catalog.io.check(location)
+
+
+def table_directories(metadata: TableMetadata) -> tuple[str, ...]:
+    """The directories of a table's files, its location first."""
+    return directories_of(metadata.location, metadata.properties)
+
+
+def _is_too_long(location: str) -> bool:
+    parts = location.encode().split(b"/")
+    return sum(map(len, parts)) > _MOST_BYTES or max(map(len, parts)) > _MOST_BYTES_OF_A_PART

@@ -1,0 +1,48 @@
+"""The OAuth2 endpoint of older clients: whoever shows a token, as a secret or to exchange, gets it back to use."""
+
+import base64
+from urllib.parse import parse_qsl, unquote_plus
+
+from bergline.catalog.rest.protocol.bodies import TokenAnswer, TokenErrorAnswer
+from bergline.server.handlers.context import Served
+from bergline.server.http.request import Call
+from bergline.server.http.response import Answer, answer_json
+
+_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a kind)
+_MOST_FIELDS = 50
+
+
+def get_token(served: Served, call: Call) -> Answer:
+    """A token for a client's credentials."""
+    try:
+        form = dict(parse_qsl(call.body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        return _refused("invalid_request", "expected a form")
+    match form.get("grant_type"):
+        case "client_credentials":
+            token, kind = form.get("client_secret") or _basic_secret(call.headers.get("authorization", "")), None
+        case grant if grant == _EXCHANGE:
+            token, kind = form.get("subject_token", ""), _ACCESS_TOKEN
+        case None:
+            return _refused("invalid_request", "expected a grant_type")
+        case _:
+            return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
+    if not served.door.accepts(token):
+        return _refused("invalid_client", "the credentials are not accepted", 401)
+    return answer_json(TokenAnswer(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
+
+
+def _basic_secret(header: str) -> str:
+    """The client's secret where it came as a password, which OAuth2 allows; empty where there is none."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return unquote_plus(base64.b64decode(encoded, validate=True).decode().partition(":")[2])
+    except ValueError:
+        return ""
+
+
+def _refused(error: str, why: str, status: int = 400) -> Answer:
+    return answer_json(TokenErrorAnswer(error, why), status=status)

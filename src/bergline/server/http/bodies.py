@@ -1,0 +1,79 @@
+"""Bodies of requests: no larger and no slower than the settings allow, and all together in bounded memory."""
+
+import asyncio
+import math
+import threading
+
+from starlette.datastructures import Headers
+from starlette.types import Receive
+
+from bergline.server.http.errors import Refusal
+from bergline.server.http.settings import Settings
+
+_PLAIN = "identity"
+
+
+class Bodies:
+    """Reads bodies and counts what is held of them; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._lock = threading.Lock()
+
+    async def read(self, headers: Headers, receive: Receive, settings: Settings, most: int) -> bytes:
+        """The whole body; Refusal where it is too large, does not come, or its sender goes away.
+
+        It counts until `let_go`. The rest of one that is refused is read over, so that its sender sees why.
+        """
+        encoding = headers.get("content-encoding", _PLAIN)
+        if encoding.strip().lower() != _PLAIN:
+            why = f"expected a body without Content-Encoding, found `{encoding[:40]}`"
+            raise Refusal(415, "BadRequestException", why, {"accept-encoding": _PLAIN})
+        announced = headers.get("content-length", "0")
+        if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most:
+            raise _too_large(most)
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(settings.body_timeout_s):
+                await self._read(receive, parts, most, max(settings.max_held_bytes, most))
+        except TimeoutError:
+            self._forget(parts)
+            why = "the request's body did not come in time"
+            raise Refusal(408, "RequestTimeoutException", why, {"connection": "close"}) from None
+        except BaseException:
+            self._forget(parts)
+            raise
+        return b"".join(parts)
+
+    def let_go(self, body: bytes) -> None:
+        """Nobody needs a body any more that was read."""
+        self._hold(-len(body))
+
+    async def _read(self, receive: Receive, parts: list[bytes], most: int, most_held: int) -> None:
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "BadRequestException", "the client went away before its request was complete")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise _too_large(most)
+            self._hold(len(part), most_held)
+            parts.append(part)
+            if not message.get("more_body", False):
+                return
+
+    def _hold(self, size: int, most: float = math.inf) -> None:
+        with self._lock:
+            if self._held + size > most:
+                why = "too many large requests at once: try again"
+                raise Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
+            self._held += size
+
+    def _forget(self, parts: list[bytes]) -> None:
+        self._hold(-sum(map(len, parts)))
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "BadRequestException", f"expected a body of up to {most} bytes, found a larger one")

@@ -1,0 +1,94 @@
+"""A request as handlers see it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
+from bergline.catalog.rest.protocol.endpoints import Endpoint
+from bergline.catalog.rest.protocol.names import decode_name, decode_namespace, split_levels
+from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
+from bergline.format.encoding.wire import decode_json
+from bergline.server.http.errors import Refusal
+from bergline.server.http.response import Answer
+
+ANONYMOUS = "anonymous"
+
+
+class Foretold:
+    """The answer of a change that is known before it is made, for those who write it down with the change."""
+
+    answer: Answer | None = None
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request: who asks what of which endpoint; names are the segments of the path, still encoded."""
+
+    endpoint: Endpoint
+    names: dict[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    separator: str
+    principal: str = ANONYMOUS
+    is_near: bool = False
+    """Whether it comes from the same machine."""
+    most_values: int = 1_000_000
+    """How many values its body may have."""
+    foretold: Foretold = msgspec.field(default_factory=Foretold)
+
+    @property
+    def namespace(self) -> Namespace:
+        """The namespace in the path."""
+        return parse_namespace(decode_namespace(self.names["namespace"], self.separator))
+
+    @property
+    def table(self) -> TableName:
+        """The table or view in the path."""
+        name = self.names.get("table") or self.names.get("view") or ""
+        return parse_table_name(TableName(self.namespace, decode_name(name)))
+
+    @property
+    def kind(self) -> str:
+        """Whether it is about tables or views."""
+        return "view" if "view" in self.endpoint.name else "table"
+
+    @property
+    def resource(self) -> str:
+        """What it is about, as its path says."""
+        names = (decode_name(name).replace(self.separator, ".") for name in self.names.values())
+        return "/".join((self.kind, *names))
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The names in its path, one by one."""
+        return tuple(split_levels(decode_name(name), self.separator) for name in self.names.values())
+
+    def in_path(self, error: BerglineError) -> BerglineError:
+        """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
+        if self.kind in self.names and isinstance(error, NotFoundError) and error.kind == "namespace":
+            hints = (str(error), *error.hints)
+            return NotFoundError(f"no {self.kind}", kind=self.kind, name=str(self.table), hints=hints)
+        return error
+
+    def read(self) -> Any:
+        """The body, as the endpoint's type; Refusal with the place where it is none."""
+        if self.body.count(b",") >= self.most_values:  # of those in texts too: nobody looks into the body for it
+            raise Refusal(413, "BadRequestException", f"expected up to {self.most_values:,} values, found more")
+        try:
+            return decode_json(self.body or b"{}", self.endpoint.body, "the request's body")
+        except FormatError as error:
+            raise Refusal(400, "BadRequestException", str(error)) from error
+
+    def foretell(self, answer: Answer) -> Answer:
+        """The answer, which is given again as it is to whoever sends the request again."""
+        self.foretold.answer = answer
+        return answer
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is true or false."""
+        text = self.query.get(name, "false").lower()
+        if text not in {"true", "false", ""}:
+            raise InvalidInputError(f"expected true or false for `{name}`, found `{text[:40]}`")
+        return text == "true"

@@ -1,0 +1,36 @@
+"""What handlers answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bergline.format.encoding.wire import encode_json
+
+JSON = "application/json"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A status with a body that is JSON unless a header says otherwise."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = {}
+
+
+class HeaderName(bytes):
+    """The name of a header that uvicorn does not put in lower case."""
+
+    __slots__ = ()
+
+    def lower(self) -> "HeaderName":
+        """The name as it is."""
+        return self
+
+
+def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """A value of `bodies` as an answer."""
+    return Answer(status, encode_json(value), dict(headers or {}))
+
+
+NO_CONTENT = Answer(204)

@@ -1,0 +1,41 @@
+"""How a server was started."""
+
+import msgspec
+
+from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
+from bergline.io.store_properties import is_secret_property
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of itself, and what it allows."""
+
+    name: str = "lake"
+    warehouse: str | None = None
+    separator: str = UNIT_SEPARATOR
+    storage: dict[str, str] = {}
+    """The settings of object stores that clients may know."""
+    table_config: dict[str, str] = {}
+    max_body_bytes: int = 32 * 1024 * 1024
+    max_held_bytes: int = 256 * 1024 * 1024
+    """Of the bodies of all requests under way."""
+    max_header_bytes: int = 64 * 1024
+    body_timeout_s: float = 30.0
+    request_timeout_s: float = 120.0
+    threads: int = 16
+    max_queued: int = 500
+    """Requests that wait for a thread."""
+    max_waiting_commits: int = 100
+    """Commits that wait for another one to the same table."""
+    max_connections: int = 1000
+    max_json_values: int = 1_000_000
+    """Of one body."""
+    max_metadata_bytes: int = 256 * 1024 * 1024
+    """Of a metadata file, unpacked."""
+    files_per_plan: int = 5_000
+    """How many files a plan names at once; the others are fetched by plan tasks."""
+    idempotency_lifetime_s: int = 30 * 60
+
+
+def public_settings(properties: dict[str, str]) -> dict[str, str]:
+    """The settings of object stores without what may be secret."""
+    return {k: v for k, v in properties.items() if not is_secret_property(k)}

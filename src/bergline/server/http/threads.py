@@ -1,0 +1,38 @@
+"""Threads for the synchronous core: so many calls at once, so many that wait for a thread, and no more."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from bergline.server.http.errors import Refusal
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Threads:
+    """A pool of threads with an end to how many calls wait for one."""
+
+    def __init__(self, name: str, number: int, most_waiting: int) -> None:
+        self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
+        self._room = threading.Semaphore(number + most_waiting)
+
+    def start(
+        self, call: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Future[Result]:
+        """Call as soon as a thread is free; Refusal (503) where too many wait for one already."""
+        if not self._room.acquire(blocking=False):
+            why = "too many requests at once: nothing was changed, try again"
+            raise Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
+        try:
+            running = self._pool.submit(call, *arguments, **named)
+        except BaseException:
+            self._room.release()
+            raise
+        running.add_done_callback(lambda _: self._room.release())
+        return running
+
+    def close(self) -> None:
+        """Let calls under way end, and take no more."""
+        self._pool.shutdown()

@@ -1,0 +1,1 @@
+"""Scans planned for clients, in the protocol's words."""

@@ -1,0 +1,68 @@
+"""Parts of a plan that clients fetch later: each says itself what it is of, so that the server keeps nothing.
+
+It holds what the client asked for and the places of manifests: whoever makes one up gets no more than a plan gives.
+"""
+
+import base64
+import binascii
+import zlib
+from typing import Any
+
+import msgspec
+
+from bergline.errors import FormatError, NotFoundError
+from bergline.format.encoding.integers import Int, Long
+from bergline.format.encoding.wire import decode_json, encode_json
+
+_MOST_BYTES = 8 * 1024 * 1024
+
+
+class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """Files of the plan of one state of a table: those of a run of its manifests, some of which were named before."""
+
+    table: str
+    """The table's uuid."""
+    schema: Int
+    snapshot: Long | None = None
+    """None for a table without one."""
+    after: Long | None = None
+    """Where a plan of appends begins."""
+    filter: Any = None
+    case_sensitive: bool = True
+    select: tuple[str, ...] = ()
+    """The columns that are read; all of them if none is named."""
+    statistics: tuple[str, ...] = ()
+    manifests: Int = 0
+    """How many the whole plan has; the places count only while that holds."""
+    first: Int = 0
+    stop: Int = 0
+    """The first manifest of the run, and the one behind its last."""
+    part: Int = 0
+    """How many manifests at its beginning were planned together before."""
+    skip: Long = 0
+    """How many files of that part were named before."""
+
+
+def render_task(task: PlanTask) -> str:
+    """The text that clients send back."""
+    return base64.urlsafe_b64encode(zlib.compress(encode_json(task))).decode()
+
+
+def parse_task(text: str) -> PlanTask:
+    """What a client sends back; NotFoundError for a text that is no task of ours."""
+    try:
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MOST_BYTES)
+        if not unpacking.eof:
+            raise no_task(text)
+        return decode_json(data, PlanTask, "a plan task")
+    except (binascii.Error, zlib.error, FormatError, ValueError) as error:
+        raise no_task(text) from error
+
+
+def no_task(text: str) -> NotFoundError:
+    """That there is no such task, or not any more."""
+    shown = f"{text[:40]}…" if len(text) > 40 else text  # noqa: PLR2004
+    return NotFoundError(
+        f"no plan task `{shown}` for this table", kind="plan task", name=shown, hints=["plan the scan again"]
+    )

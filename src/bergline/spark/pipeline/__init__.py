@@ -1,0 +1,1 @@
+"""`Pipeline`: write to a branch, audit, publish."""

@@ -1,0 +1,1 @@
+"""Which filters and columns a query asks of a table."""

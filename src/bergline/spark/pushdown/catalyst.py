@@ -1,0 +1,227 @@
+"""Conditions that Spark has worked out, as predicates of ours.
+
+Spark resolves names, casts, parameters, time zones and the current date, so that what is left are columns against
+values. Parts that we have no words for are left out: what comes back may keep more rows than the condition, not fewer.
+"""
+
+import struct
+import uuid
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from bergline.errors import BerglineError
+from bergline.expressions.predicate import (
+    ALWAYS_TRUE,
+    And,
+    Comparison,
+    ComparisonOperator,
+    IsIn,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+    all_of,
+    any_of,
+    bind,
+)
+from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.times import NANOS_PER_DAY, Instant
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import UUID
+
+_COMPARISONS: dict[str, ComparisonOperator] = {
+    "EqualTo": "=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+_NANOS_PER_MICRO = 1000
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "double": float,
+    # it comes as its shortest text: 1.1, which is another number than the nearest single
+    "float": lambda number: struct.unpack("<f", struct.pack("<f", number))[0],
+    "boolean": bool,
+    "string": str,
+    "binary": bytes,
+    "date": lambda days: Instant(Fraction(days * NANOS_PER_DAY)),
+    "timestamp": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
+    "timestamp_ntz": lambda micros: Instant(Fraction(micros * _NANOS_PER_MICRO)),
+}
+
+
+def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predicate:
+    """What holds for every row that a Catalyst condition keeps, in words that bind to the schema.
+
+    With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds of
+    times and tests for null are taken, which hold then too.
+    """
+    found = _inclusive(condition, schema)
+    if found is None:
+        return ALWAYS_TRUE
+    return _without_clock(found) or ALWAYS_TRUE if clock else found
+
+
+def _without_clock(predicate: Predicate) -> Predicate | None:
+    match predicate:
+        case And(left, right):
+            known = [part for part in map(_without_clock, (left, right)) if part is not None]
+            return all_of(known) if known else None
+        case Or(left, right):
+            first, second = _without_clock(left), _without_clock(right)
+            return None if first is None or second is None else any_of([first, second])
+        case Comparison(_, ">" | ">=", Instant()) | IsNull() | Not(IsNull()):
+            return predicate
+    return None
+
+
+def exact_predicate(condition: Any, schema: Schema) -> Predicate | None:
+    """What holds for exactly the rows that a Catalyst condition keeps; None if we cannot."""
+    return _exact(condition, schema)
+
+
+def scala_items(sequence: Any) -> Iterator[Any]:
+    """What is in a Scala collection."""
+    items = sequence.iterator()
+    while items.hasNext():
+        yield items.next()
+
+
+def class_of(node: Any) -> str:
+    """The name of a Catalyst node's class."""
+    return str(node.getClass().getSimpleName())
+
+
+def _inclusive(condition: Any, schema: Schema) -> Predicate | None:
+    match class_of(condition):
+        case "And":
+            parts = [_inclusive(side, schema) for side in (condition.left(), condition.right())]
+            known = [part for part in parts if part is not None]
+            return all_of(known) if known else None
+        case "Or":
+            parts = [_inclusive(side, schema) for side in (condition.left(), condition.right())]
+            return None if None in parts else any_of([part for part in parts if part is not None])
+    return _exact(condition, schema)
+
+
+def _exact(condition: Any, schema: Schema) -> Predicate | None:
+    """The condition itself, or nothing."""
+    match class_of(condition):
+        case "And" | "Or" as kind:
+            left, right = _exact(condition.left(), schema), _exact(condition.right(), schema)
+            if left is None or right is None:
+                return None
+            return all_of([left, right]) if kind == "And" else any_of([left, right])
+        case "Not":
+            child = _exact(condition.child(), schema)
+            return None if child is None else Not(child)
+    test = _test(condition)
+    return test if test is not None and _can_bind(test, schema) else None
+
+
+def _can_bind(test: Predicate, schema: Schema) -> bool:
+    """Whether it is a comparison that we understand too."""
+    try:
+        bind(test, schema)
+    except BerglineError:
+        return False
+    return _is_the_same_for_text(test, schema)
+
+
+def _is_the_same_for_text(test: Predicate, schema: Schema) -> bool:
+    """UUIDs are text in Spark, which finds them only as they are written there: in lower case, with hyphens."""
+    match test:
+        case Comparison(column, _, literal):
+            literals: tuple[Any, ...] = (literal,)
+        case IsIn(column, literals):
+            pass
+        case And(_, Comparison() as comparison):
+            return _is_the_same_for_text(comparison, schema)
+        case _:
+            return True
+    if schema.find(column).type != UUID:
+        return True
+    return all(literal is None or literal == str(uuid.UUID(literal)) for literal in literals)
+
+
+def _test(condition: Any) -> Predicate | None:
+    kind = class_of(condition)
+    match kind:
+        case "AttributeReference" | "GetStructField":
+            column = _column(condition)
+            return None if column is None else Comparison(column, "=", True)
+        case "IsNull" | "IsNotNull" | "IsNaN":
+            column = _column(condition.child())
+            return None if column is None else function_test(kind.lower(), column)
+        case "In" | "InSet":
+            return _membership(condition, kind)
+    if kind in _COMPARISONS or kind in {"EqualNullSafe", "StartsWith"}:
+        return _comparison(condition, kind)
+    return None
+
+
+def _membership(condition: Any, kind: str) -> Predicate | None:
+    value = condition.value() if kind == "In" else condition.child()
+    column = _column(value)
+    if column is None:
+        return None
+    if kind == "InSet":
+        type_ = value.dataType().simpleString()
+        literals = [_plain(v, type_) for v in scala_items(condition.hset())]
+    else:
+        literals = [_literal(v) for v in scala_items(condition.list())]
+    return None if _OTHER in literals else IsIn(column, tuple(literals))
+
+
+def _comparison(condition: Any, kind: str) -> Predicate | None:
+    left, right = condition.left(), condition.right()
+    column, literal, swapped = _column(left), _literal(right), False
+    if column is None:
+        column, literal, swapped = _column(right), _literal(left), True
+    if column is None or literal is _OTHER:
+        return None
+    if kind == "StartsWith":
+        return StartsWith(column, literal) if isinstance(literal, str) and not swapped else None
+    if kind == "EqualNullSafe":
+        return null_safe_equal(column, literal, is_null=literal is None)
+    operator = _COMPARISONS[kind]
+    return Comparison(column, MIRRORED[operator] if swapped else operator, literal)
+
+
+def _column(expression: Any) -> str | None:
+    """The full name of a column or of a field inside structs."""
+    match class_of(expression):
+        case "AttributeReference":
+            return str(expression.name())
+        case "GetStructField":
+            around = _column(expression.child())
+            return None if around is None else f"{around}.{expression.extractFieldName()}"
+    return None
+
+
+class _Other:
+    """An expression that is no literal, or one of a type that we do not compare."""
+
+
+_OTHER = _Other()
+
+
+def _literal(expression: Any) -> Any:
+    if class_of(expression) != "Literal":
+        return _OTHER
+    return _plain(expression.value(), expression.dataType().simpleString())
+
+
+def _plain(value: Any, type_: str) -> Any:
+    """A value as Catalyst keeps it (days, microseconds), as our filters take it."""
+    if value is None:
+        return None
+    if type_.startswith("decimal"):
+        return Decimal(str(value.toString()))
+    if type_ == "string":
+        return str(value.toString())
+    return _VALUES[type_](value) if type_ in _VALUES else _OTHER

@@ -1,0 +1,1 @@
+"""A scan plan as a DataFrame, by one of two readers."""

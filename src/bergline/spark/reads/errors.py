@@ -1,0 +1,68 @@
+"""A file that is gone when a frame runs: one error of ours, whichever reader missed it and whatever the action was.
+
+Spark's reader and our workers fail far from here, and all that comes back is the text of a Java exception. PySpark
+makes every such exception a Python one in a single function, where `attach` lets this module look first.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from bergline.errors import BerglineError, NotFoundError
+from bergline.io.locations import normalized
+from bergline.scan.planned_files import paths_of
+from bergline.spark.runtime.errors import spark_error
+from bergline.spark.runtime.missing_file import missing_file
+from bergline.table.scans.scan import TableScan
+
+_REMEMBERED = 64
+_RECENT: deque[TableScan] = deque(maxlen=_REMEMBERED)
+_FROM_WORKER = re.compile(r"NotFoundError: no (data|delete) file (.+), which snapshot (\S+) needs")
+_FROM_SPARK = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+)\. File does")
+
+
+def remember_scan(scan: TableScan) -> None:
+    """Keep what is read, to know later which snapshot needs a file; the oldest of many is forgotten."""
+    _RECENT.append(scan)
+
+
+def forget_scans() -> None:
+    """Let go of all scans."""
+    _RECENT.clear()
+
+
+def with_missing_files(convert: Callable[[Any], Exception]) -> Callable[[Any], Exception]:
+    """PySpark's function that makes Python exceptions of Java's, with our error where a file of a table is gone."""
+
+    def converted(java_exception: Any) -> Exception:
+        error = convert(java_exception)
+        found = find_missing_file(f"{getattr(error, '_desc', '')}\n{getattr(error, '_stackTrace', '')}")
+        return error if found is None else spark_error(found)
+
+    return converted
+
+
+def find_missing_file(text: str) -> NotFoundError | None:
+    """The file that an exception's text says is gone, if a table needs it."""
+    if found := _FROM_WORKER.search(text):
+        return missing_file(*found.groups())
+    if found := _FROM_SPARK.search(text):
+        return _native(found[1])
+    return None
+
+
+def _native(encoded: str) -> NotFoundError | None:
+    """Spark names the file by its encoded path and knows no snapshot; None if no scan has the file."""
+    target = normalized(unquote(encoded))
+    name = target.rsplit("/", 1)[-1]
+    for scan in reversed(_RECENT):
+        try:
+            plan = scan.plan()
+        except BerglineError:  # its manifests are gone too
+            continue
+        for path in paths_of(plan.files):
+            if path.endswith(name) and normalized(path) == target:
+                return missing_file("data", path, plan.snapshot_id)
+    return None

@@ -1,0 +1,109 @@
+"""A scan plan as a DataFrame: each group of its files by one of two executors, which must give the same rows."""
+
+from collections.abc import Callable
+from functools import reduce
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.format.schema.reserved import POS, RESERVED_IDS
+from bergline.format.schema.schema import Schema
+from bergline.io.fileio import FileIO
+from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.scan.plan import ScanPlan
+from bergline.spark.pushdown.provenance import with_provenance
+from bergline.spark.reads.arrow import read_arrow
+from bergline.spark.reads.errors import remember_scan
+from bergline.spark.reads.evidence import FileEvidence
+from bergline.spark.reads.groups import ReadGroup, read_groups
+from bergline.spark.reads.late_methods import quoted
+from bergline.spark.reads.native import read_native
+from bergline.spark.reads.stores import s3a_refusal
+from bergline.spark.reads.types import read_schema, unreadable
+from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.table.scans.scan import TableScan
+
+_POSITIONS = Schema(fields=(POS,))
+Used = Callable[[], frozenset[str] | None]
+"""Says which columns a query uses, None if that is not known; asked only where Spark does not see to it itself."""
+
+
+def all_columns() -> None:
+    """Nothing is known of what will be used."""
+    return
+
+
+def read(scan: TableScan, spark: SparkSession, used: Used = all_columns) -> DataFrame:
+    """A planned scan as a DataFrame; columns that are not used are there, but must not be looked at."""
+    remember_scan(scan)
+    return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan)
+
+
+def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:
+    """The rows of a plan; the executors get the storage."""
+    lacking = unreadable(plan.schema)
+    if lacking:
+        kept = tuple(f for f in plan.schema.fields if f.name not in lacking)
+        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), spark, io, used)
+        # Spark drops the columns that nobody asks for, and what they would have said
+        return rows.select(
+            *(
+                F.raise_error(F.lit(lacking[f.name])).alias(f.name) if f.name in lacking else F.col(quoted(f.name))
+                for f in plan.schema.fields
+            )
+        )
+    return _read(plan, spark, io, used)
+
+
+def choose_groups(
+    plan: ScanPlan, spark: SparkSession | None, io: FileIO, used: Used = all_columns
+) -> tuple[ScanPlan, list[ReadGroup]]:
+    """Which executor reads which files, for the columns that are used; they are asked for only where that matters.
+
+    The plan that comes back has no others. Footers are looked at only for columns of files that their manifests, or
+    earlier reads, say nothing of.
+    """
+    evidence, s3_refusal = FileEvidence(io, spark), s3a_refusal(spark)
+    groups = read_groups(plan, evidence.known, s3_refusal)
+    if all(group.executor == "native" for group in groups):
+        return plan, groups
+    names = used()
+    if names is not None:
+        # who names `_deleted` gets deleted rows too, whatever becomes of the column
+        kept = tuple(f for f in plan.schema.fields if f.name in names or f.id in RESERVED_IDS)
+        plan = msgspec.structs.replace(plan, schema=Schema(fields=kept))
+    return plan, read_groups(plan, evidence.look_up, s3_refusal)
+
+
+def _read(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
+    narrow, groups = choose_groups(plan, spark, io, used)
+    frames = [_read_group(group, narrow, spark, io) for group in groups]
+    if not frames:
+        columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
+        rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
+        return spark.createDataFrame(rows, read_schema(plan.schema))
+    together = reduce(DataFrame.unionAll, frames)
+    kept = narrow.schema.fields
+    if len(kept) == len(plan.schema.fields):
+        return together
+    return together.select(
+        *(
+            F.col(quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
+            for f, t in zip(plan.schema.fields, read_schema(plan.schema), strict=True)
+        )
+    )
+
+
+def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+    if group.executor == "native":
+        return read_native(plan, group, spark, io)
+    if plan.schema.fields:
+        return read_arrow(plan, group.files, spark, io)
+    # positions cost nothing to read, and tell how many rows there are
+    return read_arrow(msgspec.structs.replace(plan, schema=_POSITIONS), group.files, spark, io).select()
+
+
+def _not_read(name: str) -> Column:
+    return F.raise_error(F.lit(f"expected a query that does not use column `{name}`, found that it does"))

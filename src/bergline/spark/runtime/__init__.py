@@ -1,0 +1,1 @@
+"""What all work on Spark needs: sessions of both kinds, types, errors, executors."""

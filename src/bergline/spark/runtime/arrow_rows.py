@@ -1,0 +1,62 @@
+"""Arrow rows as a DataFrame, with the types and nullability that Iceberg's columns have in Spark."""
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.types import spark_schema
+
+
+def arrow_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows in Spark, which has no UUIDs: they become text."""
+    fields, columns = [], []
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        array = in_spark(column.combine_chunks() if rows.num_rows else pa.nulls(0, column.type))
+        fields.append(pa.field(field.name, array.type, nullable=field.nullable))
+        columns.append(array)
+    table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    return spark.createDataFrame(table, spark_schema(schema_from_arrow(table.schema)))
+
+
+def in_spark(array: pa.Array) -> pa.Array:
+    """The same values in types that Spark has: UUIDs as text, fixed as binary."""
+    type_ = array.type
+    if isinstance(type_, pa.UuidType):
+        return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
+    if pa.types.is_fixed_size_binary(type_):
+        return array.cast(pa.binary())
+    if not _differs(type_):
+        return array
+    absent = array.is_null()
+    if pa.types.is_struct(type_):
+        arrays = [in_spark(child) for child in array.flatten()]
+        fields = [pa.field(f.name, a.type, nullable=f.nullable) for f, a in zip(type_, arrays, strict=True)]
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=absent)
+    whole = array.take(pa.array(range(len(array)), pa.int64()))  # a slice has its nulls elsewhere than its offsets
+    if pa.types.is_map(type_):
+        keys, items = in_spark(whole.keys), in_spark(whole.items)
+        item = pa.field("value", items.type, nullable=type_.item_field.nullable)
+        return pa.MapArray.from_arrays(whole.offsets, keys, items, type=pa.map_(keys.type, item), mask=absent)
+    values = in_spark(whole.values)
+    element = pa.field("element", values.type, nullable=type_.value_field.nullable)
+    return pa.ListArray.from_arrays(whole.offsets, values, type=pa.list_(element), mask=absent)
+
+
+def _differs(type_: pa.DataType) -> bool:
+    if isinstance(type_, pa.UuidType) or pa.types.is_fixed_size_binary(type_):
+        return True
+    return any(_differs(type_.field(i).type) for i in range(type_.num_fields))
+
+
+def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows that a statement gave."""
+    return arrow_frame(spark, rows) if rows.num_columns else no_result(spark)
+
+
+def no_result(spark: SparkSession) -> DataFrame:
+    """No columns and no rows, without a Spark job to find that out."""
+    if over_connect(spark):
+        return spark.range(0).select()
+    return ClassicDataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001

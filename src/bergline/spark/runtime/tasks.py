@@ -1,0 +1,19 @@
+"""Work for executors: rows of bytes, spread over as many tasks as there is use for."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.spark.runtime.executors import prepare_executors
+
+_TASKS_PER_CORE = 4
+
+
+def task_frame(spark: SparkSession, blobs: Sequence[bytes], location: str, tasks: int | None = None) -> DataFrame:
+    """A frame with a column of bytes, evenly spread, for tasks that use files at a location."""
+    cores = prepare_executors(spark, location)
+    count = max(1, min(len(blobs), _TASKS_PER_CORE * cores if tasks is None else tasks))
+    frame = spark.createDataFrame(pa.table({"task": pa.array(blobs, pa.binary())}), "task binary")
+    # from one partition rows are dealt out one by one
+    return frame.coalesce(1).repartition(count)

@@ -1,0 +1,107 @@
+"""Iceberg's types as Spark's, and back; UUIDs are text in Spark."""
+
+from collections.abc import Iterator
+from itertools import count
+
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import UnsupportedError
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+
+_PRIMITIVES: dict[IcebergType, T.DataType] = {
+    BOOLEAN: T.BooleanType(),
+    INT: T.IntegerType(),
+    LONG: T.LongType(),
+    FLOAT: T.FloatType(),
+    DOUBLE: T.DoubleType(),
+    DATE: T.DateType(),
+    TIMESTAMP: T.TimestampNTZType(),
+    TIMESTAMPTZ: T.TimestampType(),
+    STRING: T.StringType(),
+    UUID: T.StringType(),
+    BINARY: T.BinaryType(),
+}
+
+
+def spark_schema(schema: Schema) -> T.StructType:
+    """A table's columns; UnsupportedError names a column whose type Spark lacks."""
+    return T.StructType([_field(f, f.name) for f in schema.fields])
+
+
+def iceberg_schema(schema: T.StructType) -> Schema:
+    """The columns of a table that takes a frame's rows; all may be null, as in tables that Spark makes of queries."""
+    ids = count(1)
+    return Schema(fields=_iceberg_fields(schema, ids, ""))
+
+
+def spark_type(type_: IcebergType, path: str) -> T.DataType:
+    """A column's type."""
+    match type_:
+        case DecimalType(precision, scale):
+            return T.DecimalType(precision, scale)
+        case FixedType():
+            return T.BinaryType()
+        case StructType(fields):
+            return T.StructType([_field(f, f"{path}.{f.name}") for f in fields])
+        case ListType(_, element, required):
+            return T.ArrayType(spark_type(element, f"{path}.element"), not required)
+        case MapType(_, key, _, value, required):
+            return T.MapType(spark_type(key, f"{path}.key"), spark_type(value, f"{path}.value"), not required)
+    if type_ not in _PRIMITIVES:
+        raise UnsupportedError(f"expected a type that Spark has, found `{type_}` in column `{path}`")
+    return _PRIMITIVES[type_]
+
+
+def _field(field: NestedField, path: str) -> T.StructField:
+    return T.StructField(field.name, spark_type(field.type, path), not field.required)
+
+
+def _iceberg_fields(struct: T.StructType, ids: Iterator[int], path: str) -> tuple[NestedField, ...]:
+    return tuple(
+        NestedField(
+            next(ids), f.name, False, _iceberg_type(f.dataType, ids, f"{path}{f.name}"), f.metadata.get("comment")
+        )
+        for f in struct.fields
+    )
+
+
+def _iceberg_type(type_: T.DataType, ids: Iterator[int], path: str) -> IcebergType:
+    match type_:
+        case T.DecimalType():
+            return DecimalType(type_.precision, type_.scale)
+        case T.StructType():
+            return StructType(_iceberg_fields(type_, ids, f"{path}."))
+        case T.ArrayType():
+            return ListType(next(ids), _iceberg_type(type_.elementType, ids, f"{path}.element"), False)
+        case T.MapType():
+            key_id, value_id = next(ids), next(ids)
+            key = _iceberg_type(type_.keyType, ids, f"{path}.key")
+            return MapType(key_id, key, value_id, _iceberg_type(type_.valueType, ids, f"{path}.value"), False)
+        case T.StringType() | T.CharType() | T.VarcharType():
+            return STRING
+        case T.ByteType() | T.ShortType():
+            return INT
+    for iceberg, spark in _PRIMITIVES.items():
+        if spark == type_:
+            return iceberg
+    raise UnsupportedError(f"expected a type that Iceberg has, found `{type_.simpleString()}` in column `{path}`")

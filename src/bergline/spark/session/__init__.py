@@ -1,0 +1,1 @@
+"""What the methods of an attached session do for lake tables."""

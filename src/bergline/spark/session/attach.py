@@ -1,0 +1,226 @@
+"""`attach` and `detach`: a session's methods answer for lake tables and pass everything else on.
+
+The classes are patched once, classic ones and those of Spark Connect each on the first attach of such a session; which
+sessions have lakes is looked up by the session's own id, so sessions that were never attached run exactly Spark's code.
+Sessions that Spark clones from an attached one, as for `foreachBatch`, have its lakes: they are known by a setting that
+clones get a copy of. The last detach restores the classes.
+"""
+
+import copy
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors.exceptions import captured
+from pyspark.sql import SparkSession
+
+from bergline.arguments import check_text, shown
+from bergline.catalog.identifiers import TableName
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.io.locations import scheme_of
+from bergline.lake.lake import Lake
+from bergline.spark.reads.errors import forget_scans, with_missing_files
+from bergline.spark.reads.files import lasting_settings
+from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.errors import near_names_noted, spark_errors
+from bergline.spark.runtime.patched_classes import (
+    PatchedClasses,
+    check_running,
+    check_session,
+    is_stopped,
+    patched_classes,
+    session_id,
+    session_of,
+)
+from bergline.spark.runtime.session_settings import put_settings
+from bergline.spark.session.lake_methods import Replacement, lake_methods
+from bergline.spark.session.query_errors import forget_queries, with_written_text
+from bergline.spark.session.session import LakeSession
+from bergline.sql.names.resolve import Current
+
+_ORIGIN = "spark.bergline.session"
+"""The setting that has the id of the session that was attached."""
+
+
+class _Attached:
+    """The lakes of one session and its clones, what USE said in each of them, and the settings to put back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.lakes: dict[str, Lake] = {}
+        self.default = ""
+        self.current: dict[str, Current] = {session_id(spark): Current()}
+        self.confs = {key: spark.conf.get(key, None) for key in lasting_settings(spark)}
+
+
+_LOCK = threading.RLock()
+_SESSIONS: dict[str, _Attached] = {}
+_CLONES: dict[str, str | None] = {}
+"""Sessions that were not attached themselves: the one that each is a clone of, None for those that are of none."""
+_ORIGINALS: dict[tuple[Any, str], Callable[..., Any]] = {}
+
+
+def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default: bool = True) -> SparkSession:
+    """Make a lake's tables known to a session and return the session.
+
+    The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
+    The name of a lake that was closed is free, and a lake that was connected again takes the place of the first.
+    """
+    check_session(spark)
+    check_running(spark)
+    _check_lake(lake)
+    lake_name = lake.name if name is None else _checked_name(name)
+    with _LOCK:
+        attached = _SESSIONS.get(session_id(spark)) or _first_attached(spark)
+        before = attached.lakes.get(lake_name, lake)
+        if not lake.same_as(before) and not before.is_closed:
+            raise InvalidInputError(
+                f"expected a free name, found another lake attached as `{lake_name}`",
+                hints=["give this one another `name=`", "`detach(spark)`, or close the other lake, if it is done with"],
+            )
+        attached.lakes[lake_name] = lake
+        if default or not attached.default:
+            attached.default = lake_name
+        _SESSIONS[session_id(spark)] = attached
+        put_settings(spark, {**lasting_settings(spark), _ORIGIN: session_id(spark)})
+        _use_this_python(spark)
+        _patch_classes(patched_classes(spark))
+    return spark
+
+
+def check_attached(spark: SparkSession, lake: Lake) -> None:
+    """InvalidInputError unless the session runs and knows the lake."""
+    check_session(spark)
+    check_running(spark)
+    attached = _find_attached(spark)
+    if attached is None or lake not in attached.lakes.values():
+        raise InvalidInputError(
+            f"expected a session that {lake!r} is attached to, found one that does not know it",
+            hints=["`bergline.spark.attach(spark, lake)` first"],
+        )
+
+
+def detach(spark: SparkSession) -> None:
+    """Forget the lakes of a session and its clones, and put its settings back; a clone is detached alone.
+
+    The last detach restores Spark's classes.
+    """
+    check_session(spark)
+    with _LOCK:
+        if _find_attached(spark) is None:
+            return
+        key = session_id(spark)
+        attached = _SESSIONS.pop(key, None)
+        _CLONES[key] = None
+        for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
+            del _CLONES[clone]
+        if not is_stopped(spark):
+            put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
+        if not _SESSIONS:
+            for (owner, method), original in _ORIGINALS.items():
+                setattr(owner, method, original)
+            _ORIGINALS.clear()
+            _CLONES.clear()
+            forget_scans()
+            forget_queries()
+
+
+def _patch_classes(classes: PatchedClasses) -> None:
+    if (classes.session, "sql") in _ORIGINALS:
+        return
+    for (owner, method), replacement in lake_methods(classes).items():
+        _patch(owner, method, replacement)
+    if (captured, "convert_exception") not in _ORIGINALS:
+        # all errors of Java come by here, whatever the action and the frame
+        _ORIGINALS[captured, "convert_exception"] = captured.convert_exception
+        convert = with_missing_files(with_written_text(captured.convert_exception))
+        captured.convert_exception = convert  # type: ignore[assignment]
+
+
+def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
+    original = getattr(owner, method)
+    _ORIGINALS[owner, method] = original
+
+    @functools.wraps(original)
+    def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = _lake_session(session_of(self))
+        if session is None:
+            return original(self, *args, **kwargs)
+        with spark_errors(), near_names_noted(session.lakes):
+            return replacement(session, original, self, *args, **kwargs)
+
+    setattr(owner, method, patched)
+
+
+def _first_attached(spark: SparkSession) -> _Attached:
+    """A session's first attach; a clone that gets a lake of its own keeps those that it has."""
+    origin, attached = _find_attached(spark), _Attached(spark)
+    if origin is not None:
+        attached.lakes, attached.default = dict(origin.lakes), origin.default
+        attached.current = {session_id(spark): origin.current[session_id(spark)]}
+    return attached
+
+
+def _find_attached(spark: SparkSession) -> _Attached | None:
+    """What a session has, or the session that it is a clone of."""
+    key = session_id(spark)
+    attached = _SESSIONS.get(key)
+    if attached is not None or is_stopped(spark):
+        return attached
+    with _LOCK:
+        if key not in _CLONES:
+            origin = str(spark.conf.get(_ORIGIN, ""))
+            _CLONES[key] = origin if origin in _SESSIONS else None
+        found = _CLONES[key]
+        if found is None:
+            return None
+        attached = _SESSIONS[found]
+        attached.current.setdefault(key, copy.copy(attached.current[found]))
+        return attached
+
+
+def _lake_session(spark: SparkSession) -> LakeSession | None:
+    attached = _find_attached(spark)
+    if attached is None:
+        return None
+    with spark_errors():
+        check_running(spark)
+    original = _ORIGINALS[patched_classes(spark).session, "sql"]
+    current = attached.current[session_id(spark)]
+    return LakeSession(spark, attached.lakes, attached.default, current, functools.partial(original, spark))
+
+
+def _checked_name(name: str) -> str:
+    if not check_text(name, "text for the name of the lake"):
+        raise InvalidInputError("expected a name for the lake, found empty text")
+    return name
+
+
+def _check_lake(lake: Lake) -> None:
+    """Executors are other processes: they cannot reach files in this one's memory."""
+    if not isinstance(lake, Lake):
+        raise InvalidInputError(
+            f"expected a lake, found {shown(lake)}", hints=["`bergline.connect(…)` gives the lake of a catalog"]
+        )
+    if lake.is_closed:
+        raise InvalidInputError("expected an open lake, found one that was closed")
+    try:
+        location = lake.catalog.default_location(TableName(("any",), "table"))
+    except BerglineError:  # only a lake in memory always says where new tables go
+        return
+    if scheme_of(location) == "memory":
+        raise UnsupportedError(
+            f"expected a lake whose files Spark can reach, found them in memory at {location}",
+            hints=["connect to sqlite:///path/catalog.db, or give a warehouse on disk"],
+        )
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """Local workers must be able to import what this process imports, unless the user chose their Python."""
+    if over_connect(spark):
+        return
+    context = spark.sparkContext
+    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable

@@ -1,0 +1,218 @@
+"""`spark.catalog`: what it lists and where names without a namespace belong, for lake tables; the rest is Spark's."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql.catalog import Catalog, CatalogMetadata, Column, Database
+from pyspark.sql.catalog import Table as ListedTable
+
+from bergline.arguments import check_text
+from bergline.catalog.identifiers import TableName
+from bergline.errors import NotFoundError
+from bergline.format.partition.transforms import Identity
+from bergline.lake.lake import Lake
+from bergline.spark.session.session import LakeSession
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.parse.spark_types import type_text
+from bergline.sql.run.run import run_statement
+from bergline.sql.run.show_names import child_namespaces, matching
+from bergline.sql.statements.show_statements import Use
+from bergline.sql.statements.statements import Name
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.quoting import dotted
+
+Original = Callable[..., Any]
+
+
+def current_catalog(session: LakeSession, original: Original, catalog: Catalog) -> Any:
+    """The lake in use, or Spark's catalog."""
+    return original(catalog) if session.lakes.current.lake is None else session.lakes.current.lake
+
+
+def set_current_catalog(session: LakeSession, original: Original, catalog: Catalog, catalogName: str) -> Any:  # noqa: N803
+    """Use a lake, or a catalog of Spark's."""
+    lakes = session.lakes
+    if lakes.has(catalogName):
+        lakes.use(lakes.by_name(catalogName), ())
+        return None
+    lakes.use(None, ())
+    return original(catalog, catalogName)
+
+
+def list_catalogs(session: LakeSession, original: Original, catalog: Catalog, pattern: str | None = None) -> Any:
+    """Spark's catalogs and the lakes."""
+    theirs = original(catalog, pattern)
+    known = {listed.name for listed in theirs}
+    lakes = [name for name in session.lakes.names if name not in known]
+    return [*theirs, *(CatalogMetadata(name=name, description=None) for name in matching(lakes, pattern))]
+
+
+def refresh_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """Nothing of a lake's table is kept."""
+    if session.lakes.resolve(_parts(tableName)) is None:
+        original(catalog, tableName)
+
+
+def is_cached(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """Nothing of a lake's table is kept."""
+    return original(catalog, tableName) if session.lakes.resolve(_parts(tableName)) is None else False
+
+
+def cache_table(
+    session: LakeSession,
+    original: Original,
+    catalog: Catalog,
+    tableName: str,  # noqa: N803
+    storageLevel: Any = None,  # noqa: N803
+) -> Any:
+    """Refused for a lake's table, as CACHE TABLE is."""
+    name = _parts(tableName)
+    if session.lakes.place(name):
+        session.sql(f"CACHE TABLE {dotted(name)}")
+    return original(catalog, tableName) if storageLevel is None else original(catalog, tableName, storageLevel)
+
+
+def current_database(session: LakeSession, original: Original, catalog: Catalog) -> Any:
+    """The namespace in use, or Spark's database."""
+    current = session.lakes.current
+    return original(catalog) if current.lake is None else dotted(current.namespace)
+
+
+def set_current_database(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
+    """Use a namespace of a lake, or a database of Spark's."""
+    used = run_statement(Use(_parts(dbName)), session.lakes, time_zone="UTC")
+    return original(catalog, dbName) if used is None else None
+
+
+def list_databases(session: LakeSession, original: Original, catalog: Catalog, pattern: str | None = None) -> Any:
+    """The namespaces of the lake in use; before any USE, those of the default lake and then Spark's."""
+    lakes = session.lakes
+    names = {dotted(n): n for n in child_namespaces(lakes.default, ())}
+    found = [_database(lakes, lakes.default, names[shown]) for shown in matching(list(names), pattern)]
+    if lakes.current.lake is not None:
+        return found
+    theirs = original(catalog) if pattern is None else original(catalog, pattern)
+    return [*found, *(database for database in theirs if database.name not in names)]
+
+
+def get_database(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
+    """A namespace."""
+    placed = session.lakes.place_namespace(_parts(dbName))
+    return _database(session.lakes, *placed) if placed and placed[1] else original(catalog, dbName)
+
+
+def database_exists(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
+    """Whether a lake or Spark has a namespace."""
+    placed = session.lakes.place_namespace(_parts(dbName))
+    if placed is None:
+        return original(catalog, dbName)
+    lake, namespace = placed
+    return not namespace or lake.namespace_exists(namespace)
+
+
+def list_tables(
+    session: LakeSession,
+    original: Original,
+    catalog: Catalog,
+    dbName: str | None = None,  # noqa: N803
+    pattern: str | None = None,
+) -> Any:
+    """The tables of a namespace, by default the one in use."""
+    lakes = session.lakes
+    if dbName is None:
+        placed = None if lakes.current.lake is None else (lakes.default, lakes.current.namespace)
+    else:
+        placed = lakes.place_namespace(_parts(dbName))
+    if placed is None:
+        return original(catalog, dbName, pattern)
+    lake, namespace = placed
+    names = sorted(t.name for t in lake.catalog.list_tables(namespace)) if namespace else []
+    return [_table(lakes, lake, TableName(namespace, name)) for name in matching(names, pattern)]
+
+
+def get_table(session: LakeSession, original: Original, catalog: Catalog, tableName: str) -> Any:  # noqa: N803
+    """A table."""
+    placed = session.lakes.place(_parts(tableName))
+    if placed is None:
+        return original(catalog, tableName)
+    lake, name = placed
+    return _table(session.lakes, lake, TableName(name[:-1], name[-1]))
+
+
+def table_exists(
+    session: LakeSession,
+    original: Original,
+    catalog: Catalog,
+    tableName: str,  # noqa: N803
+    dbName: str | None = None,  # noqa: N803
+) -> Any:
+    """Whether a lake or Spark has a table."""
+    placed = session.lakes.place(_joined(tableName, dbName))
+    if placed is None:
+        return original(catalog, tableName, dbName)
+    lake, name = placed
+    return lake.table_exists(TableName(name[:-1], name[-1]))
+
+
+def list_columns(
+    session: LakeSession,
+    original: Original,
+    catalog: Catalog,
+    tableName: str,  # noqa: N803
+    dbName: str | None = None,  # noqa: N803
+) -> Any:
+    """The columns of a table."""
+    table = session.lakes.resolve_table(_joined(tableName, dbName))
+    if table is None:
+        return original(catalog, tableName, dbName)
+    partitions = {f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)}
+    return [
+        Column(
+            name=field.name,
+            description=field.doc,
+            dataType=type_text(field.type),
+            nullable=not field.required,
+            isPartition=field.id in partitions,
+            isBucket=False,
+            isCluster=False,
+        )
+        for field in table.schema.fields
+    ]
+
+
+def _table(lakes: Lakes, lake: Lake, name: TableName) -> ListedTable:
+    try:
+        comment = lake.load_table(name).properties.get("comment")
+    except NotFoundError as error:
+        if error.kind != "file":
+            raise
+        comment = None  # its metadata is gone, and its name is still there
+    return ListedTable(
+        name=name.name,
+        catalog=lakes.name_of(lake),
+        namespace=list(name.namespace),
+        description=comment,
+        tableType="MANAGED",
+        isTemporary=False,
+    )
+
+
+def _database(lakes: Lakes, lake: Lake, namespace: Name) -> Database:
+    properties = lake.namespace_properties(namespace)
+    return Database(
+        name=dotted(namespace),
+        catalog=lakes.name_of(lake),
+        description=properties.get("comment"),
+        locationUri=properties.get("location", ""),
+    )
+
+
+def _joined(table: str, database: str | None) -> Name:
+    return (*(() if database is None else _parts(database)), *_parts(table))
+
+
+def _parts(name: str) -> Name:
+    cursor = Cursor(check_text(name, "a name as text"))
+    parts = cursor.expect_dotted_name("a name")
+    cursor.expect_end()
+    return parts

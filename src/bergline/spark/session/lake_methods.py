@@ -1,0 +1,116 @@
+"""What the methods of an attached session do instead of Spark's: lake tables are ours, the rest is the original's.
+
+Each takes the session's lakes and the method that it replaces, then what this was called with.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+
+from bergline.spark.runtime.patched_classes import PatchedClasses
+from bergline.spark.session import catalog_listings as listings
+from bergline.spark.session.reader import load_table, options_of
+from bergline.spark.session.saving import insert_into, save, save_as_table, saving_of, told, written_frame
+from bergline.spark.session.session import LakeSession
+from bergline.spark.session.writer import LakeWriter
+
+Replacement = Callable[..., Any]
+
+_LISTINGS: dict[str, Replacement] = {
+    "currentCatalog": listings.current_catalog,
+    "setCurrentCatalog": listings.set_current_catalog,
+    "listCatalogs": listings.list_catalogs,
+    "refreshTable": listings.refresh_table,
+    "isCached": listings.is_cached,
+    "cacheTable": listings.cache_table,
+    "uncacheTable": listings.refresh_table,
+    "currentDatabase": listings.current_database,
+    "setCurrentDatabase": listings.set_current_database,
+    "listDatabases": listings.list_databases,
+    "getDatabase": listings.get_database,
+    "databaseExists": listings.database_exists,
+    "listTables": listings.list_tables,
+    "getTable": listings.get_table,
+    "tableExists": listings.table_exists,
+    "listColumns": listings.list_columns,
+}
+
+
+def lake_methods(classes: PatchedClasses) -> dict[tuple[type[Any], str], Replacement]:
+    """What takes the place of methods, by class and name."""
+    methods: dict[tuple[type[Any], str], Replacement] = {
+        (classes.session, "sql"): _sql,
+        (classes.session, "table"): _table,
+        (classes.reader, "table"): _reader_table,
+        (classes.reader, "load"): _reader_load,
+        (classes.frame, "writeTo"): _write_to,
+        (classes.writer, "saveAsTable"): _save_as_table,
+        (classes.writer, "insertInto"): _insert_into,
+        (classes.writer, "save"): _save,
+    }
+    return methods | {(classes.catalog, method): replacement for method, replacement in _LISTINGS.items()}
+
+
+def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args: Any = None, **frames: Any) -> Any:  # noqa: ARG001, N803
+    return session.sql(sqlQuery, args, **frames)
+
+
+def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
+    frame = session.table(tableName)
+    return original(spark, tableName) if frame is None else frame
+
+
+def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
+    frame = session.table(tableName, options_of(reader))
+    return original(reader, tableName) if frame is None else frame
+
+
+def _reader_load(
+    session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    frame = load_table(session, reader, path, *args, **kwargs)
+    return original(reader, path, *args, **kwargs) if frame is None else frame
+
+
+def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
+    name = session.lake_name(table)
+    return original(frame, table) if name is None else LakeWriter(session, frame, name)
+
+
+def _insert_into(
+    session: LakeSession,
+    original: Any,
+    writer: DataFrameWriter,
+    tableName: str,  # noqa: N803  (Spark's name)
+    overwrite: bool | None = None,
+) -> None:
+    name = session.lake_name(tableName)
+    if name is None:
+        original(writer, tableName, overwrite)
+        return
+    if overwrite is not None:
+        writer.mode("overwrite" if overwrite else "append")
+    insert_into(session, written_frame(writer), name, saving_of(writer))
+
+
+def _save_as_table(
+    session: LakeSession, original: Any, writer: DataFrameWriter, name: str, *args: Any, **settings: Any
+) -> None:
+    ours = session.lake_name(name)
+    if ours is None:
+        original(writer, name, *args, **settings)
+        return
+    save_as_table(session, written_frame(writer), ours, saving_of(told(writer, *args, **settings)))
+
+
+def _save(
+    session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
+) -> None:
+    saving = saving_of(told(writer, *args, **settings))
+    place = path or saving.options.get("path")
+    name = session.lake_name(place) if saving.source == "iceberg" and place else None
+    if name is None:
+        original(writer, path, *args, **settings)
+        return
+    save(session, written_frame(writer), name, saving)

@@ -1,0 +1,200 @@
+"""`df.write`: insertInto, saveAsTable and save for lake tables."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, assert_never, cast
+
+import msgspec
+from pyspark.sql import DataFrame, DataFrameWriter
+
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.spark.runtime.connect import connect_classes, over_connect
+from bergline.spark.session.tables import SessionTables
+from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.insert import overwrite_rows
+from bergline.spark.writes.new_table import NewTable, write_new_table
+from bergline.spark.writes.options import parse_write_options
+from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.target import write_goal
+from bergline.sql.names.resolve import Target
+from bergline.sql.statements.statements import Name
+
+SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
+# what Spark puts where no format was given; a lake's namespace says more than that
+_DEFAULT_SOURCES = ("iceberg", "parquet")
+_SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
+
+
+class Saving(msgspec.Struct, frozen=True):
+    """What a DataFrameWriter was told."""
+
+    source: str
+    mode: SaveMode
+    options: dict[str, str]
+    partition_by: tuple[str, ...] = ()
+    buckets: bool = False
+    """Whether it was told bucketBy, sortBy or clusterBy."""
+
+
+def told(
+    writer: DataFrameWriter,
+    format: str | None = None,  # noqa: A002  (Spark's names)
+    mode: str | None = None,
+    partitionBy: str | list[str] | None = None,  # noqa: N803
+    **options: Any,
+) -> DataFrameWriter:
+    """The writer with what was said in the call that writes."""
+    writer.mode(mode).options(**options)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    return writer if format is None else writer.format(format)
+
+
+def written_frame(writer: DataFrameWriter) -> DataFrame:
+    """The frame that a writer is to write."""
+    held: Any = writer._df  # noqa: SLF001
+    return connect_classes().frame(held, writer._spark) if over_connect(writer) else held  # type: ignore[no-any-return]  # noqa: SLF001
+
+
+def saving_of(writer: DataFrameWriter) -> Saving:
+    """What a writer was told, also before attach: classic Spark keeps it in Java only."""
+    if over_connect(writer):
+        return _saving_over_connect(writer)
+    java: Any = writer._jwrite  # noqa: SLF001
+    options = java.extraOptions().originalMap()
+    partition_by = java.partitioningColumns()
+    layout = (java.numBuckets(), java.bucketColumnNames(), java.sortColumnNames(), java.clusteringColumns())
+    return Saving(
+        str(java.source()).lower(),
+        cast("SaveMode", str(java.curmode().toString()).lower()),
+        {str(pair._1()): str(pair._2()) for pair in _items(options)},  # noqa: SLF001
+        tuple(str(c) for c in _items(partition_by.get())) if partition_by.isDefined() else (),
+        any(setting.isDefined() for setting in layout),
+    )
+
+
+def _saving_over_connect(writer: Any) -> Saving:
+    held = writer._write  # noqa: SLF001
+    mode = (held.mode or "errorifexists").lower()
+    return Saving(
+        (held.source or "parquet").lower(),
+        cast("SaveMode", _SAME_MODES.get(mode, mode)),
+        {str(key): str(value) for key, value in held.options.items() if value is not None},
+        tuple(held.partitioning_cols),
+        bool(held.num_buckets > 0 or held.sort_cols or held.clustering_cols),
+    )
+
+
+def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+    """Columns go by position, as in INSERT; mode `overwrite` replaces by the session's overwrite mode."""
+    if saving.partition_by or saving.buckets:
+        raise InvalidInputError(
+            "expected no partitionBy, bucketBy, sortBy or clusterBy with insertInto: the table says how it is laid out"
+        )
+    options = parse_write_options(saving.options)
+    target = session.resolve_write(name)
+    write = TableWrite(session.spark, target.table, write_goal(session.spark, target, options.branch), options)
+    rows = assign(frame, target.table.schema, by_name=False)
+    if saving.mode == "overwrite":
+        overwrite_rows(session.spark, write, rows, options)
+    else:
+        write.append(rows)
+
+
+def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+    """Columns go by name; mode `overwrite` begins the table again with the frame's columns."""
+    _check_source(saving)
+    target = _existing(session, name)
+    match saving.mode:
+        case "append" if target is not None:
+            _append(session, frame, target, saving)
+        case "ignore" if target is not None:
+            return
+        case "errorifexists" if target is not None:
+            raise _exists(target)
+        case "append" | "ignore" | "errorifexists" | "overwrite":
+            _create(session, frame, name, saving, replace=saving.mode == "overwrite")
+        case _:
+            assert_never(saving.mode)
+
+
+def save(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+    """As saveAsTable, but mode `overwrite` replaces rows of an existing table, whose columns stay."""
+    _check_source(saving)
+    target = _existing(session, name)
+    if target is None or saving.mode != "overwrite":
+        save_as_table(session, frame, name, saving)
+        return
+    _check_layout(target, saving)
+    options = parse_write_options(_write_options(saving))
+    write = TableWrite(session.spark, target.table, write_goal(session.spark, target, options.branch), options)
+    rows = assign(frame, target.table.schema, by_name=True)
+    if options.overwrite_mode == "dynamic":
+        write.overwrite_partitions(rows)
+    else:
+        write.overwrite(rows)
+
+
+def _append(session: SessionTables, frame: DataFrame, target: Target, saving: Saving) -> None:
+    _check_layout(target, saving)
+    options = parse_write_options(_write_options(saving))
+    goal = write_goal(session.spark, target, options.branch)
+    rows = assign(frame, target.table.schema, by_name=True)
+    TableWrite(session.spark, target.table, goal, options).append(rows)
+
+
+def _create(session: SessionTables, frame: DataFrame, name: Name, saving: Saving, *, replace: bool) -> None:
+    lake, table = session.place_new(name)
+    new = NewTable(table, saving.partition_by)
+    options = parse_write_options(_write_options(saving))
+    write_new_table(session.spark, lake, new, frame, options, replace=replace)
+
+
+def _existing(session: SessionTables, name: Name) -> Target | None:
+    try:
+        return session.resolve_write(name)
+    except NotFoundError as error:
+        if error.kind != "table":
+            raise
+        return None
+
+
+def _write_options(saving: Saving) -> dict[str, str]:
+    """The options without the place that `save` was given as one."""
+    return {k: v for k, v in saving.options.items() if k.lower() != "path"}
+
+
+def _check_source(saving: Saving) -> None:
+    if saving.source not in _DEFAULT_SOURCES:
+        raise UnsupportedError(f"expected the format `iceberg` for a table of a lake, found `{saving.source}`")
+    if saving.buckets:
+        raise UnsupportedError(
+            "cannot run bucketBy, sortBy or clusterBy on lake tables",
+            hints=['df.writeTo(…).partitionedBy(partitioning.bucket(16, "id")) makes buckets'],
+        )
+
+
+def _check_layout(target: Target, saving: Saving) -> None:
+    """A table that exists keeps its partitions: what was said of them must be true."""
+    table = target.table
+    found = [table.schema.names_by_id[f.source_id] for f in table.spec.fields]
+    if saving.partition_by and list(saving.partition_by) != found:
+        raise InvalidInputError(
+            f"expected the partitions of `{table.name}` ({', '.join(found) or 'none'}), "
+            f"found {', '.join(saving.partition_by)} in partitionBy"
+        )
+
+
+def _exists(target: Target) -> AlreadyExistsError:
+    name = str(target.table.name)
+    return AlreadyExistsError(
+        f"table `{name}` exists already",
+        kind="table",
+        name=name,
+        hints=['mode("append") adds rows, mode("overwrite") replaces them'],
+    )
+
+
+def _items(collection: Any) -> Iterator[Any]:
+    items = collection.iterator()
+    while items.hasNext():
+        yield items.next()

@@ -1,0 +1,190 @@
+"""What an attached session does with a statement: those on lake tables are run here, the rest goes on to Spark."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.arguments import check_text
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.lake.lake import Lake
+from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.runtime.arrow_rows import no_result, result_frame
+from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.session.engine_context import SparkSurroundings
+from bergline.spark.session.immediate import constant, immediate_text
+from bergline.spark.session.queries import run_query
+from bergline.spark.session.tables import SessionTables
+from bergline.spark.session.temporary_views import cache_rows, create_view
+from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.insert import run_insert
+from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, write_goal
+from bergline.sql.names.resolve import Current, Lakes, Target
+from bergline.sql.names.selector import Selector, with_as_of
+from bergline.sql.parse.analyze import Statement, analyze
+from bergline.sql.procedures.parameters import bind_parameters
+from bergline.sql.rewrite.current_names import with_current_names
+from bergline.sql.rewrite.identifier_clauses import with_identifiers
+from bergline.sql.rewrite.insert_defaults import source_with_defaults
+from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
+from bergline.sql.rewrite.partition_functions import check_no_partition_functions
+from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.run.refused import check_not_of_lakes
+from bergline.sql.run.run import run_statement
+from bergline.sql.run.tables import check_exists, place_new_table, staged
+from bergline.sql.statements.statements import Around, Call, Insert, OtherStatement, Query
+from bergline.sql.statements.table_statements import CreateTable
+from bergline.sql.text.tokens import tokenize
+from bergline.table.commits.isolation import NO_ISOLATION
+
+RunSql = Callable[..., DataFrame]
+
+
+class LakeSession(SessionTables):
+    """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
+
+    def __init__(
+        self, spark: SparkSession, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
+    ) -> None:
+        super().__init__(spark, Lakes(lakes, default, current, SparkSurroundings(spark, run_sql)))
+        self._run_sql = run_sql
+
+    def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
+        """Run a statement."""
+        check_text(text, "a statement as text")
+        text, args = with_identifiers(text, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
+        statement = analyze(text)
+        match statement:
+            case Query():
+                return self._run_query(statement, args, frames)
+            case Around():
+                return self._around(statement, args, frames)
+            case Insert():
+                return self._insert(statement, args, frames)
+            case CreateTable(source=str()):
+                return self._create_as(statement, args, frames)
+            case OtherStatement(keyword="EXECUTE"):
+                immediate = immediate_text(text, args, self.lakes, self._run_sql)
+                if immediate is not None:
+                    return self.sql(*immediate)
+            case OtherStatement():
+                check_not_of_lakes(statement, self.lakes)
+            case _:
+                bound = bind_parameters(statement, args) if isinstance(statement, Call) else statement
+                check_moves_no_ref(self._spark, bound)
+                self._check_replaceable(bound)
+                rows = run_statement(bound, self.lakes, time_zone=self._time_zone)
+                if rows is not None:
+                    return result_frame(self._spark, rows)
+        return self._run_sql(text, args, **frames)
+
+    def _around(self, statement: Around, args: Any, frames: dict[str, Any]) -> DataFrame:
+        query = statement.query
+        if statement.target is not None and self.lakes.place(statement.target):
+            rows = analyze(statement.source or "")
+            query = rows if isinstance(rows, Query) else query
+        match statement.kind:
+            case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
+                cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
+                return no_result(self._spark)
+            case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
+                head = statement.head
+                made = self._run_query(query, args, frames, within=(head + query.text, len(head)))
+                create_view(made, head, self._run_sql)
+                return no_result(self._spark)
+        return self._run_query(query, args, frames, statement.head)
+
+    def _run_query(
+        self, query: Query, args: Any, frames: dict[str, Any], head: str = "", within: tuple[str, int] = ("", 0)
+    ) -> DataFrame:
+        """Run a query, or the statement that has this head before it; it may be of a statement, at a place in it."""
+        known = with_current_names(query.text, self.lakes)
+        if known != query.text and isinstance(renamed := analyze(known), Query):
+            query, within = renamed, ("", 0)
+        check_no_partition_functions(query.text, self.lakes)
+        ours = {}
+        # a table that stands twice in a statement is looked up once: both are the same state of it
+        targets = {name: self.lakes.resolve(name) for name in {use.name for use in query.tables}}
+        for use in query.tables:
+            target = targets[use.name]
+            if target is not None:
+                moment = functools.partial(self._moment, args=args)
+                selector = with_as_of(target.selector, use.as_of, self._time_zone, moment)
+                ours[use] = Target(target.table, selector)
+        if not ours:
+            return self._run_sql(head + query.text, args, **frames)
+        if frames:
+            raise UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")
+        names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
+        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
+        tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
+        labels = {names[use]: ".".join(use.name) for use in ours}
+        return run_query(
+            rewrite_query(query, names, asked.edits, within),
+            args,
+            tables,
+            labels=labels,
+            writes=query.writes,
+            spark=self._spark,
+            run_sql=self._run_sql,
+            head=head,
+        )
+
+    def _moment(self, expression: str, args: Any) -> int:
+        """The milliseconds that an expression means now; it may have parameters by name, and subqueries."""
+        if any(token.is_symbol("?") for token in tokenize(expression)):
+            raise UnsupportedError(
+                f"expected a parameter with a name after AS OF, found `?` in `{expression}`",
+                hints=["write `:name`, and give the arguments as a dict"],
+            )
+        known = args if isinstance(args, dict) else None
+        moment = self.sql(f"SELECT unix_millis(CAST(({expression}) AS TIMESTAMP))", known).collect()[0][0]
+        if moment is None:
+            raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression}`")
+        return int(moment)
+
+    def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
+        target = self.lakes.resolve(insert.table)
+        if target is None:
+            return self._run_query(insert.whole, args, frames)
+        text = source_with_defaults(insert, target.table.schema)
+        # what stands before the query is blank in the text
+        source = self._rows(text, args, frames, (insert.whole.text if text == insert.source else "", 0))
+        run_insert(self._spark, insert, target, source)
+        return no_result(self._spark)
+
+    def _rows(self, source: str, args: Any, frames: dict[str, Any], within: tuple[str, int]) -> DataFrame:
+        """The rows of a statement's query, which stands at a place in it."""
+        query = analyze(source)
+        if isinstance(query, Query):
+            return self._run_query(query, args, frames, within=within)
+        return self.sql(source, args, **frames)
+
+    def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
+        """A table with the columns and rows of a query: both are there when it is, or nothing is."""
+        placed = place_new_table(statement, self.lakes)
+        if placed is None:
+            return self._run_query(statement.whole or Query(statement.source or "", ()), args, frames)
+        if check_exists(statement, *placed) and statement.if_not_exists:
+            return no_result(self._spark)
+        self._check_replaceable(statement)
+        text, whole = statement.source or "", statement.whole
+        within = ("", 0) if whole is None else (whole.text, whole.text.rindex(text))
+        rows = self._rows(text, args, frames, within)
+        reads = branch_reads(rows) if statement.replaces else ()
+        with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
+            goal = write_goal(self._spark, Target(table, Selector()), None)
+            # what was read of the old table is validated where it is replaced
+            writing = TableWrite(self._spark, table, goal, WriteOptions(isolation=NO_ISOLATION))
+            write = writing.overwrite if statement.replaces else writing.append
+            write(assign(rows, table.schema, by_name=False))
+        return no_result(self._spark)
+
+    def _check_replaceable(self, statement: Statement) -> None:
+        if isinstance(statement, CreateTable) and statement.replaces:
+            placed = place_new_table(statement, self.lakes)
+            if placed is not None:
+                check_replaceable(self._spark, *placed)

@@ -1,0 +1,89 @@
+"""What table names mean in an attached session: which table of which lake, in what state, and where a new one goes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.lake.lake import Lake
+from bergline.spark.reads.late_frame import late_frame
+from bergline.spark.runtime.arrow_rows import result_frame
+from bergline.spark.runtime.patched_classes import check_running
+from bergline.spark.writes.target import wap_branch
+from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
+from bergline.sql.names.selector import with_options
+from bergline.sql.rewrite.metadata_columns import metadata_columns
+from bergline.sql.statements.statements import Name
+from bergline.table.scans.scan import TableScan
+
+
+class SessionTables:
+    """A Spark session and the tables of its lakes."""
+
+    def __init__(self, spark: SparkSession, lakes: Lakes) -> None:
+        self._spark = spark
+        self.lakes = lakes
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session itself."""
+        return self._spark
+
+    def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
+        """A table by name, at the version that reader options say; None if it is not ours."""
+        target = self.lakes.resolve(name_parts(name))
+        if target is None:
+            return None
+        selector = with_options(target.selector, options or {}, self._time_zone)
+        source = self._source(Target(target.table, selector))
+        if not isinstance(source, TableScan):
+            return source
+        return late_frame(source, self._spark, target.table.name, metadata_columns(target))
+
+    def lake_name(self, text: str) -> Name | None:
+        """The parts of a table name that belongs to a lake; None if it is not ours."""
+        parts = name_parts(text)
+        return parts if self.lakes.place(parts) else None
+
+    def resolve_write(self, name: Name) -> Target:
+        """The table that a DataFrame is written to, of a lake; NotFoundError if it does not exist."""
+        check_running(self._spark)
+        target = self.lakes.resolve(name)
+        if target is None:
+            raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
+        return target
+
+    def place_new(self, name: Name) -> tuple[Lake, TableName]:
+        """The lake that a new table goes to, and its name there."""
+        check_running(self._spark)
+        placed = self.lakes.place(name)
+        if placed is None:
+            raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
+        lake, rest = placed
+        return lake, new_table_name(lake, rest)
+
+    def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
+        """A read of the state that a name means; metadata tables are read at once."""
+        table, selector = target.table, target.selector
+        if selector.metadata_table is not None and selector.after is not None:
+            raise InvalidInputError(f"expected a table for an incremental read, found `{selector.metadata_table}`")
+        if selector.after is not None:
+            return table.scan_appends(selector.after, selector.snapshot_id).with_columns(more_columns)
+        ref = selector.ref if selector.branch is None else selector.branch
+        wanted: str | None = None
+        if not selector.names_a_version and not (selector.metadata_table or "").startswith("all_"):
+            wanted = wap_branch(self._spark, table)
+            ref = wanted if wanted in table.refs else None
+        if selector.metadata_table is not None:
+            name, snapshot_id, moment = selector.metadata_table, selector.snapshot_id, selector.as_of_ms
+            return result_frame(self._spark, table.inspect(name, ref=ref, snapshot_id=snapshot_id, as_of_ms=moment))
+        scan = table.scan(ref=ref, snapshot_id=selector.snapshot_id, as_of_ms=selector.as_of_ms)
+        if wanted is not None and ref is None:  # `main` is read until the session's branch is there
+            scan = scan.as_branch(wanted)
+        return scan.with_columns(more_columns)
+
+    @property
+    def _time_zone(self) -> str:
+        return str(self._spark.conf.get("spark.sql.session.timeZone"))

@@ -1,0 +1,1 @@
+"""A DataFrame as data files and one commit."""

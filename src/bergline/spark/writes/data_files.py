@@ -1,0 +1,139 @@
+"""A DataFrame as data files: the one Parquet writer, run on Spark's executors.
+
+A task's files are known only by what it sends back, and Spark takes that from one attempt of each task: what attempts
+that failed, were repeated or lost a race have written is never committed.
+"""
+
+import contextlib
+import logging
+import pickle
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.errors import BerglineError
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.locations import normalized
+from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.executors import prepare_executors
+from bergline.spark.writes.distribution import arrange_rows
+from bergline.spark.writes.local_rows import is_at_hand, write_here
+from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.task import TaskResult, WriteTask
+from bergline.table.table import Table
+
+_AFTER_A_FAILURE_S = (0.0, 0.2, 0.5, 1.0)
+
+
+def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = None) -> list[DataFile]:
+    """Write the rows of a DataFrame whose columns fit the table; only files of successful tasks come back.
+
+    If it fails, its files are removed as far as they can be found.
+    """
+    job, started, what = str(uuid.uuid4()), time.monotonic(), f"bergline: write to {table.name}"
+    metadata = (options or WriteOptions()).applied_to(table.metadata)
+    if is_at_hand(frame):
+        with described_jobs(frame.sparkSession, what):
+            here = write_here(frame, table.io, metadata, job)
+        log_written(what, here, time.monotonic() - started)
+        return here
+    spec = write_spec(metadata)
+    prepare_executors(frame.sparkSession, spec.data_location)
+    arranged = arrange_rows(frame, metadata)
+    spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
+    # numbered columns on the way: Spark takes a dot in a name for a struct
+    numbered = arranged.frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
+    task = WriteTask(table.io, spec, job, frame.columns)
+    try:
+        written = numbered.mapInArrow(task.run, "result binary")
+        with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
+            rows = running.collect()
+    except BaseException:
+        for wait_s in _AFTER_A_FAILURE_S:  # tasks that run beside the one that failed end a little later
+            time.sleep(wait_s)
+            _remove_files(table, spec, job, keep=())
+        raise
+    results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
+    files = [file for result in results for file in result.files]
+    if refusals := [result.refusal for result in results if result.refusal]:
+        table.io.delete([f.file_path for f in files])
+        raise refusals[0]
+    if any(result.was_repeated for result in results):
+        _remove_files(table, spec, job, keep=files)
+    log_written(what, files, time.monotonic() - started)
+    return files
+
+
+def _remove_files(table: Table, spec: WriteSpec, job: str, *, keep: Iterable[DataFile]) -> None:
+    """Remove the job's files that nobody will name, those that can be found; the rest are orphans."""
+    kept = {normalized(f.file_path) for f in keep}
+    try:
+        found = [f for f in table.io.list(spec.data_location) if job in f and normalized(f) not in kept]
+        table.io.delete(found)
+    except BerglineError:
+        return
+
+
+MOST_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_SMALL = {MOST_ROWS: "2000", MOST_BYTES: str(2**31 - 1)}
+_BOUNDLESS = (T.BinaryType, T.ArrayType, T.MapType, T.StructType, T.VariantType, T.UserDefinedType)
+
+
+@contextmanager
+def in_small_batches(frame: DataFrame, columns: T.StructType) -> Iterator[DataFrame]:
+    """The frame, to be run in the block so that its tasks get rows of these columns in small batches.
+
+    The limits are settings: the frame runs in a clone of its session, where nobody else runs anything. Its jobs have
+    the session's tag, so that `spark.interruptAll()` finds them.
+    """
+    spark = frame.sparkSession
+    limits_set = any(spark.conf.get(name, None) is not None for name in _SMALL)
+    if limits_set or over_connect(spark) or any(isinstance(field.dataType, _BOUNDLESS) for field in columns):
+        yield frame
+        return
+    session: Any = spark._jsparkSession  # noqa: SLF001  (nothing public clones a session, nor runs a plan in it)
+    clone = session.cloneSession()
+    for name, value in _SMALL.items():
+        clone.conf().set(name, value)
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    context, tag = spark.sparkContext, str(session.sessionJobTag())
+    context.addJobTag(tag)
+    try:
+        yield ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(clone, plan), spark)
+    finally:
+        context.removeJobTag(tag)
+
+
+_LOG = logging.getLogger("bergline.spark")
+_DESCRIPTION = "spark.job.description"
+
+
+@contextlib.contextmanager
+def described_jobs(spark: SparkSession, what: str) -> Iterator[None]:
+    """Name the jobs of the block, on Spark's pages and wherever its progress is shown."""
+    context = getattr(spark, "_sc", None)  # Spark Connect has none
+    if context is None:
+        yield
+        return
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(what)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)
+
+
+def log_written(what: str, files: Sequence[DataFile], seconds: float) -> None:
+    """One line of what came of it."""
+    rows, size = sum(f.record_count for f in files), sum(f.file_size_in_bytes for f in files)
+    _LOG.info("%s: %s rows in %s files, %.1f MB, %.1f s", what, f"{rows:,}", f"{len(files):,}", size / 1e6, seconds)

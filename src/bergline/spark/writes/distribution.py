@@ -1,0 +1,119 @@
+"""How rows are spread over tasks and ordered inside them before they are written, as Iceberg's properties say."""
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.sort_order import UNSORTED, SortOrder
+from bergline.format.partition.transforms import Transform, Void
+from bergline.spark.writes.keys import key_column
+from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
+
+_NONE, _HASH, _RANGE = DISTRIBUTION_MODES
+_FANOUT = "write.spark.fanout.enabled"
+_KEY = "_bergline_key_"
+
+
+class ArrangedRows(NamedTuple):
+    """Rows in the order in which they are to be written; `sort_order_id` says whether that is the table's own."""
+
+    frame: DataFrame
+    sort_order_id: int
+
+
+def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
+    """Bring the rows of a partition together (hash, range) and in order; `none` leaves them in their tasks."""
+    order, keys = _order(metadata), _Keys(rows, metadata)
+    partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
+    clustering = [key for key in partition if key is not None]
+    sorting = _sorting(keys, order)
+    mode = _mode(metadata, is_partitioned=bool(partition), is_sorted=bool(order.fields))
+    ordering = [key.asc_nulls_first() for key in clustering] + (sorting or [])
+    frame = keys.frame()
+    if mode == _HASH and clustering:
+        frame = frame.hint("rebalance", *clustering)
+    elif mode == _RANGE and ordering:
+        frame = frame.repartitionByRange(*ordering)
+    if ordering and (sorting or not _is_true(metadata.properties.get(_FANOUT, "false"))):
+        frame = frame.sortWithinPartitions(*ordering)
+    return ArrangedRows(frame.select(*keys.columns), order.order_id if sorting else 0)
+
+
+def arrange_here(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
+    """Few rows in the table's order, in one task; the writer brings those of a partition together."""
+    order, keys = _order(metadata), _Keys(rows, metadata)
+    sorting = _sorting(keys, order)
+    if not sorting:
+        return ArrangedRows(rows, 0)
+    frame = keys.frame().coalesce(1).sortWithinPartitions(*sorting)
+    return ArrangedRows(frame.select(*keys.columns), order.order_id)
+
+
+class _Keys:
+    """Transformed columns beside those of a frame, each once."""
+
+    def __init__(self, rows: DataFrame, metadata: TableMetadata) -> None:
+        self._rows = rows
+        self._schema = metadata.schema
+        self._added: dict[tuple[int, Transform], tuple[str, Column]] = {}
+        self._names = rows.columns
+
+    @property
+    def columns(self) -> list[Column]:
+        """The frame's own."""
+        return [F.col(_quoted(name)) for name in self._names]
+
+    def add(self, source_id: int, transform: Transform) -> Column | None:
+        """The column to sort by; None if there is none: its value is the same everywhere, or unknown to Spark."""
+        path = self._schema.paths.get(source_id)
+        if path is None or path[0] not in self._names:
+            return None
+        place = (source_id, transform)
+        if place not in self._added:
+            value = key_column(source_id, transform, self._schema)
+            if value is None:
+                return None
+            self._added[place] = (f"{_KEY}{len(self._added)}", value)
+        return F.col(self._added[place][0])
+
+    def frame(self) -> DataFrame:
+        """The rows with the keys."""
+        return self._rows.select(*self.columns, *(value.alias(name) for name, value in self._added.values()))
+
+
+def _order(metadata: TableMetadata) -> SortOrder:
+    return next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), UNSORTED)
+
+
+def _sorting(keys: _Keys, order: SortOrder) -> list[Column] | None:
+    """The terms of the table's order; None if it has none, or one that cannot be sorted by."""
+    terms = []
+    for field in order.fields:
+        key = keys.add(field.source_id, field.transform)
+        if key is None:
+            return None
+        nulls_first = field.null_order == "nulls-first"
+        if field.direction == "asc":
+            terms.append(key.asc_nulls_first() if nulls_first else key.asc_nulls_last())
+        else:
+            terms.append(key.desc_nulls_first() if nulls_first else key.desc_nulls_last())
+    return terms or None
+
+
+def _mode(metadata: TableMetadata, *, is_partitioned: bool, is_sorted: bool) -> str:
+    text = metadata.properties.get(DISTRIBUTION_MODE)
+    if text is not None:
+        return check_distribution_mode(DISTRIBUTION_MODE, text)
+    if is_sorted:
+        return _RANGE
+    return _HASH if is_partitioned else _NONE
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() == "true"
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

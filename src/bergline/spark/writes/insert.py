@@ -1,0 +1,106 @@
+"""INSERT on lake tables: the query's rows to where PARTITION, column list, REPLACE WHERE and options say."""
+
+import functools
+from collections.abc import Mapping
+from typing import assert_never
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.expressions.bound_filter import BoundFilter, bind_filter
+from bergline.expressions.predicate import all_of
+from bergline.expressions.sql_predicates import null_safe_equal
+from bergline.format.partition.transforms import Identity
+from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.assignment import assign, top_level
+from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
+from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.store_assignment import ansi_cast
+from bergline.spark.writes.target import write_goal
+from bergline.sql.names.resolve import Target
+from bergline.sql.statements.statements import Insert
+from bergline.table.table import Table
+
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def run_insert(spark: SparkSession, insert: Insert, target: Target, source: DataFrame) -> None:
+    """Write the rows of an INSERT's query."""
+    table, options = target.table, parse_write_options(insert.options)
+    if insert.if_not_exists:
+        raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
+    goal = write_goal(spark, target, options.branch)
+    statics = _static_values(insert, table)
+    write = TableWrite(spark, table, goal, options)
+    condition = insert.replace_where
+    row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
+    rows = assign(
+        source,
+        table.schema,
+        by_name=insert.by_name,
+        columns=insert.columns,
+        constants=statics,
+    )
+    if row_filter is not None:
+        write.overwrite(rows, row_filter)
+    elif not insert.overwrite:
+        write.append(rows)
+    else:
+        overwrite_rows(spark, write, rows, options, _static_filter(spark, table, statics))
+
+
+def overwrite_rows(
+    spark: SparkSession,
+    write: TableWrite,
+    rows: DataFrame,
+    options: WriteOptions,
+    static_filter: BoundFilter | None = None,
+) -> None:
+    """Replace the partitions that the rows are in, or what the filter says, by the session's overwrite mode."""
+    mode = options.overwrite_mode or _session_mode(spark)
+    match mode:
+        case "dynamic":
+            write.overwrite_partitions(rows)
+        case "static":
+            write.overwrite(rows, static_filter)
+        case _:
+            assert_never(mode)
+
+
+def _session_mode(spark: SparkSession) -> OverwriteMode:
+    return "dynamic" if str(spark.conf.get(_OVERWRITE_MODE)).lower() == "dynamic" else "static"
+
+
+def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
+    """The columns of PARTITION (…) that have values; all of them must be partition columns as they are."""
+    sources = [f.source_id for f in table.spec.fields if isinstance(f.transform, Identity)]
+    identities = [f.name for f in table.schema.fields if f.id in sources]
+    statics: dict[str, Column] = {}
+    seen: set[str] = set()
+    for name, value in insert.partition:
+        field = top_level(table.schema, name)
+        if field.name not in identities:
+            columns = ", ".join(f"`{n}`" for n in identities) or "none"
+            raise InvalidInputError(
+                f"expected columns that the table is partitioned by as they are ({columns}), found `{name}`"
+            )
+        if field.name in seen:
+            raise InvalidInputError(f"expected `{field.name}` once in PARTITION, found it twice")
+        seen.add(field.name)
+        if value is not None:
+            statics[field.name] = ansi_cast(F.expr(value), spark_type(field.type, field.name))
+    return statics
+
+
+def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Column]) -> BoundFilter | None:
+    """The rows that have the static values; None for all rows."""
+    if statics and over_connect(spark):  # Spark works the values out, which are then compared as they are
+        (row,) = spark.range(1).select(*(value.alias(name) for name, value in statics.items())).toArrow().to_pylist()
+        return bind_filter(
+            all_of(null_safe_equal(name, row[name], is_null=row[name] is None) for name in statics), table.schema
+        )
+    tests = [F.col(f"`{name.replace('`', '``')}`").eqNullSafe(value) for name, value in statics.items()]
+    return exact_condition(spark, table.schema, functools.reduce(Column.__and__, tests)) if tests else None

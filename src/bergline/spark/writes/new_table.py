@@ -1,0 +1,45 @@
+"""A table that comes into being, or begins again, with the columns and rows of a DataFrame, in one commit."""
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.catalog.identifiers import TableName
+from bergline.lake.lake import Lake
+from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.runtime.types import iceberg_schema
+from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.target import check_replaceable, write_goal
+from bergline.sql.names.resolve import Target
+from bergline.sql.names.selector import Selector
+
+
+class NewTable(msgspec.Struct, frozen=True):
+    """What is said of a new table beside its columns, which are those of the rows."""
+
+    name: TableName
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = {}
+    location: str | None = None
+
+
+def write_new_table(
+    spark: SparkSession, lake: Lake, new: NewTable, frame: DataFrame, options: WriteOptions, *, replace: bool
+) -> None:
+    """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
+    if replace:
+        check_replaceable(spark, lake, new.name, options.branch)
+    with lake.stage_table(
+        new.name,
+        iceberg_schema(frame.schema),
+        partition_by=new.partition_by,
+        properties=new.properties,
+        location=new.location,
+        replace=replace,
+        isolation=options.isolation,
+        validate_from=options.validate_from,
+        reads=branch_reads(frame) if replace and options.goes_by_reads else (),
+    ) as table:
+        goal = write_goal(spark, Target(table, Selector()), options.branch)
+        TableWrite(spark, table, goal, options).append(assign(frame, table.schema, by_name=True))

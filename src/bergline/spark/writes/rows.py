@@ -1,0 +1,126 @@
+"""One write of a DataFrame to a table: its rows as files on the executors, then one commit."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.writes.data_files import write_files
+from bergline.spark.writes.options import WriteOptions
+from bergline.spark.writes.target import WriteGoal
+from bergline.table.changes.append import Append
+from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.replace_partitions import replace_partitions
+from bergline.table.changes.validate_from import validation_start
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import Isolation, ValidateFrom
+from bergline.table.commits.operation import Operation
+from bergline.table.commits.snapshot_producer import SnapshotProducer, branch_head
+from bergline.table.commits.validate import Validation
+from bergline.table.manifests.removal import Everything
+from bergline.table.references.staged import staged, wap_summary
+from bergline.table.references.summary import check_summary
+from bergline.table.table import Table
+
+_SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
+
+
+class TableWrite:
+    """Takes frames that have the table's columns; a write that fails leaves no file and no snapshot."""
+
+    def __init__(self, spark: SparkSession, table: Table, goal: WriteGoal, options: WriteOptions) -> None:
+        self._table = table
+        self._goal = goal
+        self._options = options
+        self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(goal.wap_id)
+
+    def append(self, rows: DataFrame) -> None:
+        """Add the rows; without any, the snapshot is empty."""
+        files = write_files(rows, self._table, self._options)
+        io, branch = self._table.io, self._goal.branch
+        self._commit(Append(io, files, branch=branch, summary=self._summary, discard_on_failure=True))
+
+    def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
+        """Replace the rows that match a filter, by default all."""
+        goal, io, validate = self._goal, self._table.io, self._validation(rows)
+        if validate is not None:
+            self._check_not_late(validate, row_filter)
+        if row_filter is not None:
+            since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
+            isolation = validate.isolation if validate else None
+            wanted = RowsToDelete(row_filter, goal.branch, isolation, since, goal.starts_branch)
+            files = write_files(rows, self._table, self._options)
+            self._commit(Delete(io, wanted, files, summary=self._summary))
+            return
+        files = write_files(rows, self._table, self._options)
+        self._commit(
+            Overwrite(
+                io,
+                files,
+                [Everything()],
+                branch=goal.branch,
+                summary=self._summary,
+                checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
+                discard_on_failure=True,
+            )
+        )
+
+    def overwrite_partitions(self, rows: DataFrame) -> None:
+        """Replace the partitions that the rows are in; without rows there is nothing to do."""
+        metadata, validate = self._table.metadata, self._validation(rows)
+        files = write_files(rows, self._table, self._options)
+        if not files:
+            return
+        self._commit(
+            replace_partitions(
+                self._table.io,
+                metadata,
+                files,
+                branch=self._goal.branch,
+                summary=self._summary,
+                validate=validate,
+                discard_on_failure=True,
+            )
+        )
+
+    def _validation(self, rows: DataFrame) -> ValidateFrom | None:
+        """What the options say, else, if the rows were read from the branch, the snapshot that was read."""
+        isolation, start = self._options.isolation, self._options.validate_from
+        reads = branch_reads(rows) if self._options.goes_by_reads else ()
+        return validation_start(self._table.metadata, self._goal.branch, isolation, start, reads)
+
+    def _check_not_late(self, validate: ValidateFrom, row_filter: BoundFilter | None) -> None:
+        """ConflictError for what others did already, before Spark works out any row."""
+        base, branch = self._table.metadata, self._goal.branch
+        validation = Validation(
+            self._table.io, base, branch_head(base, branch), since=validate.snapshot_id, branch=branch
+        )
+        if row_filter is None:
+            OverwriteChecks(validate.snapshot_id, validate.isolation).run(validation)
+        elif validate.isolation is Isolation.SERIALIZABLE:
+            validation.check_no_new_data(Scope(row_filter))
+
+    def _commit(self, operation: Operation) -> None:
+        if isinstance(operation, SnapshotProducer):
+            operation.starts_branch = self._goal.starts_branch
+            operation.written_for = self._table.schema
+        self._table.commit(staged(operation, self._goal.wap_id))
+
+
+def _engine_summary(spark: SparkSession) -> dict[str, str]:
+    """What the official runtime puts into every summary, and what the session adds."""
+    app_id, app_name = spark.conf.get("spark.app.id", ""), spark.conf.get("spark.app.name", "")
+    own = {"engine-name": "spark", "engine-version": spark.version}
+    own |= {"app-id": app_id, "spark.app.id": app_id} if app_id else {}
+    own |= {"app-name": app_name} if app_name else {}
+    return own | _session_summary(spark)
+
+
+def _session_summary(spark: SparkSession) -> dict[str, str]:
+    if isinstance(spark, SparkSession) and _SESSION_SUMMARY not in spark.conf._jconf.getAll().toString():  # noqa: SLF001
+        return {}  # bringing all settings here takes as long as a small write
+    settings: Mapping[str, str] = spark.conf.getAll
+    return {k.removeprefix(_SESSION_SUMMARY): v for k, v in settings.items() if k.startswith(_SESSION_SUMMARY)}

@@ -1,0 +1,76 @@
+"""The part of a write that runs on executors, which have little more than pyarrow: it imports nothing that plans."""
+
+import pickle
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.fileio import FileIO
+from bergline.parquet.write.write_spec import WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
+
+_GATHERED_ROWS = 50_000
+_GATHERED_BYTES = 16 * 1024 * 1024
+
+
+class TaskResult(msgspec.Struct, frozen=True):
+    """What a task sends back: its files, or why the rows were refused (then it left no file)."""
+
+    files: list[DataFile]
+    refusal: BerglineError | None = None
+    was_repeated: bool = False
+    """Whether an earlier attempt failed, which may have left files."""
+
+
+class WriteTask:
+    """Writes the rows of a task, whose columns are given their `names`, and yields the result as one row of bytes."""
+
+    def __init__(self, io: FileIO, spec: WriteSpec, job: str, names: list[str]) -> None:
+        self._io = io
+        self._spec = spec
+        self._job = job
+        self._names = names
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write; the files of an attempt have names that no other attempt uses."""
+        context = TaskContext.get()
+        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+        named = (batch.rename_columns(self._names) for batch in batches)
+        result = self._write(named, f"{partition:05d}-{attempt}-{self._job}")
+        if context and context.attemptNumber() > 0:
+            result = msgspec.structs.replace(result, was_repeated=True)
+        yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+    def _write(self, batches: Iterable[pa.RecordBatch], prefix: str) -> TaskResult:
+        refusal = None
+        files: list[DataFile] = []
+        try:
+            with DataFileWriter(self._io, self._spec, prefix) as writer:
+                for rows in gathered(batches, self._spec.row_group_bytes):
+                    writer.write(rows)
+                files = writer.finish()
+        except (InvalidInputError, UnsupportedError) as error:
+            refusal = error
+        for _ in batches:  # a refusal must still take in the rest, or Spark sees a broken pipe
+            pass
+        return TaskResult(files, refusal)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
+    """The same rows in tables that are worth the work that each costs."""
+    most_bytes = min(most_bytes, _GATHERED_BYTES)
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _GATHERED_ROWS or size >= most_bytes:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()

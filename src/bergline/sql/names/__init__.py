@@ -1,0 +1,1 @@
+"""From names in SQL to tables of a lake."""

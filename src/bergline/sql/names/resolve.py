@@ -1,0 +1,190 @@
+"""From names in SQL to tables of a lake."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bergline.arguments import check_text
+from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, near_names
+from bergline.lake.lake import Lake
+from bergline.sql.names.engine_context import Alone, Surroundings
+from bergline.sql.names.selector import Selector, parse_selector
+from bergline.sql.statements.statements import Name
+from bergline.sql.text.cursor import Cursor
+from bergline.table.table import Table
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A table of a lake and the state that the name means."""
+
+    table: Table
+    selector: Selector
+
+
+class Current(msgspec.Struct):
+    """What USE said last: a lake, None for the default one, and a namespace in it."""
+
+    lake: str | None = None
+    namespace: Name = ()
+
+
+def new_table_name(lake: Lake, name: Name) -> TableName:
+    """The name of a table that is to be made in a lake; RefusedError for a branch or metadata table of another."""
+    outer = name[:-1]
+    if len(outer) > 1 and not lake.namespace_exists(outer) and lake.table_exists(TableName(outer[:-1], outer[-1])):
+        raise RefusedError(
+            f"cannot make or replace `{'.'.join(name)}`: it is no table, but names what table `{'.'.join(outer)}` has",
+            hints=["INSERT OVERWRITE replaces the rows of a branch"],
+        )
+    return TableName(outer, name[-1])
+
+
+class Lakes:
+    """The lakes of a session by name; one of them is the default, until USE says otherwise."""
+
+    def __init__(
+        self,
+        lakes: Mapping[str, Lake],
+        default: str,
+        current: Current | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        self._lakes = lakes
+        self.current = current or Current()
+        self.surroundings: Surroundings = surroundings or Alone()
+        self.default_name = default if self.current.lake is None else self.current.lake
+        self.default = lakes[self.default_name]
+
+    def has(self, name: str) -> bool:
+        """Whether a lake has this name."""
+        return name in self._lakes
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all lakes."""
+        return list(self._lakes)
+
+    def by_name(self, name: str) -> Lake:
+        """The lake of this name."""
+        return self._lakes[name]
+
+    def name_of(self, lake: Lake) -> str:
+        """The name that a lake is attached under."""
+        return next(name for name, known in self._lakes.items() if known is lake)
+
+    def use(self, lake: Lake | None, namespace: Name) -> None:
+        """Make a lake and a namespace the current ones; None goes back to the default lake."""
+        self.current.lake = None if lake is None else self.name_of(lake)
+        self.current.namespace = namespace
+
+    def place(self, name: Name) -> tuple[Lake, Name] | None:
+        """The lake that a table name belongs to and the name in it; None if it is not ours.
+
+        A name is ours if it begins with a lake's name, or if its namespace exists in the default lake; one without a
+        namespace, if a namespace is in use and no temporary view has the name.
+        """
+        used = self.current.namespace
+        if len(name) == 1:
+            is_ours = used and not self.surroundings.has_temporary_view(name[0])
+            return (self.default, (*used, *name)) if is_ours else None
+        if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
+            return self._lakes[name[0]], name[1:]
+        if len(name) > 2 and self.surroundings.has_catalog(name[0]):  # noqa: PLR2004
+            return None
+        for cut in (1, 2):
+            if len(name) > cut and self.default.namespace_exists(name[:-cut]):
+                return self.default, name
+        if used and len(name) == 2 and self.default.table_exists(TableName(used, name[0])):  # noqa: PLR2004
+            return self.default, (*used, *name)
+        return None
+
+    def place_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
+        """The lake that a namespace is in and its name there, () for a lake itself; None if it is not ours."""
+        if namespace[0] in self._lakes:
+            if len(namespace) > 1:
+                return self._lakes[namespace[0]], namespace[1:]
+            if not self.default.namespace_exists(namespace):
+                return self._lakes[namespace[0]], ()
+        if self.surroundings.has_catalog(namespace[0]) or not self.default.namespace_exists(namespace):
+            return None
+        return self.default, namespace
+
+    def place_new_namespace(self, namespace: Name) -> tuple[Lake, Name] | None:
+        """The lake that a namespace would be created in; None in a catalog of the engine."""
+        if len(namespace) > 1 and namespace[0] in self._lakes:
+            return self._lakes[namespace[0]], namespace[1:]
+        return None if self.surroundings.has_catalog(namespace[0]) else (self.default, namespace)
+
+    def owns(self, name: Name) -> bool:
+        """Whether a name, of a table or of a namespace, belongs to a lake."""
+        return self.place(name) is not None or self.place_namespace(name) is not None
+
+    def resolve(self, name: Name) -> Target | None:
+        """The table that a name means; None if it is not ours, NotFoundError if it is and does not exist."""
+        placed = self.place(name)
+        if placed is None:
+            return None
+        lake, rest = placed
+        if lake.namespace_exists(rest[:-1]):
+            try:
+                return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+            except NotFoundError as error:
+                if error.kind != "table" or len(rest) < 3 or not lake.namespace_exists(rest[:-2]):  # noqa: PLR2004
+                    raise
+        if len(rest) < 3:  # noqa: PLR2004
+            return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+        table = lake.load_table(TableName(rest[:-2], rest[-2]))
+        return Target(table, parse_selector(rest[-1], table))
+
+    def resolve_table(self, name: Name) -> Table | None:
+        """The table that a name means, which must name no version or metadata table of it."""
+        target = self.resolve(name)
+        if target is None:
+            return None
+        if target.selector != Selector():
+            raise InvalidInputError(f"expected a table, found `{'.'.join(name)}`")
+        return target.table
+
+    def within(self, name: str) -> "Lakes":
+        """The same lakes for names that must belong to one of them, which takes the place of the default."""
+        used = self.current.namespace if self.default_name == name else ()
+        return Lakes({name: self._lakes[name]}, name, Current(None, used), self.surroundings)
+
+    def resolve_text(self, text: str) -> Target:
+        """The table that a procedure's argument names."""
+        target = self.resolve(name_parts(text))
+        if target is None:
+            raise self._no_table(text)
+        if target.selector != Selector():
+            raise InvalidInputError(f"expected a table, found `{text}`")
+        return target
+
+    def place_text(self, text: str) -> tuple[Lake, TableName]:
+        """Where a table is to be made that a procedure's argument names."""
+        placed = self.place(name_parts(text))
+        if placed is None:
+            raise self._no_table(text)
+        lake, name = placed
+        return lake, TableName(name[:-1], name[-1])
+
+    def near_namespaces(self, namespace: Name) -> tuple[str, ...]:
+        """The namespaces of all lakes, as they can be written, that look most like one that none of them has."""
+        by_lake = {name: lake.list_namespaces() for name, lake in self._lakes.items()}
+        known = [f"{name}.{namespace}" for name, namespaces in by_lake.items() for namespace in namespaces]
+        return near_names(".".join(namespace), [*by_lake[self.default_name], *known])
+
+    def _no_table(self, text: str) -> NotFoundError:
+        namespaces, own = self.default.list_namespaces(), text.rpartition(".")[2]
+        listed = ", ".join(namespaces) or "(none)"
+        hint = f"lake `{self.default_name}` has the namespaces {listed}; write `namespace.table`"
+        known = [f"{namespace}.{own}" for namespace in namespaces]
+        return NotFoundError(f"no table `{text}`", kind="table", name=text, known=known, hints=[hint])
+
+
+def name_parts(text: str) -> Name:
+    """The parts of a table's name that was given as text."""
+    cursor = Cursor(check_text(text, "the name of a table as text"))
+    parts = cursor.expect_dotted_name("a table name")
+    cursor.expect_end()
+    return parts

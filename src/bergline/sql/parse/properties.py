@@ -1,0 +1,67 @@
+"""Parser for property lists: `('key' = 'value', other.key = 5)`."""
+
+from bergline.errors import InvalidInputError
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.tokens import TokenKind
+
+_CLAUSES = {"provider": "USING", "location": "LOCATION"}
+
+
+def parse_properties(cursor: Cursor) -> dict[str, str]:
+    """Keys and values, in brackets."""
+    cursor.expect_symbol("(")
+    found: dict[str, str] = {}
+    while True:
+        key = _key(cursor)
+        cursor.accept_symbol("=")
+        if key in found:
+            raise InvalidInputError(f"expected property `{key}` once, found it twice")
+        found[key] = _value(cursor)
+        if cursor.accept_symbol(")"):
+            return found
+        if not cursor.accept_symbol(","):
+            cursor.fail("`,`, `)`")
+
+
+def parse_property_keys(cursor: Cursor) -> tuple[str, ...]:
+    """Keys alone, in brackets."""
+    cursor.expect_symbol("(")
+    keys = [_key(cursor)]
+    while not cursor.accept_symbol(")"):
+        cursor.expect_symbol(",")
+        keys.append(_key(cursor))
+    return tuple(keys)
+
+
+def parse_property_key(cursor: Cursor) -> str:
+    """One key, in brackets."""
+    cursor.expect_symbol("(")
+    key = _key(cursor)
+    cursor.expect_symbol(")")
+    return key
+
+
+def check_table_properties(properties: dict[str, str]) -> dict[str, str]:
+    """Refuse what is no property but has a clause of its own, or is never set by hand."""
+    for key, clause in _CLAUSES.items():
+        if key in properties:
+            raise InvalidInputError(f"expected no property `{key}`, found one: use the {clause} clause")
+    if "owner" in properties:
+        raise InvalidInputError("expected no property `owner`, found one: it is the user who creates the table")
+    return properties
+
+
+def _key(cursor: Cursor) -> str:
+    if cursor.token.kind is TokenKind.STRING:
+        return cursor.expect_text("a property's name")
+    return ".".join(cursor.expect_dotted_name("a property's name"))
+
+
+def _value(cursor: Cursor) -> str:
+    if cursor.token.kind is TokenKind.STRING:
+        return cursor.expect_text("a property's value")
+    if cursor.token.kind is TokenKind.NUMBER:
+        return cursor.advance().text
+    if cursor.token.is_word("TRUE", "FALSE"):
+        return cursor.advance().text.lower()
+    return cursor.fail("a value in quotes, a number, `TRUE`, `FALSE`")

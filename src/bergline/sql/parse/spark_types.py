@@ -1,0 +1,228 @@
+"""Types as Spark's SQL writes them, and Iceberg's types in those words."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.types.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    MAX_NESTING,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    UUID,
+    VARIANT,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.quoting import quoted_name, quoted_text
+from bergline.sql.text.tokens import TokenKind
+
+_NAMES: dict[str, IcebergType] = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": INT,
+    "BYTE": INT,
+    "SMALLINT": INT,
+    "SHORT": INT,
+    "INT": INT,
+    "INTEGER": INT,
+    "BIGINT": LONG,
+    "LONG": LONG,
+    "FLOAT": FLOAT,
+    "REAL": FLOAT,
+    "DOUBLE": DOUBLE,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMPTZ,
+    "TIMESTAMP_LTZ": TIMESTAMPTZ,
+    "TIMESTAMP_NTZ": TIMESTAMP,
+    "STRING": STRING,
+    "BINARY": BINARY,
+    "VOID": UNKNOWN,
+    "VARIANT": VARIANT,
+}
+_LENGTHS = ("CHAR", "CHARACTER", "VARCHAR")
+_DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+_DEFAULT_PRECISION, _MOST_PRECISION = 10, 38
+_MOST_LONG_DIGITS = 18
+_SIZES: dict[IcebergType, int] = {
+    BOOLEAN: 1,
+    INT: 4,
+    LONG: 8,
+    FLOAT: 4,
+    DOUBLE: 8,
+    DATE: 4,
+    TIMESTAMPTZ: 8,
+    TIMESTAMP: 8,
+    STRING: 20,
+    UUID: 20,
+    BINARY: 100,
+    UNKNOWN: 1,
+}
+_WORDS: dict[IcebergType, str] = {
+    BOOLEAN: "boolean",
+    INT: "int",
+    LONG: "bigint",
+    FLOAT: "float",
+    DOUBLE: "double",
+    DATE: "date",
+    TIMESTAMPTZ: "timestamp",
+    TIMESTAMP: "timestamp_ntz",
+    STRING: "string",
+    UUID: "string",
+    BINARY: "binary",
+    UNKNOWN: "void",
+    VARIANT: "variant",
+}
+
+
+def parse_spark_type(cursor: Cursor, column: str) -> IcebergType:
+    """The Iceberg type of the type at hand; ids inside it only tell its fields apart."""
+    return _Parser(cursor, column, count(1)).type(MAX_NESTING)
+
+
+def type_text(type_: IcebergType) -> str:
+    """A type as DESCRIBE shows it, such as `struct<x:double,y:int>`; those that Spark lacks in Iceberg's words."""
+    match type_:
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case FixedType():
+            return "binary"
+        case StructType(fields):
+            return f"struct<{','.join(f'{f.name}:{type_text(f.type)}' for f in fields)}>"
+        case ListType(_, element, _):
+            return f"array<{type_text(element)}>"
+        case MapType(_, key, _, value, _):
+            return f"map<{type_text(key)},{type_text(value)}>"
+    return _WORDS.get(type_, str(type_))
+
+
+def column_text(field: NestedField, colon: str = "", *, default: Callable[[NestedField], str | None]) -> str:
+    """A column as CREATE TABLE writes it: `id BIGINT NOT NULL COMMENT 'the id'`."""
+    pieces = [f"{quoted_name(field.name)}{colon} {_definition(field.type, default)}"]
+    if field.required:
+        pieces.append("NOT NULL")
+    if (value := default(field)) is not None:
+        pieces.append(f"DEFAULT {value}")
+    if field.doc:
+        pieces.append(f"COMMENT {quoted_text(field.doc)}")
+    return " ".join(pieces)
+
+
+def default_size(type_: IcebergType) -> int:
+    """About how many bytes a value takes in Spark, which guesses so too."""
+    match type_:
+        case DecimalType(precision, _):
+            return _SIZES[LONG] if precision <= _MOST_LONG_DIGITS else 2 * _SIZES[LONG]
+        case StructType(fields):
+            return sum(default_size(f.type) for f in fields)
+        case ListType(_, element, _):
+            return default_size(element)
+        case MapType(_, key, _, value, _):
+            return default_size(key) + default_size(value)
+    return _SIZES.get(type_, _SIZES[BINARY])
+
+
+def _definition(type_: IcebergType, default: Callable[[NestedField], str | None]) -> str:
+    match type_:
+        case StructType(fields):
+            return f"STRUCT<{', '.join(column_text(f, ':', default=default) for f in fields)}>"
+        case ListType(_, element, _):
+            return f"ARRAY<{_definition(element, default)}>"
+        case MapType(_, key, _, value, _):
+            return f"MAP<{_definition(key, default)}, {_definition(value, default)}>"
+    return type_text(type_).upper()
+
+
+class _Parser:
+    def __init__(self, cursor: Cursor, column: str, ids: Iterator[int]) -> None:
+        self._cursor, self._column, self._ids = cursor, column, ids
+
+    def type(self, levels: int) -> IcebergType:
+        cursor = self._cursor
+        if not levels:
+            raise InvalidInputError(f"expected at most {MAX_NESTING} levels of types in `{self._column}`, found more")
+        if cursor.token.kind is not TokenKind.WORD:
+            cursor.fail(f"a type for column `{self._column}`")
+        name = cursor.token.text.upper()
+        if name in _DECIMALS:
+            cursor.advance()
+            return self._decimal()
+        if name in _LENGTHS:
+            cursor.advance()
+            self._length()
+            return STRING
+        match name:
+            case "ARRAY":
+                cursor.advance()
+                cursor.expect_symbol("<")
+                element_id, element = next(self._ids), self.type(levels - 1)
+                cursor.expect_symbol(">")
+                return ListType(element_id, element, False)
+            case "MAP":
+                cursor.advance()
+                cursor.expect_symbol("<")
+                key_id, value_id = next(self._ids), next(self._ids)
+                key = self.type(levels - 1)
+                cursor.expect_symbol(",")
+                value = self.type(levels - 1)
+                cursor.expect_symbol(">")
+                return MapType(key_id, key, value_id, value, False)
+            case "STRUCT":
+                cursor.advance()
+                return self._struct(levels)
+        if name not in _NAMES:
+            raise UnsupportedError(
+                f"expected a type that Iceberg has for column `{self._column}`, found `{cursor.token.text}`",
+                hints=[f"there are {', '.join(_NAMES)}, DECIMAL, VARCHAR, CHAR, ARRAY, MAP and STRUCT"],
+            )
+        cursor.advance()
+        return _NAMES[name]
+
+    def _decimal(self) -> DecimalType:
+        precision, scale = _DEFAULT_PRECISION, 0
+        if self._cursor.accept_symbol("("):
+            precision = self._cursor.expect_whole_number()
+            if self._cursor.accept_symbol(","):
+                scale = self._cursor.expect_whole_number()
+            self._cursor.expect_symbol(")")
+        if not 1 <= precision <= _MOST_PRECISION or scale > precision:
+            raise InvalidInputError(
+                f"expected 1 to {_MOST_PRECISION} digits, and no more of them after the point, for column "
+                f"`{self._column}`, found decimal({precision}, {scale})"
+            )
+        return DecimalType(precision, scale)
+
+    def _length(self) -> None:
+        self._cursor.expect_symbol("(")
+        self._cursor.expect_whole_number()
+        self._cursor.expect_symbol(")")
+
+    def _struct(self, levels: int) -> StructType:
+        cursor = self._cursor
+        if cursor.accept_symbol("<>"):
+            return StructType(())
+        cursor.expect_symbol("<")
+        fields: list[NestedField] = []
+        while not cursor.accept_symbol(">"):
+            if fields:
+                cursor.expect_symbol(",")
+            name = cursor.expect_name(f"a field of struct `{self._column}`")
+            cursor.accept_symbol(":")
+            field_id, type_ = next(self._ids), self.type(levels - 1)
+            required = cursor.accept("NOT", "NULL")
+            doc = cursor.expect_text("a comment in quotes") if cursor.accept("COMMENT") else None
+            fields.append(NestedField(field_id, name, required, type_, doc))
+        return StructType(tuple(fields))

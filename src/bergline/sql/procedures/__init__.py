@@ -1,0 +1,1 @@
+"""The procedures of `CALL system.…`."""

@@ -1,0 +1,60 @@
+"""`CALL system.register_table` and `rewrite_manifests`, with the official columns."""
+
+import pyarrow as pa
+
+from bergline.catalog.identifiers import TableName
+from bergline.lake.lake import Lake
+from bergline.sql.procedures.procedure import TABLE, Parameter, Procedure
+from bergline.table.changes.rewrite_manifests import RewriteManifests
+from bergline.table.table import Table
+
+_REGISTERED = {
+    "current_snapshot_id": None,
+    "total_records_count": "total-records",
+    "total_data_files_count": "total-data-files",
+}
+
+
+def register_table(lake: Lake, name: TableName, *, metadata_file: str) -> pa.Table:
+    """Give a table that exists already a name; what its current snapshot says of it."""
+    snapshot = lake.register_table(name, metadata_file).current_snapshot
+    row = dict.fromkeys(_REGISTERED)
+    if snapshot is not None:
+        told = {column: snapshot.summary.get(key) for column, key in _REGISTERED.items() if key is not None}
+        row = {"current_snapshot_id": snapshot.snapshot_id} | {
+            column: None if text is None else int(text) for column, text in told.items()
+        }
+    return pa.Table.from_pylist([row], schema=pa.schema([pa.field(column, pa.int64()) for column in _REGISTERED]))
+
+
+def rewrite_manifests(
+    table: Table,
+    *,
+    use_caching: bool = False,  # noqa: ARG001  (how the official runtime works, not what it does)
+    spec_id: int | None = None,
+    sort_by: tuple[str, ...] = (),
+) -> pa.Table:
+    """Put the entries of a partition spec, by default the current one, side by side by partition."""
+    operation = RewriteManifests(table.io, spec_id=table.spec.spec_id if spec_id is None else spec_id, sort_by=sort_by)
+    snapshot = table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
+    counts = ("manifests-replaced", "manifests-created")
+    rewritten, added = (0 if snapshot is None else int(snapshot.summary[key]) for key in counts)
+    names = ("rewritten_manifests_count", "added_manifests_count")
+    schema = pa.schema([pa.field(name, pa.int32(), nullable=False) for name in names])
+    return pa.Table.from_pylist([dict(zip(names, (rewritten, added), strict=True))], schema=schema)
+
+
+TABLE_PROCEDURES: dict[str, Procedure] = {
+    "register_table": Procedure(
+        (TABLE, Parameter("metadata_file", "string", required=True)), register_table, makes_table=True
+    ),
+    "rewrite_manifests": Procedure(
+        (
+            TABLE,
+            Parameter("use_caching", "boolean"),
+            Parameter("spec_id", "int"),
+            Parameter("sort_by", "array<string>"),
+        ),
+        rewrite_manifests,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Query text edited in place for the engine that runs it."""

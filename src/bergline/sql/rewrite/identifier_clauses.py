@@ -1,0 +1,84 @@
+"""`IDENTIFIER(…)`: names that are worked out from constants and arguments when a statement is run."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from bergline.errors import BerglineError
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.statements.statements import Name
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.quoting import dotted
+from bergline.sql.text.tokens import Token, tokenize
+
+Evaluate = Callable[[str, Any], Any]
+"""The value of an expression with arguments; None if it has none."""
+
+
+class _Clause(msgspec.Struct, frozen=True):
+    """Where a clause and its expression stand, and which of the statement's `?` are in it."""
+
+    start: int
+    end: int
+    expression: tuple[int, int]
+    markers: tuple[int, int]
+
+
+def with_identifiers(text: str, args: Any, lakes: Lakes, evaluate: Evaluate) -> tuple[str, Any]:
+    """The text with names of lakes in place of the clauses that mean them, and the arguments that are left."""
+    if "identifier" not in text.lower():
+        return text, args
+    try:
+        tokens = tokenize(text)
+    except BerglineError:
+        return text, args
+    for clause in reversed(_clauses(tokens)):
+        first, last = clause.markers
+        own = args[first:last] if isinstance(args, list) else args
+        name = _parsed(evaluate(text[slice(*clause.expression)], own or None))
+        if name is None or not lakes.owns(name):
+            continue
+        text = f"{text[: clause.start]}{dotted(name)}{text[clause.end :]}"
+        if isinstance(args, list):
+            args = [*args[:first], *args[last:]] or None
+    return text, args
+
+
+def _clauses(tokens: Sequence[Token]) -> list[_Clause]:
+    found, markers, place = [], 0, 0
+    while place < len(tokens):
+        token = tokens[place]
+        opens = token.is_word("IDENTIFIER") and tokens[place + 1].is_symbol("(")
+        closing = _closing(tokens, place + 1) if opens else None
+        if closing is None:
+            markers += token.is_symbol("?")
+            place += 1
+            continue
+        inside = tokens[place + 2 : closing]
+        before, markers = markers, markers + sum(t.is_symbol("?") for t in inside)
+        expression = (tokens[place + 1].end, tokens[closing].start)
+        found.append(_Clause(token.start, tokens[closing].end, expression, (before, markers)))
+        place = closing + 1
+    return found
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int | None:
+    depth = 0
+    for place in range(opening, len(tokens)):
+        depth += tokens[place].is_symbol("(") - tokens[place].is_symbol(")")
+        if depth == 0:
+            return place
+    return None
+
+
+def _parsed(value: Any) -> Name | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        cursor = Cursor(value)
+        name = cursor.expect_dotted_name("a name")
+        cursor.expect_end()
+    except BerglineError:
+        return None
+    return name

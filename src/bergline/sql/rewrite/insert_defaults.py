@@ -1,0 +1,66 @@
+"""The word DEFAULT in the rows of an INSERT: the default of the column that it stands for."""
+
+from bergline.errors import UnsupportedError
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField
+from bergline.sql.statements.statements import Insert
+from bergline.sql.text.table_text import default_text
+from bergline.sql.text.tokens import Token, TokenKind, tokenize
+
+
+def source_with_defaults(insert: Insert, schema: Schema) -> str:
+    """The query of an INSERT, with values in place of DEFAULT in VALUES rows and in the outermost SELECT list."""
+    tokens = tokenize(insert.source)
+    if insert.by_name or not any(token.is_word("DEFAULT") for token in tokens):
+        return insert.source
+    targets = _targets(insert, schema)
+    edits = [(token, _default(targets[place])) for token, place in _defaults(tokens) if place < len(targets)]
+    text = insert.source
+    for token, value in reversed(edits):
+        text = f"{text[: token.start]}{value}{text[token.end :]}"
+    return text
+
+
+def _default(field: NestedField) -> str:
+    text = default_text(field)
+    if text is None and field.write_default is not None:
+        raise UnsupportedError(
+            f"cannot write the default of column `{field.name}` in SQL", hints=["leave the column out of the list"]
+        )
+    return text or "NULL"
+
+
+def _targets(insert: Insert, schema: Schema) -> list[NestedField]:
+    """The columns that the query gives, in order; names that do not fit are found out later."""
+    if insert.columns is not None:
+        known = {field.name.casefold(): field for field in schema.fields}
+        return [known[name.casefold()] for name in insert.columns if name.casefold() in known]
+    given = {name.casefold() for name, value in insert.partition if value is not None}
+    return [field for field in schema.fields if field.name.casefold() not in given]
+
+
+def _defaults(tokens: list[Token]) -> list[tuple[Token, int]]:
+    """Each DEFAULT that stands alone in a row, with its place there."""
+    row_depth = 1 if tokens[0].is_word("VALUES") else 0
+    if not tokens[0].is_word("VALUES", "SELECT"):
+        return []
+    found, depth, place = [], 0, 0
+    for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], tokens[-1]], strict=False):
+        if token.kind is TokenKind.SYMBOL and token.text in "([{":
+            depth += 1
+            place = 0 if depth == row_depth else place
+        elif token.kind is TokenKind.SYMBOL and token.text in ")]}":
+            depth -= 1
+        elif depth == row_depth and token.is_symbol(","):
+            place += 1
+        elif depth == row_depth and token.is_word("FROM"):
+            break
+        elif depth == row_depth and token.is_word("DEFAULT") and _stands_alone(before, after):
+            found.append((token, place))
+    return found
+
+
+def _stands_alone(before: Token, after: Token) -> bool:
+    opens = before.is_symbol("(") or before.is_symbol(",") or before.is_word("SELECT")
+    closes = after.is_symbol(")") or after.is_symbol(",") or after.is_symbol(";") or after.kind is TokenKind.END
+    return opens and (closes or after.is_word("FROM"))

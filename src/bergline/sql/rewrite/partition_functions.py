@@ -1,0 +1,38 @@
+"""`system.bucket(…)` and the like, which the official runtime has as functions in queries and we have not."""
+
+from collections.abc import Iterator
+
+from bergline.errors import UnsupportedError
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.statements.statements import Name
+from bergline.sql.text.tokens import Token, tokenize
+
+_SYSTEM = "system"
+_FUNCTIONS = {"bucket", "truncate", "years", "months", "days", "hours", "iceberg_version"}
+_HINTS = [
+    "write Spark's own year(c), trunc(c, 'MONTH'), to_date(c), date_trunc('HOUR', c), substring(c, 1, n)",
+    "a write puts rows into their partitions by itself",
+]
+
+
+def check_no_partition_functions(text: str, lakes: Lakes) -> None:
+    """UnsupportedError if a query calls a function that lakes have in the official runtime."""
+    if _SYSTEM not in text.lower():
+        return
+    for name in _calls(tokenize(text)):
+        *catalog, namespace, function = name
+        is_lakes = lakes.has(catalog[0]) if catalog else _SYSTEM not in lakes.surroundings.namespaces()
+        if namespace.lower() == _SYSTEM and function.lower() in _FUNCTIONS and is_lakes:
+            raise UnsupportedError(f"cannot call `{'.'.join(name)}` in a query yet", hints=_HINTS)
+
+
+def _calls(tokens: list[Token]) -> Iterator[Name]:
+    """Names of two or three parts with a bracket behind them."""
+    for place, token in enumerate(tokens):
+        if token.is_symbol("("):
+            first = place - 1
+            while first >= 2 and tokens[first - 1].is_symbol("."):  # noqa: PLR2004
+                first -= 2
+            parts = tuple(part.value for part in tokens[max(first, 0) : place : 2])
+            if len(parts) in {2, 3}:
+                yield parts

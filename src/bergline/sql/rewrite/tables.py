@@ -1,0 +1,96 @@
+"""A query's text with lake tables replaced by named frames; everything else stays as it was written."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from bergline.errors import UnsupportedError
+from bergline.sql.statements.statements import Name, Query, TableUse
+
+
+class RewrittenQuery(msgspec.Struct, frozen=True):
+    """A text as it was written, and what is put in place of some of it, with frames as `{name}`."""
+
+    written: str
+    edits: tuple[tuple[int, int, str], ...]
+    statement: str = ""
+    """The statement that the query is of, if it is of one."""
+    start: int = 0
+    """Where it begins in the statement."""
+
+    @property
+    def text(self) -> str:
+        """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
+        pieces, position = [], 0
+        for start, end, text in self.edits:
+            pieces += [escaped(self.written[position:start]), text]
+            position = end
+        return "".join([*pieces, escaped(self.written[position:])])
+
+    @property
+    def shown(self) -> str:
+        """All that the user wrote."""
+        return self.statement or self.written
+
+    def shown_place(self, place: int, names: Mapping[str, str]) -> tuple[int, int]:
+        """First and last index of what was written for a place in the text in which frames have these names."""
+        shift = 0
+        for start, end, text in self.edits:
+            length = len(text.format_map(names))
+            if place < start + shift:
+                break
+            if place < start + shift + length:
+                return start + self.start, max(start, end - 1) + self.start
+            shift += length - (end - start)
+        found = min(max(place - shift, 0), len(self.written)) + self.start
+        return found, found
+
+
+def rewrite_query(
+    query: Query,
+    frames: Mapping[TableUse, str],
+    insertions: Iterable[tuple[int, int, str]] = (),
+    within: tuple[str, int] = ("", 0),
+) -> RewrittenQuery:
+    """The query with frames in place of its tables; it may be of a statement, at a place in it."""
+    edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
+    edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
+    edits += [(start, end, escaped(text)) for start, end, text in insertions]
+    return RewrittenQuery(query.text, tuple(sorted(edits)), *within)
+
+
+def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> tuple[int, int, str] | None:
+    """A column without the parts of its table's name that the alias of a replaced table does not have."""
+    for length in range(len(column) - 1, 1, -1):
+        for use in frames:
+            if not use.add_alias or _folded(use.name[-length:]) != _folded(column[:length]):
+                continue
+            match use.alias:
+                case "last":
+                    return starts[0], starts[length - 1], ""
+                case "whole":
+                    return starts[0], starts[length], f"{_alias(use)}."
+            raise UnsupportedError(
+                f"cannot tell `{'.'.join(column)}` from columns of another `{use.name[-1]}` in the query",
+                hints=["give the tables aliases, as in `FROM db.orders AS o`"],
+            )
+    return None
+
+
+def _reference(use: TableUse, frame: str) -> str:
+    return f"{{{frame}}} AS {_alias(use)}" if use.add_alias else f"{{{frame}}}"
+
+
+def _alias(use: TableUse) -> str:
+    name = ".".join(use.name) if use.alias == "whole" else use.name[-1]
+    return f"`{escaped(name.replace('`', '``'))}`"
+
+
+def escaped(text: str) -> str:
+    """Text in which braces are braces, for an engine that replaces `{name}`."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _folded(name: Name) -> Name:
+    """Column names ignore case in Spark, and so do the table names in front of them."""
+    return tuple(part.casefold() for part in name)

@@ -1,0 +1,1 @@
+"""What statements mean, as closed variants."""

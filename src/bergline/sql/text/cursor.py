@@ -1,0 +1,143 @@
+"""A walk over tokens, for the parsers of Iceberg's own statements."""
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+from bergline.errors import near_names
+from bergline.sql.statements.statements import Name
+from bergline.sql.text.tokens import Token, TokenKind, syntax_error, tokenize
+
+_KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
+"""A keyword in the words of an error."""
+
+
+class Cursor:
+    """Walks over tokens; `expect` methods raise SqlSyntaxError with what was expected and found."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokenize(text)
+        self._position = 0
+        self.subject: Name | None = None
+        """The table or namespace that the statement is about, once it was read: whose error it is."""
+
+    @property
+    def token(self) -> Token:
+        """The token at hand."""
+        return self._tokens[self._position]
+
+    @property
+    def following(self) -> Token:
+        """The token after it."""
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+
+    def advance(self) -> Token:
+        """Take the token at hand."""
+        token = self.token
+        self._position = min(self._position + 1, len(self._tokens) - 1)
+        return token
+
+    def accept(self, *words: str) -> bool:
+        """Take these keywords if all of them come next."""
+        ahead = self._tokens[self._position : self._position + len(words)]
+        if len(ahead) < len(words) or not all(t.is_word(w) for t, w in zip(ahead, words, strict=True)):
+            return False
+        self._position += len(words)
+        return True
+
+    def accept_symbol(self, symbol: str) -> bool:
+        """Take this symbol if it comes next."""
+        found = self.token.is_symbol(symbol)
+        if found:
+            self.advance()
+        return found
+
+    def expect(self, *words: str) -> None:
+        """Take these keywords."""
+        for word in words:
+            if not self.accept(word):
+                self.fail(f"`{word}`")
+
+    def expect_symbol(self, symbol: str) -> None:
+        """Take this symbol."""
+        if not self.accept_symbol(symbol):
+            self.fail(f"`{symbol}`")
+
+    def expect_name(self, what: str) -> str:
+        """Take a plain or back-quoted name."""
+        if self.token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
+            self.fail(what)
+        return self.advance().value
+
+    def expect_dotted_name(self, what: str) -> Name:
+        """Take a name of one or more parts."""
+        parts = [self.expect_name(what)]
+        while self.accept_symbol("."):
+            parts.append(self.expect_name(what))
+        return tuple(parts)
+
+    def expect_subject(self, what: str) -> Name:
+        """Take the name of the table or namespace that the statement is about."""
+        self.subject = self.expect_dotted_name(what)
+        return self.subject
+
+    def expect_text(self, what: str) -> str:
+        """Take text in quotes; pieces beside each other are one."""
+        pieces: list[str] = []
+        while self.token.kind is TokenKind.STRING:
+            pieces.append(self.advance().value)
+        return "".join(pieces) if pieces else self.fail(what)
+
+    def expect_one_of(self, *words: str) -> str:
+        """Take one of these keywords."""
+        if not self.token.is_word(*words):
+            self.fail(alternatives(words))
+        return self.advance().text.upper()
+
+    def expect_whole_number(self) -> int:
+        """Take a whole number."""
+        if self.token.kind is not TokenKind.NUMBER or not self.token.text.isdecimal():
+            self.fail("a whole number")
+        return int(self.advance().text)
+
+    def expect_end(self, *otherwise: str) -> None:
+        """The statement must be over, a semicolon aside."""
+        self.accept_symbol(";")
+        if self.token.kind is not TokenKind.END:
+            self.fail(", ".join([*otherwise, "the end of the statement"]))
+
+    def rest(self) -> str:
+        """The text from the token at hand to the end, without a last semicolon."""
+        return self._text[self.token.start :].rstrip().removesuffix(";")
+
+    def is_at(self, *words: str) -> bool:
+        """Whether these keywords come next."""
+        position = self._position
+        found = self.accept(*words)
+        self._position = position
+        return found
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left, a semicolon aside."""
+        ahead = self.following if self.token.is_symbol(";") else self.token
+        return ahead.kind is TokenKind.END
+
+    @property
+    def is_at_name(self) -> bool:
+        """Whether a plain or back-quoted name comes next."""
+        return self.token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raise what was expected here."""
+        found = f"`{self.token.text}`" if self.token.text else "the end of the statement"
+        meant = _KEYWORD.findall(expected) if self.token.kind is TokenKind.WORD else ()
+        raise syntax_error(
+            self._text, self.token.start, f"expected {expected}, found {found}", near_names(self.token.text, meant)
+        )
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """Keywords as an error lists them."""
+    return ", ".join(f"`{word}`" for word in words)

@@ -1,0 +1,1 @@
+"""Manifests in a commit: files looked up, removed, and manifests merged."""

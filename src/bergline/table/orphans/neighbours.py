@@ -1,0 +1,209 @@
+"""The other tables and views of a catalog, asked before files are deleted that one of them may use.
+
+Locations are compared first: manifests are read only of tables whose directories overlap, or whose metadata shows that
+they may have files outside of their own. What cannot be read stands in the way only where it may be one of those.
+"""
+
+import contextlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.table_locations import may_have_files_elsewhere, places_of
+from bergline.errors import (
+    AuthenticationError,
+    BerglineError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)
+from bergline.table.expiry.path_rules import PathRules
+from bergline.table.orphans.listed_tables import every_table, load_listed
+from bergline.table.orphans.named_files import named_files, named_in_metadata
+
+_TRIES = 10
+_METADATA = "metadata"
+_UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError, RefusedError, StorageError)
+
+
+class Places:
+    """Directories, and what overlaps with them."""
+
+    def __init__(self, rules: PathRules, directories: Iterable[str]) -> None:
+        self._rules = rules
+        self._exact = {rules.below(directory): directory for directory in directories}
+        self._sorted = sorted(self._exact)
+        self._loose = sorted({rules.loosely_below(directory) for directory in self._exact.values()})
+
+    def overlapping(self, directories: Iterable[str]) -> str | None:
+        """One of the places that lies in one of the directories, or around it; what means nothing is no directory."""
+        for directory in directories:
+            with contextlib.suppress(InvalidInputError):
+                place = _overlapping(self._sorted, self._rules.below(directory))
+                if place is not None:
+                    return self._exact[place]
+        return None
+
+    def may_overlap(self, directories: Iterable[str]) -> bool:
+        """Whether one does so as far as paths go, whatever their schemes and buckets are called, or means nothing."""
+        try:
+            below = [self._rules.loosely_below(directory) for directory in directories]
+        except InvalidInputError:
+            return True
+        return any(_overlapping(self._loose, directory) is not None for directory in below)
+
+    def holding(self, files: Iterable[str]) -> str | None:
+        """One of the places that one of the files, spelt exactly, is in."""
+        for name in files:
+            place = next((above for above in _above(name) if above in self._exact), None)
+            if place is not None:
+                return self._exact[place]
+        return None
+
+
+class Neighbours:
+    """All tables and views but one, as they matter to what is being done in some places.
+
+    RefusedError, which says what that is, if nobody can know what one of them uses. With `read_all` all are read.
+    """
+
+    def __init__(self, catalog: Catalog, name: TableName, places: Places, doing: str, *, read_all: bool) -> None:
+        self._catalog = catalog
+        self._name = name
+        self._places = places
+        self._doing = doing
+        self._read_all = read_all
+
+    def tables(self) -> Iterator[LoadedTable]:
+        """The other tables; those that cannot be read and lie elsewhere are left out."""
+        for other in every_table(self._catalog):
+            if other == self._name:
+                continue
+            try:
+                loaded = load_listed(self._catalog, other)
+            except UnavailableError:  # it says nothing of the table
+                raise
+            except BerglineError as error:
+                if self._is_elsewhere(other, self._catalog.pointer):
+                    continue
+                raise self._unreadable(other, error) from error
+            if loaded is not None:
+                yield loaded
+            elif self._is_listed(other):
+                raise UnavailableError(f"cannot {self._doing}: the catalog lists table `{other}`, and does not find it")
+
+    def files_of(self, other: LoadedTable) -> Iterator[str]:
+        """Every location that another table names and that may be in the places, some twice."""
+        table = other
+        for _ in range(_TRIES):
+            try:
+                yield from named_files(self._catalog.io, table) if self._matters(table) else named_in_metadata(table)
+            except _UNREADABLE as error:
+                newest = self._newest(other.name)
+                if newest is None:  # dropped meanwhile
+                    return
+                if newest.metadata_location == table.metadata_location:
+                    raise self._unreadable(other.name, error) from error
+                table = newest  # it moved on, and expiry was allowed to delete the file
+            else:
+                return
+        raise UnavailableError(f"table `{other.name}` moved on each of {_TRIES} times that its files were looked for")
+
+    def views(self) -> Iterator[LoadedView]:
+        """All views; those that cannot be read and lie elsewhere are left out."""
+        for namespace in self._catalog.list_namespaces():
+            try:
+                names = self._catalog.list_views(namespace)
+            except NotFoundError:  # dropped since it was listed
+                continue
+            for name in names:
+                try:
+                    yield self._catalog.load_view(name)
+                except UnavailableError:
+                    raise
+                except BerglineError as error:
+                    if isinstance(error, NotFoundError) and error.kind != "file":  # dropped since it was listed
+                        continue
+                    catalog = self._catalog
+                    if isinstance(catalog, _ViewPointers) and self._is_elsewhere(name, catalog.view_pointer):
+                        continue
+                    raise self._unreadable(name, error) from error
+
+    def _is_listed(self, name: TableName) -> bool:
+        try:
+            return name in self._catalog.list_tables(name.namespace)
+        except NotFoundError:
+            return False
+
+    def _matters(self, table: LoadedTable) -> bool:
+        """Whether only its manifests tell which files a table has in the places."""
+        return (
+            self._read_all
+            or self._places.may_overlap(places_of(table.metadata))
+            or may_have_files_elsewhere(table, named_in_metadata(table))
+        )
+
+    def _is_elsewhere(self, name: TableName, pointer_of: "_PointerOf") -> bool:
+        """Whether something lies away from the places by its pointer alone, which is in `<location>/metadata`."""
+        if self._read_all:
+            return False
+        try:
+            directory = pointer_of(name).rpartition("/")[0]
+        except BerglineError:
+            return False
+        location, _, last = directory.rpartition("/")
+        return last == _METADATA and not self._places.may_overlap([location])
+
+    def _newest(self, name: TableName) -> LoadedTable | None:
+        try:
+            return load_listed(self._catalog, name)
+        except _UNREADABLE as error:
+            raise self._unreadable(name, error) from error
+
+    def _unreadable(self, name: TableName, error: BerglineError) -> BerglineError:
+        if not isinstance(error, _UNREADABLE):
+            return error
+        way_out = f"have `{name}` readable again, or drop it without purging it if it is of no use any more"
+        return RefusedError(
+            f"cannot {self._doing}: what `{name}` uses cannot be read: {error}",
+            hints=[*error.hints, way_out],
+        )
+
+
+class _PointerOf(Protocol):
+    def __call__(self, name: TableName, /) -> str: ...
+
+
+@runtime_checkable
+class _ViewPointers(Protocol):
+    """A catalog that says where a view's metadata is, unread."""
+
+    def view_pointer(self, name: TableName) -> str:
+        """Where it is."""
+        ...
+
+
+def _overlapping(places: list[str], directory: str) -> str | None:
+    """One of the sorted places, each ending in a slash, that lies in a directory or around it."""
+    index = bisect_left(places, directory)
+    if index < len(places) and places[index].startswith(directory):
+        return places[index]
+    for above in _above(directory):
+        index = bisect_left(places, above)
+        if index < len(places) and places[index] == above:
+            return above
+    return None
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories that a path is in, the innermost first; each with a slash at its end."""
+    end = path.rstrip("/").rfind("/")
+    while end >= 0:
+        yield path[: end + 1]
+        end = path.rfind("/", 0, end)

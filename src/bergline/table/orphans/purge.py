@@ -1,0 +1,170 @@
+"""Purge: drop a table, then delete every file that its metadata reaches, and its earlier metadata files."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.metadata_files import metadata_directory
+from bergline.catalog.table_locations import places_of
+from bergline.errors import (
+    BerglineError,
+    CommitUnknownError,
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    RefusedError,
+)
+from bergline.format.metadata.gzip import MAX_METADATA_BYTES, unpack
+from bergline.io.fileio import FileIO
+from bergline.io.locations import join, normalized
+from bergline.table.expiry.deletion import delete_files
+from bergline.table.expiry.path_rules import PathRules
+from bergline.table.expiry.reachable import reachable_files
+from bergline.table.orphans.neighbours import Neighbours, Places
+
+_TRIES = 100
+_READERS = 16
+_METADATA_FILE = ".metadata.json"
+
+
+class PurgeResult(msgspec.Struct, frozen=True):
+    """How many files were deleted; `failed` ones could not be, and nothing needs them any more."""
+
+    deleted_files: int
+    failed: tuple[str, ...] = ()
+
+
+def purge_table(catalog: Catalog, name: TableName, *, read_all: bool = False) -> PurgeResult:
+    """Drop the table as it was read, and delete its files once it is certain that it is gone.
+
+    If any of its metadata cannot be read, or another table of the catalog shares its files, or it says
+    `gc.enabled=false`, it raises and the table stays as it is. With `read_all` the manifests of all tables are read to
+    know, else of those that may have files in the same directories.
+    """
+    refused: tuple[str, ConflictError] | None = None
+    for _ in range(_TRIES):
+        table = catalog.load_table(name)
+        if refused is not None and refused[0] == table.metadata_location:
+            raise refused[1]  # nobody came first: it would be refused again
+        files = _plan_files(catalog.io, table)
+        files += [] if catalog.metadata_files_stay else _forgotten_metadata(catalog.io, table, files)
+        _check_not_shared(catalog, table, files, read_all=read_all)
+        try:
+            catalog.drop_table(name, table.metadata_location)
+        except ConflictError as error:  # a commit came first: its files are to go as well
+            refused = table.metadata_location, error
+            continue
+        _check_gone(catalog, table)
+        _check_again(catalog, table, files, read_all=read_all)
+        if catalog.metadata_files_stay:
+            staying = {normalized(location) for location in _metadata_files(table)}
+            files = [location for location in files if normalized(location) not in staying]
+        failed = delete_files(catalog.io, files)
+        return PurgeResult(len(files) - len(failed), tuple(failed))
+    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be purged")
+
+
+def _check_again(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
+    """Look at the other tables once more: one may have been registered or renamed between the look and the drop."""
+    try:
+        _check_not_shared(catalog, table, files, read_all=read_all)
+    except BerglineError as error:
+        raise RefusedError(
+            f"table `{table.name}` was dropped, and its files stay: {error}",
+            hints=[f"its files are in {table.metadata.location}; its metadata file is {table.metadata_location}"],
+        ) from error
+
+
+def _check_gone(catalog: Catalog, table: LoadedTable) -> None:
+    """Have the catalog itself say that it no longer names the table, before any file goes."""
+    try:
+        pointer = catalog.pointer(table.name)
+        uuids = {catalog.load_table(table.name).metadata.table_uuid, table.metadata.table_uuid}
+        if pointer != table.metadata_location and None not in uuids and len(uuids) > 1:
+            return  # a new table has the name
+        what = "was to be dropped, and the catalog still names it"
+    except NotFoundError as error:
+        if error.kind != "file":
+            return
+        what = f"was to be dropped, and the catalog still names it: {error}"
+    except BerglineError as error:
+        what = f"was dropped, but whether it is gone cannot be read: {error}"
+    raise CommitUnknownError(
+        f"table `{table.name}` {what}; its files stay",
+        table=str(table.name),
+        metadata_location=table.metadata_location,
+        hints=[f"where the table is gone, its files are still in {table.metadata.location}"],
+    )
+
+
+def _plan_files(io: FileIO, table: LoadedTable) -> list[str]:
+    """All files, those that lead to others last; raises if one that must be read cannot be."""
+    metadata = table.metadata
+    collecting = metadata.properties.get("gc.enabled", "true")
+    if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
+        raise RefusedError(
+            f"cannot purge table `{table.name}`: `gc.enabled` is {collecting}, other tables may share the files",
+            hints=["drop it without purging, and its files stay"],
+        )
+    reached = (*(f.location for f in reachable_files(io, metadata)), *_metadata_files(table))
+    return list({normalized(location): location for location in reached}.values())
+
+
+def _forgotten_metadata(io: FileIO, table: LoadedTable, known: list[str]) -> list[str]:
+    """Metadata files in the table's directories that its log has forgotten, and that say that they are the table's."""
+    uuid, metadata = table.metadata.table_uuid, table.metadata
+    if uuid is None:
+        return []
+    named = {normalized(location) for location in known}
+    found: dict[str, str] = {}
+    for place in (metadata_directory(metadata), join(metadata.location, "metadata")):
+        with contextlib.suppress(NotFoundError):
+            found |= {normalized(location): location for location in io.list(place) if _METADATA_FILE in location}
+    unknown = [location for key, location in found.items() if key not in named]
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-purge") as pool:
+        uuids = pool.map(lambda location: _uuid(io, location), unknown)
+        return [location for location, own in zip(unknown, uuids, strict=True) if own == uuid]
+
+
+class _Identity(msgspec.Struct, rename="kebab"):
+    table_uuid: str | None = None
+
+
+def _uuid(io: FileIO, location: str) -> str | None:
+    """The uuid of the table in a metadata file; None if it is none that can be read."""
+    try:
+        return msgspec.json.decode(unpack(io.read(location, MAX_METADATA_BYTES), location), type=_Identity).table_uuid
+    except (NotFoundError, FormatError, msgspec.MsgspecError):
+        return None
+
+
+def _metadata_files(table: LoadedTable) -> list[str]:
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
+
+
+def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
+    """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
+    doing, rules = f"purge table `{table.name}`", PathRules({}, {})
+    own = {rules.exact(location) for location in files}
+    places = Places(rules, places_of(table.metadata))
+    outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
+    asked = Places(rules, [*places_of(table.metadata), *outside])
+    neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
+    for other in neighbours.tables():
+        uuid = other.metadata.table_uuid
+        same = uuid is not None and uuid == table.metadata.table_uuid
+        if same or any(rules.exact(location) in own for location in neighbours.files_of(other)):
+            raise _shared(table.name, other.name)
+    for view in neighbours.views():
+        if rules.exact(view.metadata_location) in own:
+            raise _shared(table.name, view.name)
+
+
+def _shared(name: TableName, other: TableName) -> RefusedError:
+    return RefusedError(
+        f"cannot purge table `{name}`: `{other}` uses the same files",
+        hints=["drop it without purging, and its files stay"],
+    )

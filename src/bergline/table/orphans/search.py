@@ -1,0 +1,152 @@
+"""Finds the files in a table's directories that nothing needs; `orphan_sweep` deletes them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.errors import NotFoundError, RefusedError, UnavailableError
+from bergline.io.fileio import ListedFile
+from bergline.io.locations import normalized, scheme_of
+from bergline.table.commits.commit import load_same_table
+from bergline.table.expiry.deletion import Progress
+from bergline.table.expiry.path_rules import PathRules
+from bergline.table.orphans.directories import HiddenNames, check_alone, places_to_look
+from bergline.table.orphans.named_files import NamedFiles, Naming
+from bergline.table.orphans.plan import OrphanPlan, OrphanWish, PrefixMismatch, printable
+from bergline.table.scans.version import readable_ms
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_DEFAULT_AGE_MS = 3 * _DAY_MS
+_TRIES = 10
+_NAMED_IN_ERRORS = 3
+_SAY_EVERY = 1000
+
+
+class Kept(Enum):
+    """Why a file that was listed stays."""
+
+    NEEDED = "metadata or the catalog needs it"
+    RECENT = "it may belong to a commit that is under way"
+    HIDDEN = "its name is hidden"
+
+
+def plan_orphans(
+    catalog: Catalog, table: LoadedTable, wish: OrphanWish, now_ms: int, progress: Progress | None = None
+) -> OrphanPlan:
+    """Look through the table's directories; raises, and so plans nothing, if any metadata cannot be read."""
+    cutoff_ms = _cutoff(wish, now_ms)
+    rules = PathRules(wish.equal_schemes, wish.equal_authorities)
+    named = NamedFiles(catalog.io, rules)
+    table = include_newest(catalog, table, named)
+    places = places_to_look(catalog.io, table, wish.location, rules)
+    check_alone(catalog, table, places, rules, read_all=wish.read_all_tables)
+    found: list[ListedFile] = []
+    kept: Counter[Kept] = Counter()
+    for listed, verdict in enumerate(_judge(catalog, table, places, cutoff_ms, named), 1):
+        match verdict:
+            case Kept():
+                kept[verdict] += 1
+            case _:
+                found.append(verdict)
+        if progress and listed % _SAY_EVERY == 0:
+            progress(listed, len(found))
+    table = include_newest(catalog, table, named)  # what was committed while files were listed is needed as well
+    naming = [(file, named.find(file.location)) for file in sorted(found)]
+    in_doubt = tuple(file for file, how in naming if how is Naming.IN_DOUBT)
+    if in_doubt and wish.prefix_mismatch is PrefixMismatch.ERROR:
+        raise _mismatch(table, in_doubt, named, rules)
+    if progress:
+        progress(len(found) + kept.total(), len(found))
+    deletable = deletable_namings(wish)
+    return OrphanPlan(
+        table=table.name,
+        table_uuid=table.metadata.table_uuid,
+        metadata_location=table.metadata_location,
+        wish=wish,
+        locations=places,
+        cutoff_ms=cutoff_ms,
+        files=tuple(file for file, how in naming if how in deletable),
+        in_doubt=in_doubt if Naming.IN_DOUBT not in deletable else (),
+        needed=kept[Kept.NEEDED] + sum(how is Naming.NAMED for _, how in naming),
+        recent=kept[Kept.RECENT],
+        hidden=kept[Kept.HIDDEN],
+    )
+
+
+def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: NamedFiles) -> LoadedTable:
+    """Add what the table names now; it is loaded again if files went away because it had moved on."""
+    name, table_uuid = (
+        (table.name, table.metadata.table_uuid) if isinstance(table, LoadedTable) else (table.table, table.table_uuid)
+    )
+    for _ in range(_TRIES):
+        newest = load_same_table(catalog, name, table_uuid, table.metadata_location)
+        collecting = newest.metadata.properties.get("gc.enabled", "true")
+        if collecting.lower() != "true":  # a misspelt value too: nothing is deleted by mistake
+            raise RefusedError(
+                f"cannot remove orphan files of `{name}`: `gc.enabled` is {collecting}, files may be shared"
+            )
+        try:
+            named.include(newest)
+        except NotFoundError:
+            if catalog.pointer(name) == newest.metadata_location:
+                raise
+        else:
+            return newest
+    raise UnavailableError(f"table `{name}` moved on each of {_TRIES} times that its files were looked for")
+
+
+def list_places(catalog: Catalog, places: Sequence[str]) -> Iterator[tuple[str, ListedFile]]:
+    """Every file below the places, with its path in the place."""
+    for place in places:
+        spelt = normalized(place) if scheme_of(place) == "file" else place
+        for file in catalog.io.list_files(place):
+            yield file.location[len(spelt) :].lstrip("/"), file
+
+
+def deletable_namings(wish: OrphanWish) -> frozenset[Naming]:
+    """How metadata may name a file that is deleted all the same."""
+    bold = wish.prefix_mismatch is PrefixMismatch.DELETE
+    return frozenset({Naming.NOT_NAMED, Naming.IN_DOUBT} if bold else {Naming.NOT_NAMED})
+
+
+def _judge(
+    catalog: Catalog, table: LoadedTable, places: Sequence[str], cutoff_ms: int, named: NamedFiles
+) -> Iterator[Kept | ListedFile]:
+    """Each file below the places: why it stays, or the file itself."""
+    hidden = HiddenNames(table.metadata)
+    for path, file in list_places(catalog, places):
+        if hidden.holds(path):
+            yield Kept.HIDDEN
+        elif file.modified_ms >= cutoff_ms:
+            yield Kept.RECENT
+        elif named.find(file.location) is Naming.NAMED or catalog.is_own_file(file.location):
+            yield Kept.NEEDED
+        else:
+            yield file
+
+
+def _cutoff(wish: OrphanWish, now_ms: int) -> int:
+    cutoff = now_ms - _DEFAULT_AGE_MS if wish.older_than_ms is None else wish.older_than_ms
+    if now_ms - cutoff < _DAY_MS and not wish.allow_recent:
+        raise RefusedError(
+            f"cannot remove orphan files of the last 24 hours: expected an earlier time, found {readable_ms(cutoff)}",
+            hints=[
+                "writers that are at work would lose their files",
+                "if certainly nobody writes, plan with allow_recent=True",
+            ],
+        )
+    return cutoff
+
+
+def _mismatch(table: LoadedTable, files: Sequence[ListedFile], named: NamedFiles, rules: PathRules) -> RefusedError:
+    shown = ", ".join(printable(f.location) for f in files[:_NAMED_IN_ERRORS])
+    here = ", ".join(sorted({rules.spell(f.location).prefix for f in files}))
+    return RefusedError(
+        f"cannot tell whether {len(files)} files of `{table.name}` are orphans: metadata names the same paths, "
+        f"under {', '.join(sorted(named.prefixes))}, and they are under {here}, or encoded otherwise: {shown}",
+        hints=[
+            "say which schemes and authorities are equal with equal_schemes and equal_authorities",
+            'leave such files alone with prefix_mismatch="ignore"; "delete" deletes them, for ever',
+        ],
+    )

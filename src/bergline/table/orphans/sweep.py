@@ -1,0 +1,55 @@
+"""Deletes the files of a plan that are still what they were and still needed by nothing."""
+
+import msgspec
+
+from bergline.catalog.catalog import Catalog
+from bergline.io.fileio import ListedFile
+from bergline.table.expiry.deletion import Progress, delete_files
+from bergline.table.expiry.path_rules import PathRules
+from bergline.table.orphans.directories import check_alone
+from bergline.table.orphans.named_files import NamedFiles
+from bergline.table.orphans.plan import OrphanPlan
+from bergline.table.orphans.search import deletable_namings, include_newest, list_places
+
+_FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
+
+
+class SweepResult(msgspec.Struct, frozen=True):
+    """What became of the files of a plan."""
+
+    deleted: tuple[str, ...] = ()
+    deleted_bytes: int = 0
+    failed: tuple[str, ...] = ()
+    """Could not be deleted."""
+    spared: tuple[str, ...] = ()
+    """Needed by now, or written again since they were planned."""
+
+
+def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress: Progress | None = None) -> SweepResult:
+    """Look at everything again, then delete; before each batch, what has been committed meanwhile is spared."""
+    if not plan.files:
+        return SweepResult()
+    rules = PathRules(plan.wish.equal_schemes, plan.wish.equal_authorities)
+    named, deletable = NamedFiles(catalog.io, rules), deletable_namings(plan.wish)
+    wanted = {file.location: file for file in plan.files}
+    there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
+    unchanged = [file for file in there if wanted[file.location] == file]
+    table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
+    check_alone(catalog, table, plan.locations, rules, read_all=plan.wish.read_all_tables)
+    deleted: list[ListedFile] = []
+    failed: set[str] = set()
+    for start in range(0, len(unchanged), _FILES_AT_ONCE):
+        if catalog.pointer(table.name) != table.metadata_location:
+            table = include_newest(catalog, table, named)
+        batch = unchanged[start : start + _FILES_AT_ONCE]
+        unneeded = [f for f in batch if named.find(f.location) in deletable and not catalog.is_own_file(f.location)]
+        failed.update(delete_files(catalog.io, [f.location for f in unneeded], threads=threads))
+        deleted += (f for f in unneeded if f.location not in failed)
+        if progress:
+            progress(start + len(batch), len(unchanged))
+    return SweepResult(
+        deleted=tuple(file.location for file in deleted),
+        deleted_bytes=sum(file.size for file in deleted),
+        failed=tuple(sorted(failed)),
+        spared=tuple(sorted({file.location for file in there} - failed - {file.location for file in deleted})),
+    )

@@ -1,0 +1,1 @@
+"""Reads of one state of a table."""

@@ -1,0 +1,126 @@
+"""Which state of a table a read means: a branch, a tag, a snapshot or a moment."""
+
+import datetime as dt
+
+import msgspec
+
+from bergline.arguments import check_whole, shown
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_LATEST_MS = 253_402_300_799_999
+
+Place = int | str | dt.datetime
+"""A snapshot by its id, by a branch or tag, or by a moment at which it was the head of `main`."""
+
+
+class ReadVersion(msgspec.Struct, frozen=True):
+    """A snapshot, and the schema to read it with; no snapshot while a table is empty."""
+
+    snapshot_id: int | None
+    schema: Schema
+    branch: str | None = None
+    """The branch whose head it is; None for a tag, a snapshot id or a moment, which stay what they are."""
+
+
+class BranchRead(msgspec.Struct, frozen=True):
+    """The head of a table's branch, as a read found it."""
+
+    table: str
+    """See `table_identity`."""
+    branch: str
+    snapshot_id: int | None
+
+
+def table_identity(metadata: TableMetadata) -> str:
+    """What tells tables apart, whatever their names: the uuid, or the location of a v1 table without one."""
+    return metadata.table_uuid or metadata.location
+
+
+def resolve_version(
+    metadata: TableMetadata,
+    *,
+    ref: str | None = None,
+    snapshot_id: int | None = None,
+    as_of_ms: int | None = None,
+) -> ReadVersion:
+    """At most one of the three; none means `main`. Branches read with the table's schema, the rest with their own."""
+    if sum(x is not None for x in (ref, snapshot_id, as_of_ms)) > 1:
+        raise InvalidInputError("expected one of ref, snapshot_id and as_of, found several")
+    if ref is not None:
+        check_ref_name(ref)
+    if snapshot_id is not None:
+        return _at_snapshot(metadata, check_whole(snapshot_id, "a snapshot id"))
+    if as_of_ms is not None:
+        if not 0 <= check_whole(as_of_ms, "as_of_ms") <= _LATEST_MS:
+            raise InvalidInputError(f"expected a time in milliseconds up to the year 9999, found {as_of_ms}")
+        return _at_snapshot(metadata, _snapshot_as_of(metadata, as_of_ms))
+    if ref in {None, MAIN} and MAIN not in metadata.refs:
+        return ReadVersion(None, metadata.schema, MAIN)
+    found = metadata.ref(ref or MAIN)
+    if found.is_branch:
+        return ReadVersion(found.snapshot_id, metadata.schema, ref or MAIN)
+    return _at_snapshot(metadata, found.snapshot_id)
+
+
+def snapshot_at(metadata: TableMetadata, place: Place) -> int:
+    """The id of the snapshot at a place; NotFoundError if there is none."""
+    if isinstance(place, str):
+        return metadata.ref(place).snapshot_id
+    if isinstance(place, dt.datetime):
+        return _snapshot_as_of(metadata, epoch_ms(place))
+    if type(place) is not int:
+        raise InvalidInputError(
+            f"expected a snapshot id, a branch or tag, or a datetime with a time zone, found {shown(place)}"
+        )
+    return metadata.snapshot(check_whole(place, "the id of a snapshot")).snapshot_id
+
+
+def epoch_ms(moment: dt.datetime) -> int:
+    """Milliseconds since 1970, rounded down."""
+    if not isinstance(moment, dt.datetime):
+        raise InvalidInputError(f"expected a datetime with a time zone, found {shown(moment)}")
+    if moment.tzinfo is None:
+        raise InvalidInputError(f"expected a time with a time zone, found {moment.isoformat()}")
+    return (moment - _EPOCH) // dt.timedelta(milliseconds=1)
+
+
+def readable_ms(milliseconds: int) -> str:
+    """A time for a message."""
+    try:
+        moment = _EPOCH + dt.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return moment.isoformat(sep=" ", timespec="milliseconds")
+
+
+def _at_snapshot(metadata: TableMetadata, snapshot_id: int) -> ReadVersion:
+    schema_id = metadata.snapshot(snapshot_id).schema_id
+    if schema_id is None:
+        return ReadVersion(snapshot_id, metadata.schema)
+    try:
+        return ReadVersion(snapshot_id, metadata.schema_by_id(schema_id))
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"cannot read snapshot {snapshot_id} with its schema: the table no longer has schema {schema_id}",
+            kind="schema",
+            name=str(schema_id),
+            hints=["a branch at the snapshot is read with the table's schema"],
+        ) from error
+
+
+def _snapshot_as_of(metadata: TableMetadata, as_of_ms: int) -> int:
+    """What `main` was at that time; the log may be out of order by a minute, so look for the latest, and last."""
+    before = [e for e in metadata.snapshot_log if e.timestamp_ms <= as_of_ms]
+    if not before:
+        first = min((e.timestamp_ms for e in metadata.snapshot_log), default=None)
+        raise NotFoundError(
+            f"no snapshot at or before {readable_ms(as_of_ms)}",
+            kind="snapshot",
+            name=str(as_of_ms),
+            hints=["the table has no history yet" if first is None else f"its history begins at {readable_ms(first)}"],
+        )
+    return max(reversed(before), key=lambda e: e.timestamp_ms).snapshot_id
