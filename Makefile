@@ -93,7 +93,7 @@ test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit tests/sql -q -m "not server and not long" -n 2
+	@$(BIN)/python -m pytest tests/unit -q -m "not server and not long" -n 2
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@$(BIN)/python tools/torture.py $(if $(EXAMPLES),--examples $(EXAMPLES),--minutes $(or $(MINUTES),30)) $(if $(SEED),--seed $(SEED))

@@ -6,17 +6,31 @@ from typing import TYPE_CHECKING, Any
 from bergline.errors import BerglineError
 
 if TYPE_CHECKING:
+    from bergline.format.manifest.manifest import DataFile
+    from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
     from bergline.lake.lake import Lake, connect
     from bergline.table.references.ref_changes import Retention
     from bergline.table.table import Table
 
-__all__ = ["BerglineError", "Lake", "Retention", "Table", "connect"]
+__all__ = [
+    "BerglineError",
+    "DataFile",
+    "Lake",
+    "PartitionStatisticsFile",
+    "Retention",
+    "StatisticsFile",
+    "Table",
+    "connect",
+]
 __version__ = "0.1.0"
 
 # found when asked for: tasks on Spark's executors import a few modules of the package, and need not wait for the rest
 _MODULES = {
+    "DataFile": "format.manifest.manifest",
     "Lake": "lake.lake",
+    "PartitionStatisticsFile": "format.metadata.table_metadata",
     "Retention": "table.references.ref_changes",
+    "StatisticsFile": "format.metadata.table_metadata",
     "Table": "table.table",
     "connect": "lake.lake",
 }

@@ -13,11 +13,11 @@ __all__ = ["Pipeline", "attach", "detach", "explain_read", "read"]
 
 # found when asked for: tasks on executors import a few modules of the package, and need not wait for the rest
 _MODULES = {
-    "Pipeline": "pipeline",
-    "attach": "attaching",
-    "detach": "attaching",
-    "explain_read": "explain",
-    "read": "read_scan",
+    "Pipeline": "pipeline.pipeline",
+    "attach": "session.attach",
+    "detach": "session.attach",
+    "explain_read": "reads.explain",
+    "read": "reads.scan",
 }
 
 

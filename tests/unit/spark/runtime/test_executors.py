@@ -40,7 +40,7 @@ def test_archive_holds_every_module() -> None:
 
 
 def test_needed_versions_are_those_of_the_project() -> None:
-    pyproject = Path(__file__).parents[3] / "pyproject.toml"
+    pyproject = Path(__file__).parents[4] / "pyproject.toml"
     project = tomllib.loads(pyproject.read_text())["project"]
     asked = {*project["dependencies"], *project["optional-dependencies"]["s3"]}
     assert {f"{name}>={least}" for name, least in NEEDED_FOR_OBJECTS.items()} <= asked
