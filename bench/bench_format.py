@@ -23,7 +23,7 @@ from bergline.format.manifest.columns import read_manifests_columns
 from bergline.format.manifest.inheritance import added_entry
 from bergline.format.manifest.manifest import ManifestFile
 from bergline.format.metadata.json import parse_metadata, render_metadata
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata
 from bergline.scan.manifest_cache import MANIFESTS
 from bergline.scan.manifests import load_manifest_list
@@ -62,7 +62,7 @@ class PreparedManifests(SnapshotProducer):
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The manifests as they are."""
-        return Draft(Operation.APPEND, self._ready)
+        return Draft(SnapshotOperation.APPEND, self._ready)
 
 
 def bench_metadata(table: Table) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile, ManifestFile
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.changes.append import AddedFiles
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
@@ -67,7 +67,7 @@ class AppendInManifests(SnapshotProducer):
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """All groups, each in a manifest of its own."""
         manifests: list[ManifestFile] = [m for added in self._added for m in added.manifests(base)]
-        return Draft(Operation.APPEND, tuple(manifests), added=tuple(f for a in self._added for f in a.files))
+        return Draft(SnapshotOperation.APPEND, tuple(manifests), added=tuple(f for a in self._added for f in a.files))
 
 
 def table_of(lake: Lake, name: str, manifests: int, files: int) -> Table:

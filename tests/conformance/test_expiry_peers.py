@@ -23,7 +23,7 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import SnapshotLogEntry, TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.parquet.file.arrow_schema import schema_from_arrow
-from bergline.table.expiry.retention import ExpiryWish, decide_expiry
+from bergline.table.expiry.retention import ExpiryRequest, decide_expiry
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
@@ -123,15 +123,15 @@ def random_table(chance: random.Random, now_ms: int) -> TableMetadata:
     )
 
 
-def random_wish(chance: random.Random, metadata: TableMetadata, now_ms: int) -> ExpiryWish:
+def random_wish(chance: random.Random, metadata: TableMetadata, now_ms: int) -> ExpiryRequest:
     older_than = now_ms - chance.randrange(-20, 200) * HOUR - HOUR // 2 if chance.random() < 0.5 else None
     named: list[int] = []
     if chance.random() < 0.3:
         named = chance.sample(range(1, len(metadata.snapshots) + 3), k=min(2, len(metadata.snapshots) + 2))
-    return ExpiryWish(older_than, chance.randrange(1, 6) if chance.random() < 0.4 else None, frozenset(named))
+    return ExpiryRequest(older_than, chance.randrange(1, 6) if chance.random() < 0.4 else None, frozenset(named))
 
 
-def expired_here(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> Any:
+def expired_here(metadata: TableMetadata, wish: ExpiryRequest, now_ms: int) -> Any:
     try:
         decision = decide_expiry(metadata, wish, now_ms)
     except RefusedError:

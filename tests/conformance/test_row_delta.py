@@ -18,7 +18,7 @@ from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import STRING, NestedField
-from bergline.table.changes.compaction import CompactionWish, compacted
+from bergline.table.changes.compaction import CompactionRequest, compacted
 from bergline.table.changes.delete_rows import write_deletes_by_position
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
@@ -119,7 +119,7 @@ def test_the_same_steps_give_the_same_files_numbers_and_rows(
     pair.row_delta([equality_deletes(ours, pa.table({"id": [7]}), [1], ("eu",))])
     agreed(3, 4, 5, 8, 9)
     assert ours.current_snapshot is not None
-    rewritten = compacted(ours.io, ours.metadata, ours.current_snapshot, CompactionWish(), pinned=True)
+    rewritten = compacted(ours.io, ours.metadata, ours.current_snapshot, CompactionRequest(), pinned=True)
     assert rewritten is not None
     pair.rewrite(rewritten)
     agreed(3, 4, 5, 8, 9)

@@ -62,14 +62,14 @@ CHANGES: st.SearchStrategy[SchemaChange] = st.one_of(
 def possible(base: TableMetadata, wishes: list[SchemaChange]) -> list[SchemaChange]:
     """Those of the changes that can be made one after the other."""
     work, made = evolving(base), []
-    for wish in wishes:
+    for wanted in wishes:
         try:
-            after = apply_schema_change(work, wish)
+            after = apply_schema_change(work, wanted)
             check_evolved(after)
         except BerglineError:
             continue
         work = after
-        made.append(wish)
+        made.append(wanted)
     return made
 
 

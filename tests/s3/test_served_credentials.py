@@ -17,8 +17,8 @@ from sts_server import StsServer
 
 import bergline
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import Served
-from bergline.server.opening import Vend, open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import Vend, open_server
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing, vended-credentials"}
 ORDERS = "/v1/namespaces/db/tables/orders"
@@ -26,9 +26,9 @@ ROWS = pa.table({"id": [1, 2]})
 
 
 @pytest.fixture
-def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[Served]:
+def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[ServerContext]:
     """A server that hands out its keys."""
-    opened = open_served(
+    opened = open_server(
         f"sqlite:///{tmp_path}/catalog.db",
         warehouse=f"{bucket}/warehouse",
         properties=s3_server.properties,
@@ -39,7 +39,7 @@ def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[Served]
 
 
 @pytest.fixture
-def ask(served: Served) -> Iterator[Asking]:
+def ask(served: ServerContext) -> Iterator[Asking]:
     with Asking(served) as asking:
         asking.namespace("db")
         yield asking
@@ -93,7 +93,7 @@ def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(ask: Asking
         check_keys(made.json, f"{bucket}/warehouse/db/orders/")
 
 
-def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: Served, tmp_path: Path) -> None:
+def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: ServerContext, tmp_path: Path) -> None:
     ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
     ask("GET", ORDERS, headers=WISH)
     assert SECRET_KEY not in str(served.records.audit())
@@ -113,9 +113,9 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
 
 
 @pytest.fixture
-def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) -> Iterator[Served]:
+def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) -> Iterator[ServerContext]:
     """A server that lends keys of a role, for one table each; the whole bucket is allowed."""
-    opened = open_served(
+    opened = open_server(
         f"sqlite:///{tmp_path}/catalog.db",
         warehouse=f"{bucket}/warehouse",
         places=[bucket],
@@ -127,7 +127,7 @@ def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) ->
 
 
 @pytest.fixture
-def borrow(lending: Served) -> Iterator[Asking]:
+def borrow(lending: ServerContext) -> Iterator[Asking]:
     with Asking(lending) as asking:
         asking.namespace("db")
         yield asking
@@ -198,7 +198,7 @@ def test_no_table_lies_where_all_others_do(borrow: Asking, bucket: str, place: s
 
 
 def test_tables_that_overlap_already_get_no_keys(
-    borrow: Asking, lending: Served, bucket: str, sts: StsServer, caplog: pytest.LogCaptureFixture
+    borrow: Asking, lending: ServerContext, bucket: str, sts: StsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake = Lake(lending.catalog, "lake")
     inner = f"{bucket}/warehouse/db/outer/inner"

@@ -21,14 +21,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from bergline.server.app import Application
-from bergline.server.opening import open_served
+from bergline.server.opening import open_server
 
 EXAMPLES = int(os.environ.get("BERGLINE_EXAMPLES", "3"))
 LONG = 10
 DAMAGED = 150
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DIRECTORY = tempfile.TemporaryDirectory(prefix="bergline-openapi-")
-SERVED = open_served(f"sqlite:///{DIRECTORY.name}/catalog.db")
+SERVED = open_server(f"sqlite:///{DIRECTORY.name}/catalog.db")
 APPLICATION = Application(SERVED, by_any_name=True)
 
 

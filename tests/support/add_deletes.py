@@ -10,7 +10,7 @@ from bergline.format.deletes.deletion_vector import deletion_vector_file
 from bergline.format.deletes.position_set import position_set
 from bergline.format.manifest.manifest import DataFile, ManifestContent
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
 from bergline.parquet.write.fit import ArrowRows
@@ -29,7 +29,7 @@ class _AddDeletes(SnapshotProducer):
         (spec_id,) = {d.spec_id for d in self._deletes}
         new = self.write_manifests(base, spec_id, entries, ManifestContent.DELETES)
         old = load_manifest_list(self._io, parent) if parent else []
-        return Draft(Operation.DELETE, (*new, *old), added=tuple(self._deletes))
+        return Draft(SnapshotOperation.DELETE, (*new, *old), added=tuple(self._deletes))
 
 
 def add_deletes(table: Table, *deletes: DataFile, branch: str = MAIN) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from bergline.server.app import Application
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 SCHEMA = {
     "type": "struct",
@@ -50,7 +50,7 @@ class Told:
 class Asking:
     """Asks an application by ASGI, as a web server would."""
 
-    def __init__(self, served: Served, application: Application | None = None) -> None:
+    def __init__(self, served: ServerContext, application: Application | None = None) -> None:
         self.application = application or Application(served)
 
     def __enter__(self) -> Self:

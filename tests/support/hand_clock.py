@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bergline.server.http.protocol import guarded_protocol
-from bergline.server.http.settings import Settings
+from bergline.server.http.settings import ServerSettings
 
 _LONG_S = 60
 _TURNS = 20
@@ -23,7 +23,7 @@ class HandClock:
         self.connections: list[Any] = []
         """All that there were, oldest first."""
 
-    def protocol(self, settings: Settings) -> type[Any]:
+    def protocol(self, settings: ServerSettings) -> type[Any]:
         """The server's protocol, on this clock."""
         clock, guarded = self, guarded_protocol(settings)
 

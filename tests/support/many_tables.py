@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bergline.catalog.sql.database import SqlDatabase
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 TABLES = 100_000
 BIG = "big"
@@ -30,7 +30,7 @@ _FILL = {
 }
 
 
-def fill(served: Served, namespace: str = BIG, most: int = TABLES) -> None:
+def fill(served: ServerContext, namespace: str = BIG, most: int = TABLES) -> None:
     """Put tables into a namespace: t000000, t000001, …, of which each thousandth is a view; there are no files."""
     database = served.store.database
     values = {"catalog": served.store.catalog_name, "namespace": namespace, "most": most}

@@ -9,14 +9,14 @@ from typing import Any
 import uvicorn
 
 from bergline.server.app import Application
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
 
 _LONG_S = 60
 
 
 @contextlib.contextmanager
-def on_socket(served: Served, protocol: type[Any] | None = None) -> Iterator[int]:
+def on_socket(served: ServerContext, protocol: type[Any] | None = None) -> Iterator[int]:
     """Serve on a free loopback port, which is the value; in another protocol where one is given."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)  # what is not read soon stays with the server

@@ -10,10 +10,10 @@ from bergline.cli.durations import parse_duration
 from bergline.cli.opening import PropertyOption, WarehouseOption, open_or_create, settings_of
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import DEFAULT_CATALOG
-from bergline.server.http.settings import Settings
+from bergline.server.http.settings import ServerSettings
 
 try:
-    from bergline.server.opening import Vend, open_served
+    from bergline.server.opening import Vend, open_server
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
     if error.name not in {"httptools", "starlette", "uvicorn"}:
@@ -71,7 +71,7 @@ def serve(
     if not _IS_INSTALLED:
         raise UnsupportedError("cannot serve without the server's parts", hints=["pip install 'bergline[server]'"])
     opening = partial(
-        open_served,
+        open_server,
         catalog,
         warehouse=warehouse,
         name=name,
@@ -79,7 +79,7 @@ def serve(
         places=allow_location or (),
         separator=namespace_separator,
         vend=Vend(assume_role, parse_duration(credentials_lifetime)) if vend_credentials or assume_role else None,
-        limits=Settings(
+        limits=ServerSettings(
             max_body_bytes=max_body_mib * 1024 * 1024,
             body_timeout_s=body_timeout,
             request_timeout_s=request_timeout,

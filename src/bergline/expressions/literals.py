@@ -48,14 +48,14 @@ _NANOS_PER_UNIT = {
 }
 
 
-class Position(msgspec.Struct, frozen=True):
+class LiteralPosition(msgspec.Struct, frozen=True):
     """A value of the type, and whether the literal equals it (0), or lies between it and the next one up or down."""
 
     value: Any
     side: Literal[-1, 0, 1] = 0
 
 
-def locate(literal: Any, type_: IcebergType, column: str) -> Position:
+def locate(literal: Any, type_: IcebergType, column: str) -> LiteralPosition:
     """The position of a literal, which need not be a value of the type; InvalidInputError where they do not compare."""
     try:
         position = _locate(literal, type_)
@@ -93,10 +93,10 @@ def _hints(literal: Any, type_: IcebergType, column: str) -> list[str]:
     return []
 
 
-def _locate(literal: Any, type_: IcebergType) -> Position | None:
+def _locate(literal: Any, type_: IcebergType) -> LiteralPosition | None:
     match type_, literal:
         case PrimitiveType("boolean"), bool():
-            return Position(literal)
+            return LiteralPosition(literal)
         case _, bool():
             return None
         case PrimitiveType("int" | "long" as name), int() | Decimal() | float():
@@ -106,13 +106,13 @@ def _locate(literal: Any, type_: IcebergType) -> Position | None:
         case DecimalType(precision, scale), int() | Decimal() | float() | str():
             largest = 10**precision - 1
             units = _in_range(_shifted(_exact(literal), scale), (-largest, largest))
-            return units and Position(scaled(units.value, scale), units.side)
+            return units and LiteralPosition(scaled(units.value, scale), units.side)
         case PrimitiveType("string"), str():
-            return Position(literal) if literal.isascii() or literal.encode() else None
+            return LiteralPosition(literal) if literal.isascii() or literal.encode() else None
         case PrimitiveType("uuid"), uuid.UUID() | str():
-            return Position(literal if isinstance(literal, uuid.UUID) else uuid.UUID(literal))
+            return LiteralPosition(literal if isinstance(literal, uuid.UUID) else uuid.UUID(literal))
         case PrimitiveType("binary") | FixedType(), bytes():
-            return Position(literal)
+            return LiteralPosition(literal)
         case PrimitiveType("time"), TimeOfDay() | dt.time() | str():
             return _time_of_day(literal)
         case PrimitiveType("date"), str():
@@ -136,37 +136,37 @@ def _shifted(number: Decimal, digits: int) -> Decimal:
     return Decimal((sign, coefficient, exponent + digits)) if isinstance(exponent, int) else number
 
 
-def _in_range(number: Decimal, limits: tuple[int, int]) -> Position | None:
+def _in_range(number: Decimal, limits: tuple[int, int]) -> LiteralPosition | None:
     """A number among the whole numbers of a range."""
     low, high = limits
     if number.is_nan():
         return None
     if number.is_infinite() or (number and number.adjusted() > _MOST_DIGITS):
-        return Position(high, 1) if number > 0 else Position(low, -1)
+        return LiteralPosition(high, 1) if number > 0 else LiteralPosition(low, -1)
     return _whole(int(number.to_integral_value(ROUND_FLOOR)), number, (low, high))
 
 
-def _whole(floor: int, number: Decimal | Fraction, limits: tuple[int, int]) -> Position:
+def _whole(floor: int, number: Decimal | Fraction, limits: tuple[int, int]) -> LiteralPosition:
     low, high = limits
     if number < low:
-        return Position(low, -1)
+        return LiteralPosition(low, -1)
     if number > high:
-        return Position(high, 1)
-    return Position(floor, 0 if number == floor else 1)
+        return LiteralPosition(high, 1)
+    return LiteralPosition(floor, 0 if number == floor else 1)
 
 
-def _double(number: Decimal | float) -> Position:
+def _double(number: Decimal | float) -> LiteralPosition:
     """A number among the doubles, rounded to the nearest as Spark does; beyond the largest it is less than infinity."""
     try:
         value = float(number)
     except OverflowError:
         value = float("inf") if number > 0 else float("-inf")
     if value in {float("inf"), float("-inf")} and value != number:
-        return Position(_MAX_DOUBLE, 1) if number > 0 else Position(-_MAX_DOUBLE, -1)
-    return Position(value)
+        return LiteralPosition(_MAX_DOUBLE, 1) if number > 0 else LiteralPosition(-_MAX_DOUBLE, -1)
+    return LiteralPosition(value)
 
 
-def _time_of_day(literal: TimeOfDay | dt.time | str) -> Position | None:
+def _time_of_day(literal: TimeOfDay | dt.time | str) -> LiteralPosition | None:
     match literal:
         case dt.time():
             if literal.tzinfo is not None:
@@ -176,10 +176,10 @@ def _time_of_day(literal: TimeOfDay | dt.time | str) -> Position | None:
             return _time_of_day(parse_time_of_day(literal))
         case TimeOfDay(nanoseconds):
             micros = nanoseconds / _NANOS_PER_MICRO
-            return Position(int(micros // 1), 0 if micros.denominator == 1 else 1)
+            return LiteralPosition(int(micros // 1), 0 if micros.denominator == 1 else 1)
 
 
-def _instant(literal: Instant | dt.date, type_name: str) -> Position:
+def _instant(literal: Instant | dt.date, type_name: str) -> LiteralPosition:
     """A date or time among days, microseconds or nanoseconds."""
     units = _nanos(literal) / _NANOS_PER_UNIT[type_name]
     return _whole(int(units // 1), units, _RANGES.get(type_name, _LONG_RANGE))

@@ -15,7 +15,7 @@ from typing import Any, Literal, assert_never
 import msgspec
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.expressions.literals import Position, locate
+from bergline.expressions.literals import LiteralPosition, locate
 from bergline.format.schema.reserved import is_metadata_column
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DOUBLE, FLOAT, STRING, NestedField
@@ -205,7 +205,7 @@ def _bind_test(predicate: ColumnTest, schema: Schema) -> Predicate:
             assert_never(predicate)
 
 
-def _compare(name: str, op: ComparisonOperator, position: Position) -> Predicate:
+def _compare(name: str, op: ComparisonOperator, position: LiteralPosition) -> Predicate:
     value = position.value
     if isinstance(value, float) and math.isnan(value):
         return _compare_nan(name, op)

@@ -33,7 +33,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 _PUBLIC_CLOUD = "core.windows.net"
 
 
-class Container(NamedTuple):
+class AzureContainer(NamedTuple):
     """A container, and its account and host where the location names them."""
 
     name: str
@@ -73,16 +73,16 @@ def azure_settings(authority: str, properties: Mapping[str, str]) -> StoreSettin
     return StoreSettings("AzureStore", container.name, config, client)
 
 
-def _container(authority: str) -> Container:
+def _container(authority: str) -> AzureContainer:
     name, at, host = authority.partition("@")
     if not _CONTAINER.fullmatch(name) or (at and not _HOST.fullmatch(host)):
         raise InvalidInputError(
             f"expected a container like `container@account.dfs.core.windows.net`, found `{authority}`"
         )
-    return Container(name, host.split(".")[0] if at else None, host if "." in host else None)
+    return AzureContainer(name, host.split(".")[0] if at else None, host if "." in host else None)
 
 
-def _for_account(name: str, container: Container, account: str | None) -> tuple[str, ...]:
+def _for_account(name: str, container: AzureContainer, account: str | None) -> tuple[str, ...]:
     return (*(f"{name}.{part}" for part in (container.host, account) if part), name)
 
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from bergline.errors import FormatError, NotFoundError, StorageError
 from bergline.io.locations import directory_location, join
-from bergline.io.object_create import Refusal, Tag, put_object, tag_of
+from bergline.io.object_create import Tag, WriteRefusal, put_object, tag_of
 from bergline.io.object_errors import object_errors
 from bergline.io.open_store import OpenStore, check_process, open_store
 
@@ -90,9 +90,9 @@ class ConditionalObjects:
         check_process()
         location = self.location(name)
         match put_object(self._store, self._prefix + name, location, data, condition, unique=True):
-            case Refusal.REFUSED:
+            case WriteRefusal.REFUSED:
                 return None
-            case Refusal.OVERTAKEN:
+            case WriteRefusal.OVERTAKEN:
                 raise StorageError(f"cannot find out whether {location} was written before another writer changed it")
             case tag:
                 return StoredObject(data, tag)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bergline.errors import BerglineError, NotFoundError, StorageError
 from bergline.io.object_errors import (
-    Failure,
+    StoreFailure,
     exists_error,
     failure_of,
     is_certain,
@@ -21,8 +21,8 @@ from bergline.io.object_errors import (
 from bergline.io.open_store import RETRY_SECONDS, OpenStore
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
-_TRY_AGAIN = frozenset({Failure.TRANSIENT, Failure.NOT_REACHED, Failure.CONFLICT})
-_REFUSED = frozenset({Failure.EXISTS, Failure.CHANGED})
+_TRY_AGAIN = frozenset({StoreFailure.TRANSIENT, StoreFailure.NOT_REACHED, StoreFailure.CONFLICT})
+_REFUSED = frozenset({StoreFailure.EXISTS, StoreFailure.CHANGED})
 _STORES_OWN_TAG = re.compile(
     r'"?(?:0x[0-9A-F]{12,20}|[0-9]{1,20})"?'
 )  # Azure's, and what a store in this process counts
@@ -32,7 +32,7 @@ Tag = dict[str, str]
 """What a store calls the bytes of an object at one moment: an ETag on S3 and Azure, a generation on Google's."""
 
 
-class Refusal(Enum):
+class WriteRefusal(Enum):
     """Why a conditional write did not happen."""
 
     REFUSED = "the condition did not hold, and nothing was changed"
@@ -41,7 +41,7 @@ class Refusal(Enum):
 
 def put_object(
     store: OpenStore, key: str, location: str, data: bytes, condition: Tag | Literal["create"], *, unique: bool
-) -> Tag | Refusal:
+) -> Tag | WriteRefusal:
     """Write the object if it has the tag of the condition, or if there is none; its new tag if it was written.
 
     An object that stands against ours may be our own, of an earlier try whose answer was lost: it is taken for ours if
@@ -60,7 +60,7 @@ def put_object(
             failure = failure_of(error)
             in_doubt = in_doubt or not is_certain(error)
             if failure in _REFUSED and not unique and not in_doubt:
-                return Refusal.REFUSED
+                return WriteRefusal.REFUSED
             if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
                 return _settled(store, key, location, data, error, in_doubt=in_doubt)
         else:
@@ -76,7 +76,7 @@ def create_object(store: OpenStore, key: str, location: str, data: bytes) -> Non
     created the same bytes at the same name meanwhile, the caller finds what it wanted to write, and metadata, manifests
     and data files carry UUIDs, so no two writers share a name.
     """
-    if isinstance(put_object(store, key, location, data, "create", unique=False), Refusal):
+    if isinstance(put_object(store, key, location, data, "create", unique=False), WriteRefusal):
         raise exists_error(location)
 
 
@@ -92,7 +92,7 @@ def _failed(error: BerglineError, *, in_doubt: bool) -> BerglineError:
 
 def _settled(
     store: OpenStore, key: str, location: str, data: bytes, error: Exception, *, in_doubt: bool
-) -> Tag | Refusal:
+) -> Tag | WriteRefusal:
     """What the last answer means, by the object that is there now."""
     failure = failure_of(error)
     failed = _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt)
@@ -103,7 +103,7 @@ def _settled(
         return found
     if failure not in _REFUSED or (found is None and in_doubt):
         raise failed from None
-    return Refusal.OVERTAKEN if in_doubt else Refusal.REFUSED
+    return WriteRefusal.OVERTAKEN if in_doubt else WriteRefusal.REFUSED
 
 
 def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -> Tag:

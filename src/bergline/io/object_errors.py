@@ -53,7 +53,7 @@ _LONGEST_REASON = 300
 _CHECK_ENDPOINT = "check the endpoint: another server answers there, or it has no such bucket"
 
 
-class Failure(Enum):
+class StoreFailure(Enum):
     """What kind of failure an exception stands for."""
 
     NO_OBJECT = "no object"
@@ -72,43 +72,55 @@ class Failure(Enum):
 
 # without a status nothing was answered: it was not sent, or the store is in this process
 _WITHOUT_STATUS = frozenset(
-    {Failure.NO_IDENTITY, Failure.NOT_REACHED, Failure.NO_TLS, Failure.EXISTS, Failure.CHANGED},
+    {
+        StoreFailure.NO_IDENTITY,
+        StoreFailure.NOT_REACHED,
+        StoreFailure.NO_TLS,
+        StoreFailure.EXISTS,
+        StoreFailure.CHANGED,
+    },
 )
 _SAID_NO = frozenset(
-    {Failure.EXISTS, Failure.CHANGED, Failure.CONFLICT, Failure.NO_BUCKET, Failure.NO_IDENTITY},
+    {
+        StoreFailure.EXISTS,
+        StoreFailure.CHANGED,
+        StoreFailure.CONFLICT,
+        StoreFailure.NO_BUCKET,
+        StoreFailure.NO_IDENTITY,
+    },
 )
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> StoreFailure:
     """The kind of failure."""
     text = str(error)
     kind = type(error).__name__
     code, status = _server_code(text), _server_status(text)
     if any(service in text for service in _CREDENTIAL_SERVICES):
-        return Failure.NO_IDENTITY
+        return StoreFailure.NO_IDENTITY
     if code in _BUCKET_CODES:
-        return Failure.NO_BUCKET
+        return StoreFailure.NO_BUCKET
     if code is None and status is not None and status < _SERVER and _WEB_PAGE.search(text):
-        return Failure.NO_STORE
+        return StoreFailure.NO_STORE
     if status is not None and status >= _SERVER:
-        return Failure.TRANSIENT
+        return StoreFailure.TRANSIENT
     if code in _IDENTITY_CODES or status in _NOT_AUTHORIZED or kind == "UnauthenticatedError":
-        return Failure.NO_IDENTITY
+        return StoreFailure.NO_IDENTITY
     if code in _CONFLICT_CODES:
-        return Failure.CONFLICT
+        return StoreFailure.CONFLICT
     if kind == "PreconditionError":
-        return Failure.CHANGED
+        return StoreFailure.CHANGED
     if isinstance(error, FileNotFoundError):
-        return Failure.NO_OBJECT
+        return StoreFailure.NO_OBJECT
     if kind == "AlreadyExistsError":
-        return Failure.EXISTS
+        return StoreFailure.EXISTS
     if status == _RANGE or kind == "NotSupportedError" or any(words in text for words in _RANGE_WORDS):
-        return Failure.BAD_RANGE
+        return StoreFailure.BAD_RANGE
     if status is not None:
-        return Failure.TRANSIENT if status in _TRY_LATER else Failure.OTHER
+        return StoreFailure.TRANSIENT if status in _TRY_LATER else StoreFailure.OTHER
     if "kind: Connect" in text:
-        return Failure.NO_TLS if any(words in text for words in _NO_TLS_WORDS) else Failure.NOT_REACHED
-    return Failure.TRANSIENT if "HTTP error" in text or "reqwest::Error" in text else Failure.OTHER
+        return StoreFailure.NO_TLS if any(words in text for words in _NO_TLS_WORDS) else StoreFailure.NOT_REACHED
+    return StoreFailure.TRANSIENT if "HTTP error" in text or "reqwest::Error" in text else StoreFailure.OTHER
 
 
 def is_certain(error: Exception) -> bool:
@@ -122,34 +134,34 @@ def is_certain(error: Exception) -> bool:
     if status is None:
         return failure in _WITHOUT_STATUS
     is_typed = code is not None and _CLIENT <= status < _SERVER
-    return is_typed and failure in _SAID_NO and (failure is not Failure.NO_IDENTITY or code in _IDENTITY_CODES)
+    return is_typed and failure in _SAID_NO and (failure is not StoreFailure.NO_IDENTITY or code in _IDENTITY_CODES)
 
 
 def storage_error(verb: str, location: str, error: Exception, *, changes: bool) -> BerglineError:
     """The error to raise; `changes` says whether this request or a try before it could have changed something."""
     failure = failure_of(error)
-    if failure is Failure.NO_OBJECT and verb == "write" and _server_code(str(error)) is None:
-        failure = Failure.NO_STORE  # a store has room for a new object, or says why not
+    if failure is StoreFailure.NO_OBJECT and verb == "write" and _server_code(str(error)) is None:
+        failure = StoreFailure.NO_STORE  # a store has room for a new object, or says why not
     what = f"cannot {verb} {location}: {_reason(failure, str(error))}"
     match failure:
-        case Failure.NO_OBJECT if verb == "write":
+        case StoreFailure.NO_OBJECT if verb == "write":
             return StorageError(what)
-        case Failure.NO_OBJECT:
+        case StoreFailure.NO_OBJECT:
             return NotFoundError(f"no file {location}", kind="file", name=location)
-        case Failure.NO_BUCKET:
+        case StoreFailure.NO_BUCKET:
             return NotFoundError(f"no bucket for {location}", kind="bucket", name=location)
-        case Failure.EXISTS:
+        case StoreFailure.EXISTS:
             return exists_error(location)
-        case Failure.NO_IDENTITY:
+        case StoreFailure.NO_IDENTITY:
             return AuthenticationError(what, hints=["give credentials as properties or in the environment"])
-        case Failure.CONFLICT | Failure.NOT_REACHED | Failure.TRANSIENT:
+        case StoreFailure.CONFLICT | StoreFailure.NOT_REACHED | StoreFailure.TRANSIENT:
             return StorageError(what) if changes else UnavailableError(what)
-        case Failure.NO_TLS:
+        case StoreFailure.NO_TLS:
             hints = ["write http:// instead of https:// if that is what the server speaks"]
             return StorageError(what, hints=hints) if changes else UnavailableError(what, hints=hints)
-        case Failure.NO_STORE:
+        case StoreFailure.NO_STORE:
             return StorageError(what, hints=[_CHECK_ENDPOINT, *_tls_hints(str(error))])
-        case Failure.BAD_RANGE | Failure.CHANGED | Failure.OTHER:
+        case StoreFailure.BAD_RANGE | StoreFailure.CHANGED | StoreFailure.OTHER:
             return StorageError(what, hints=_tls_hints(str(error)))
 
 
@@ -197,23 +209,23 @@ def _server_status(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _reason(failure: Failure, text: str) -> str:
+def _reason(failure: StoreFailure, text: str) -> str:
     if any(service in text for service in _CREDENTIAL_SERVICES):
         return "no credentials found"
     code, message, status = _server_code(text), _MESSAGE.search(text), _server_status(text)
     if code:
         return f"{code}: {_plain_words(message[1])}" if message else code
     if status:
-        like = ", and not like an object store" if failure is Failure.NO_STORE else ""
+        like = ", and not like an object store" if failure is StoreFailure.NO_STORE else ""
         return f"{_server(text)} answered with status {status}{like}"
     match failure:
-        case Failure.NOT_REACHED:
+        case StoreFailure.NOT_REACHED:
             return f"{_server(text)} cannot be reached"
-        case Failure.NO_TLS:
+        case StoreFailure.NO_TLS:
             return f"{_server(text)} does not speak TLS"
-        case Failure.NO_STORE:
+        case StoreFailure.NO_STORE:
             return f"{_server(text)} does not answer like an object store"
-        case Failure.TRANSIENT:
+        case StoreFailure.TRANSIENT:
             return f"the connection to {_server(text)} was lost or timed out"
     return _ADDRESS.sub("…", text.split("\n", 1)[0])[:_LONGEST_REASON]
 

@@ -12,7 +12,7 @@ from bergline.errors import BerglineError, NotFoundError
 from bergline.io.fileio import ListedFile, check_range, check_size
 from bergline.io.locations import directory_location, object_location
 from bergline.io.object_create import create_object
-from bergline.io.object_errors import Failure, failure_of, object_errors, panics_contained
+from bergline.io.object_errors import StoreFailure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
 from bergline.io.object_output import PART_BYTES, ObjectOutput
 from bergline.io.open_store import OpenStore, check_process, open_store
@@ -22,8 +22,8 @@ _LONGEST_RANGE = 2**62
 _LIST_CHUNK = 1000
 _DELETE_BATCH = 1000
 _DELETE_THREADS = 16
-_UNREACHABLE = frozenset({Failure.NOT_REACHED, Failure.NO_TLS, Failure.TRANSIENT})
-_HOPELESS = _UNREACHABLE | {Failure.NO_BUCKET, Failure.NO_IDENTITY, Failure.NO_STORE}
+_UNREACHABLE = frozenset({StoreFailure.NOT_REACHED, StoreFailure.NO_TLS, StoreFailure.TRANSIENT})
+_HOPELESS = _UNREACHABLE | {StoreFailure.NO_BUCKET, StoreFailure.NO_IDENTITY, StoreFailure.NO_STORE}
 
 
 class ObjectStoreFileIO:
@@ -148,7 +148,7 @@ class ObjectStoreFileIO:
                 with panics_contained():
                     return store.api.get(store.store, key, options=options)
             except Exception as error:
-                if failure_of(error) is Failure.BAD_RANGE:
+                if failure_of(error) is StoreFailure.BAD_RANGE:
                     return None
                 raise
 
@@ -185,14 +185,14 @@ def _delete_each(store: OpenStore, keys: dict[str, str]) -> list[str]:
         ]
 
 
-def _delete(store: OpenStore, keys: str | list[str]) -> Failure | None:
+def _delete(store: OpenStore, keys: str | list[str]) -> StoreFailure | None:
     """Delete one object or many; why not, if it failed. Some stores report a missing object, and stop there."""
     try:
         with panics_contained():
             store.api.delete(store.store, keys)
     except Exception as error:  # noqa: BLE001  (why it failed is the result)
         failure = failure_of(error)
-        return None if failure is Failure.NO_OBJECT and isinstance(keys, str) else failure
+        return None if failure is StoreFailure.NO_OBJECT and isinstance(keys, str) else failure
     return None
 
 

@@ -11,12 +11,14 @@ from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, 
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.table.orphans.listed_tables import every_table, load_listed
 
-Tables = Iterable[str | TableName]
+TableNames = Iterable[str | TableName]
 _READERS = 8
 _AT_ONCE = 256
 
 
-def tables_to_mark(catalog: Catalog, tables: Tables | None, namespace: str | Namespace | None) -> tuple[TableName, ...]:
+def tables_to_mark(
+    catalog: Catalog, tables: TableNames | None, namespace: str | Namespace | None
+) -> tuple[TableName, ...]:
     """The tables that are named, or all in a namespace and below it; one of the two must be given."""
     if (tables is None) == (namespace is None):
         found = "neither" if tables is None else "both"
@@ -32,7 +34,7 @@ def tables_to_mark(catalog: Catalog, tables: Tables | None, namespace: str | Nam
 
 
 def tables_having(
-    catalog: Catalog, ref: str, tables: Tables | None, namespace: str | Namespace | None, seen: set[str]
+    catalog: Catalog, ref: str, tables: TableNames | None, namespace: str | Namespace | None, seen: set[str]
 ) -> tuple[TableName, ...]:
     """The tables that are named, or all that have a ref, in a namespace and below it or in all.
 
@@ -47,7 +49,7 @@ def tables_having(
     return named_tables(tables)
 
 
-def named_tables(tables: Tables) -> tuple[TableName, ...]:
+def named_tables(tables: TableNames) -> tuple[TableName, ...]:
     """At least one table, and each once."""
     if isinstance(tables, str | TableName) or not isinstance(tables, Iterable):
         raise InvalidInputError(f"expected a list of tables, found {shown(tables)}")

@@ -16,7 +16,7 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import absolute_location
-from bergline.lake.opening import CatalogWish, open_catalog
+from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.lake.references import LakeRefs
 from bergline.lake.staged_table import staged_table
 from bergline.lake.transaction import LakeTransaction
@@ -75,7 +75,7 @@ def connect(
         )
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidInputError(f"expected a mapping of storage properties, found {type(properties).__name__}")
-    wish = CatalogWish(
+    config = CatalogConfig(
         uri,
         None if warehouse is None else os.fspath(warehouse),
         name,
@@ -83,18 +83,18 @@ def connect(
         busy_timeout,
         create=create,
     )
-    return Lake(open_catalog(wish), name, wish=wish)
+    return Lake(open_catalog(config), name, config=config)
 
 
 class Lake(ViewNames, LakeRefs):
     """Tables and views by name. Close it when done, or use it as a context."""
 
     def __init__(
-        self, catalog: Catalog, name: str, *, timing: Timing | None = None, wish: CatalogWish | None = None
+        self, catalog: Catalog, name: str, *, timing: Timing | None = None, config: CatalogConfig | None = None
     ) -> None:
         super().__init__(catalog, timing or Timing())
         self.name = name
-        self._wish = wish
+        self._request = config
         self._is_closed = False
 
     @property
@@ -104,10 +104,10 @@ class Lake(ViewNames, LakeRefs):
 
     def same_as(self, other: "Lake") -> bool:
         """Whether both were connected in the same way, so that they have the same tables."""
-        wish, its = self._wish, other._wish  # noqa: SLF001  (of the same class)
-        if self is other or wish is None or its is None:
+        config, its = self._request, other._request  # noqa: SLF001  (of the same class)
+        if self is other or config is None or its is None:
             return self is other
-        return wish == msgspec.structs.replace(its, create=wish.create) and not wish.uri.startswith("memory:")
+        return config == msgspec.structs.replace(its, create=config.create) and not config.uri.startswith("memory:")
 
     def __enter__(self) -> Self:
         return self

@@ -45,7 +45,7 @@ _VERSION_HINT = "version-hint"
 _PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
 
 
-class CatalogWish(msgspec.Struct, frozen=True):
+class CatalogConfig(msgspec.Struct, frozen=True):
     """What the user asked for; the warehouse as a directory or location, unread."""
 
     uri: str
@@ -66,29 +66,29 @@ class CatalogKind(msgspec.Struct, frozen=True):
 
     schemes: frozenset[str]
     example: str
-    open: Callable[[CatalogWish], Catalog]
+    open: Callable[[CatalogConfig], Catalog]
 
 
-def open_catalog(wish: CatalogWish) -> Catalog:
+def open_catalog(config: CatalogConfig) -> Catalog:
     """The catalog that the URI names; InvalidInputError says what good ones look like.
 
     NotFoundError of the kind CATALOG or CATALOG_NAME if it is missing and not to be created: then nothing was changed.
     """
-    _check_warehouse(wish.warehouse)
-    scheme = wish.uri.partition(":")[0].lower() if ":" in wish.uri else ""
+    _check_warehouse(config.warehouse)
+    scheme = config.uri.partition(":")[0].lower() if ":" in config.uri else ""
     for kind in KINDS:
         if scheme in kind.schemes:
-            return kind.open(wish)
-    raise _bad_uri(wish.uri)
+            return kind.open(config)
+    raise _bad_uri(config.uri)
 
 
-def _open_sqlite(wish: CatalogWish) -> Catalog:
-    path = wish.uri.removeprefix(_SQLITE)
-    if path in {"", wish.uri}:
-        raise _bad_uri(wish.uri)
+def _open_sqlite(config: CatalogConfig) -> Catalog:
+    path = config.uri.removeprefix(_SQLITE)
+    if path in {"", config.uri}:
+        raise _bad_uri(config.uri)
     if path == ":memory:":
         raise InvalidInputError(
-            f"expected the path of a database file, found `{wish.uri}`",
+            f"expected the path of a database file, found `{config.uri}`",
             hints=["for a catalog in memory connect to `memory:`"],
         )
     if os.path.isdir(path):
@@ -96,64 +96,66 @@ def _open_sqlite(wish: CatalogWish) -> Catalog:
             f"expected the path of a database file, found the directory `{path}`",
             hints=[f"a database in it: {_SQLITE}{os.path.join(path, 'catalog.db')}"],
         )
-    if not wish.create and not os.path.lexists(path):
+    if not config.create and not os.path.lexists(path):
         raise _no_file(path)
     path = os.path.abspath(path)
-    warehouse = os.path.join(os.path.dirname(path), "warehouse") if wish.warehouse is None else wish.warehouse
+    warehouse = os.path.join(os.path.dirname(path), "warehouse") if config.warehouse is None else config.warehouse
     own = [path + ending for ending in _SQLITE_FILES]
-    io = _fenced(wish, absolute_location(warehouse), never=own)
-    store = SqlitePointerStore(path, catalog_name=wish.name, busy_timeout_s=wish.busy_timeout_s, create=wish.create)
-    most = wish.max_metadata_bytes
+    io = _fenced(config, absolute_location(warehouse), never=own)
+    store = SqlitePointerStore(
+        path, catalog_name=config.name, busy_timeout_s=config.busy_timeout_s, create=config.create
+    )
+    most = config.max_metadata_bytes
     return PointerCatalog(store, io, absolute_location(warehouse), own_places=own, max_metadata_bytes=most)
 
 
-def _open_postgres(wish: CatalogWish) -> Catalog:
-    io = _fenced(wish, _warehouse(wish))
-    store = PostgresPointerStore(wish.uri, catalog_name=wish.name, create=wish.create)
-    return PointerCatalog(store, io, _warehouse(wish), max_metadata_bytes=wish.max_metadata_bytes)
+def _open_postgres(config: CatalogConfig) -> Catalog:
+    io = _fenced(config, _warehouse(config))
+    store = PostgresPointerStore(config.uri, catalog_name=config.name, create=config.create)
+    return PointerCatalog(store, io, _warehouse(config), max_metadata_bytes=config.max_metadata_bytes)
 
 
-def _open_memory(wish: CatalogWish) -> Catalog:
-    if wish.uri not in {"memory:", "memory://"}:
-        raise _bad_uri(wish.uri)
-    io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(wish.properties))
-    return PointerCatalog(MemoryPointerStore(), io, _warehouse(wish) or "memory://warehouse")
+def _open_memory(config: CatalogConfig) -> Catalog:
+    if config.uri not in {"memory:", "memory://"}:
+        raise _bad_uri(config.uri)
+    io = SchemeFileIO({"memory": MemoryFileIO()}, properties=check_store_properties(config.properties))
+    return PointerCatalog(MemoryPointerStore(), io, _warehouse(config) or "memory://warehouse")
 
 
-def _open_object_store(wish: CatalogWish) -> Catalog:
-    if not wish.uri.partition(":")[2].strip("/"):
-        raise _bad_uri(wish.uri)
-    root, io = absolute_location(wish.uri), _storage(wish)
-    warehouse = _warehouse(wish) or join(root, "warehouse")
+def _open_object_store(config: CatalogConfig) -> Catalog:
+    if not config.uri.partition(":")[2].strip("/"):
+        raise _bad_uri(config.uri)
+    root, io = absolute_location(config.uri), _storage(config)
+    warehouse = _warehouse(config) or join(root, "warehouse")
     home = join(root, "catalog")
-    store = ObjectPointerStore(open_objects(home, wish.properties), create=wish.create)
+    store = ObjectPointerStore(open_objects(home, config.properties), create=config.create)
     return PointerCatalog(store, io, warehouse, own_places=[home])
 
 
-def _open_glue(wish: CatalogWish) -> Catalog:
-    return GlueCatalog(wish.uri, wish.properties, _warehouse(wish))
+def _open_glue(config: CatalogConfig) -> Catalog:
+    return GlueCatalog(config.uri, config.properties, _warehouse(config))
 
 
-def _open_version_hint(wish: CatalogWish) -> Catalog:
-    if wish.warehouse is not None:
+def _open_version_hint(config: CatalogConfig) -> Catalog:
+    if config.warehouse is not None:
         raise InvalidInputError("expected no warehouse with a version-hint catalog, which is one, found both")
-    place = wish.uri.removeprefix(f"{_VERSION_HINT}:")
+    place = config.uri.removeprefix(f"{_VERSION_HINT}:")
     if not is_absolute(place):
-        raise _bad_uri(wish.uri)
+        raise _bad_uri(config.uri)
     root = normalized(absolute_location(place))
-    properties = check_store_properties({k: v for k, v in wish.properties.items() if k != SINGLE_WRITER_PROPERTY})
-    told = check_text(wish.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
+    properties = check_store_properties({k: v for k, v in config.properties.items() if k != SINGLE_WRITER_PROPERTY})
+    told = check_text(config.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
     single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: told}).boolean(SINGLE_WRITER_PROPERTY) or False
     io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
     if _is_missing(place):
-        if not wish.create:
+        if not config.create:
             raise _no_directory(place)
         directories.make(root)
     return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
 
 
-def _open_rest(wish: CatalogWish) -> Catalog:
-    return RestCatalog(wish.uri, wish.properties, wish.warehouse)
+def _open_rest(config: CatalogConfig) -> Catalog:
+    return RestCatalog(config.uri, config.properties, config.warehouse)
 
 
 KINDS = (
@@ -216,20 +218,20 @@ def _names_in(directory: str) -> list[str]:
         return []
 
 
-def _storage(wish: CatalogWish) -> SchemeFileIO:
-    return SchemeFileIO(properties=check_store_properties(wish.properties))
+def _storage(config: CatalogConfig) -> SchemeFileIO:
+    return SchemeFileIO(properties=check_store_properties(config.properties))
 
 
-def _fenced(wish: CatalogWish, warehouse: str | None, never: Sequence[str] = ()) -> FileIO:
-    io = _storage(wish)
-    if wish.places is None:
+def _fenced(config: CatalogConfig, warehouse: str | None, never: Sequence[str] = ()) -> FileIO:
+    io = _storage(config)
+    if config.places is None:
         return io
     home = () if warehouse is None else (warehouse,)
-    return FencedFileIO(io, (*home, *map(absolute_location, wish.places)), never=never)
+    return FencedFileIO(io, (*home, *map(absolute_location, config.places)), never=never)
 
 
-def _warehouse(wish: CatalogWish) -> str | None:
-    return None if wish.warehouse is None else absolute_location(wish.warehouse)
+def _warehouse(config: CatalogConfig) -> str | None:
+    return None if config.warehouse is None else absolute_location(config.warehouse)
 
 
 def _bad_uri(uri: str) -> InvalidInputError:

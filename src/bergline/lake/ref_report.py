@@ -10,14 +10,14 @@ from bergline.format.metadata.updates import RemoveSnapshotRef, SetSnapshotRef
 from bergline.table.commits.operation import Change, CommitStamp, Operation
 from bergline.table.references.publish import Publish
 
-What = Literal["created", "replaced", "dropped", "fast-forwarded", "merged", "unchanged"]
+RefOutcome = Literal["created", "replaced", "dropped", "fast-forwarded", "merged", "unchanged"]
 
 
 class TableRefChange(msgspec.Struct, frozen=True):
     """Where a ref of one table was and is, each a snapshot id or None where it was not or is not there."""
 
     table: str
-    what: What
+    what: RefOutcome
     previous: int | None
     head: int | None
     replayed: dict[int, int] = {}
@@ -50,9 +50,9 @@ class WatchedRef:
         self._updates: list[SetSnapshotRef | RemoveSnapshotRef] = []
 
     @property
-    def conflicts_in_meaning(self) -> bool:
+    def needs_validation(self) -> bool:
         """As the operation says."""
-        return self._operation.conflicts_in_meaning
+        return self._operation.needs_validation
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The operation's change."""
@@ -82,7 +82,7 @@ class WatchedRef:
         replayed = self._operation.result.replayed if isinstance(self._operation, Publish) else {}
         return TableRefChange(table, self._what(replayed), self._previous, last.snapshot_id, replayed)
 
-    def _what(self, replayed: dict[int, int]) -> What:
+    def _what(self, replayed: dict[int, int]) -> RefOutcome:
         if replayed:
             return "merged"
         if self._previous is None:

@@ -10,17 +10,17 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.lake.chosen_tables import Tables, find_tables, named_tables, tables_having, tables_to_mark
+from bergline.lake.chosen_tables import TableNames, find_tables, named_tables, tables_having, tables_to_mark
 from bergline.lake.ref_report import RefReport, WatchedRef
 from bergline.table.commits.commit import TableWork, Timing, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.creating import NewRef
-from bergline.table.references.publish import Publish, PublishWish
+from bergline.table.references.publish import Publish, PublishRequest
 from bergline.table.references.published_runs import PublishedRun
 from bergline.table.references.ref_changes import Retention, drop_ref
-from bergline.table.scans.version import Place
+from bergline.table.scans.version import SnapshotChoice
 
-Places = Mapping[str | TableName, Place | None]
+SnapshotChoices = Mapping[str | TableName, SnapshotChoice | None]
 
 
 class LakeRefs:
@@ -35,10 +35,10 @@ class LakeRefs:
     def branch(
         self,
         name: str,
-        tables: Tables | Places | None = None,
+        tables: TableNames | SnapshotChoices | None = None,
         *,
         namespace: str | Namespace | None = None,
-        at: Place | None = None,
+        at: SnapshotChoice | None = None,
         min_snapshots_to_keep: int | None = None,
         max_snapshot_age_ms: int | None = None,
         max_ref_age_ms: int | None = None,
@@ -50,16 +50,16 @@ class LakeRefs:
         It begins where `at` says, or for each table what a mapping says, by default at the head of its `main`.
         """
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        wish = NewRef(name, SnapshotRefType.BRANCH, retention, if_not_exists, or_replace)
-        return self._create(wish, self._places(name, tables, namespace, at))
+        request = NewRef(name, SnapshotRefType.BRANCH, retention, if_not_exists, or_replace)
+        return self._create(request, self._places(name, tables, namespace, at))
 
     def tag(
         self,
         name: str,
-        tables: Tables | Places | None = None,
+        tables: TableNames | SnapshotChoices | None = None,
         *,
         namespace: str | Namespace | None = None,
-        at: Place | None = None,
+        at: SnapshotChoice | None = None,
         max_ref_age_ms: int | None = None,
         if_not_exists: bool = False,
         or_replace: bool = False,
@@ -69,15 +69,15 @@ class LakeRefs:
         It stands where `at` says, or for each table what a mapping says, by default at the head of its `main`.
         """
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
-        wish = NewRef(name, SnapshotRefType.TAG, retention, if_not_exists, or_replace)
-        return self._create(wish, self._places(name, tables, namespace, at))
+        request = NewRef(name, SnapshotRefType.TAG, retention, if_not_exists, or_replace)
+        return self._create(request, self._places(name, tables, namespace, at))
 
     def publish(
         self,
         branch: str,
         *,
         into: str = MAIN,
-        tables: Tables | Mapping[str | TableName, int] | None = None,
+        tables: TableNames | Mapping[str | TableName, int] | None = None,
         namespace: str | Namespace | None = None,
         merge: bool = False,
         squash: bool = False,
@@ -95,11 +95,11 @@ class LakeRefs:
         check_ref_name(branch)
         if tag is not None:
             check_ref_name(tag)
-        wish = PublishWish(branch, into, merge or squash, squash, keep_branch, tag, run=run)
+        request = PublishRequest(branch, into, merge or squash, squash, keep_branch, tag, run=run)
         heads = _heads(tables) if isinstance(tables, Mapping) else {}
         names = self._having(branch, list(heads) if heads else tables, namespace)
         operations = {
-            table: Publish(self.catalog.io, msgspec.structs.replace(wish, head=heads.get(table))) for table in names
+            table: Publish(self.catalog.io, msgspec.structs.replace(request, head=heads.get(table))) for table in names
         }
         what = f"`{branch}` into `{into}`"
         return self._commit(f"publish {what}", f"published {what}", into, operations)
@@ -108,7 +108,7 @@ class LakeRefs:
         self,
         name: str,
         *,
-        tables: Tables | None = None,
+        tables: TableNames | None = None,
         namespace: str | Namespace | None = None,
         if_exists: bool = False,
     ) -> RefReport:
@@ -128,8 +128,12 @@ class LakeRefs:
         return [str(table) for table in find_tables(self.catalog, name, namespace)]
 
     def _places(
-        self, ref: str, tables: Tables | Places | None, namespace: str | Namespace | None, at: Place | None
-    ) -> dict[TableName, Place | None]:
+        self,
+        ref: str,
+        tables: TableNames | SnapshotChoices | None,
+        namespace: str | Namespace | None,
+        at: SnapshotChoice | None,
+    ) -> dict[TableName, SnapshotChoice | None]:
         check_ref_name(ref)
         names = tables_to_mark(self.catalog, tables, namespace)
         if not isinstance(tables, Mapping):
@@ -139,7 +143,7 @@ class LakeRefs:
         return dict(zip(names, tables.values(), strict=True))
 
     def _having(
-        self, ref: str, tables: Tables | None, namespace: str | Namespace | None, *, if_exists: bool = False
+        self, ref: str, tables: TableNames | None, namespace: str | Namespace | None, *, if_exists: bool = False
     ) -> tuple[TableName, ...]:
         seen: set[str] = set()
         names = tables_having(self.catalog, ref, tables, namespace, seen)
@@ -147,10 +151,10 @@ class LakeRefs:
             raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref, known=seen)
         return names
 
-    def _create(self, wish: NewRef, places: Mapping[TableName, Place | None]) -> RefReport:
-        what = f"{wish.kind} `{wish.name}`"
-        operations = {table: wish.operation(self.catalog.io, at) for table, at in places.items()}
-        return self._commit(f"create {what}", f"created {what}", wish.name, operations)
+    def _create(self, request: NewRef, places: Mapping[TableName, SnapshotChoice | None]) -> RefReport:
+        what = f"{request.kind} `{request.name}`"
+        operations = {table: request.operation(self.catalog.io, at) for table, at in places.items()}
+        return self._commit(f"create {what}", f"created {what}", request.name, operations)
 
     def _commit(self, to_do: str, done: str, ref: str, operations: Mapping[TableName, Operation]) -> RefReport:
         watched = {name: WatchedRef(operation, ref) for name, operation in operations.items()}

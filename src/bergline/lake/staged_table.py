@@ -53,7 +53,7 @@ def staged_table(
 
     with Transaction(catalog, timing) as transaction:
         table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
-        table.commit(MetadataOperation(begin_again, conflicts_in_meaning=start is not None))
+        table.commit(MetadataOperation(begin_again, needs_validation=start is not None))
         yield table
 
 

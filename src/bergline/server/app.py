@@ -33,18 +33,18 @@ from bergline.server.access.browsers import check_visitor
 from bergline.server.changes import Changes
 from bergline.server.commits.locks import Release
 from bergline.server.handlers.commits import committed_tables
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.operations import OPERATIONS, ready
 from bergline.server.handlers.registry import HANDLERS
 from bergline.server.handlers.tables import load_at_once
 from bergline.server.http.bodies import Bodies
-from bergline.server.http.errors import Refusal, answer_for, error_answer
-from bergline.server.http.request import Call
-from bergline.server.http.response import JSON, Answer, HeaderName
+from bergline.server.http.errors import RequestRefused, answer_for, error_answer
+from bergline.server.http.request import Request
+from bergline.server.http.response import JSON, HeaderName, Response
 from bergline.server.http.routes import Routes, wrong_method
 from bergline.server.http.threads import Threads
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
@@ -63,20 +63,20 @@ _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VI
 class Application:
     """Routes requests to handlers, and turns everything that goes wrong into the protocol's errors."""
 
-    def __init__(self, served: Served, *, by_any_name: bool = False) -> None:
-        self.served = served
+    def __init__(self, context: ServerContext, *, by_any_name: bool = False) -> None:
+        self.context = context
         self._by_any_name = by_any_name
         self._routes = Routes()
-        self._changes = Changes(served, served.records)
+        self._changes = Changes(context, context.records)
         self._bodies = Bodies()
-        self._at_once = served.records.database.answers_at_once
-        threads, queued = served.settings.threads, served.settings.max_queued
+        self._at_once = context.records.database.answers_at_once
+        threads, queued = context.settings.threads, context.settings.max_queued
         self._pool = Threads("bergline-server", threads, queued)
         self._change_pool = Threads("bergline-server-changes", threads, queued)
         self._slow_pool = Threads("bergline-server-slow", max(threads // 4, 1), queued)
         self._planning_pool = Threads("bergline-server-planning", max(threads // 4, 1), queued)
         self._look_lock = threading.Lock()
-        self._look: Future[Answer] | None = None
+        self._look: Future[Response] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection's event, as ASGI has them."""
@@ -102,7 +102,7 @@ class Application:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         name, answer = await self._answer(scope, receive)
-        self.served.metrics.count(name, answer.status, time.perf_counter() - began)
+        self.context.metrics.count(name, answer.status, time.perf_counter() - began)
         headers = {"content-type": JSON, "content-length": str(len(answer.body))} | answer.headers
         if not answer.body:
             del headers["content-type"]
@@ -115,7 +115,7 @@ class Application:
         await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
         await send({"type": "http.response.body", "body": b"" if without_body else answer.body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, Answer]:
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, Response]:
         """The name of the operation, and its answer."""
         name, method = "unknown", scope["method"]
         try:
@@ -127,19 +127,19 @@ class Application:
                 return name, await self._operate(method, operation)
             endpoint, names = self._routes.find(method, raw_path)
             name = endpoint.name
-            if not self.served.door.has_tokens and endpoint is not GET_TOKEN:
+            if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
                 check_visitor(headers, by_any_name=self._by_any_name)
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
-            settings, is_near = self.served.settings, _is_near(scope)
-            call = Call(
+            settings, is_near = self.context.settings, _is_near(scope)
+            call = Request(
                 endpoint, names, query, headers, body, settings.separator, principal, is_near, settings.max_json_values
             )
-            if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.served, call)):
+            if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.context, call)):
                 return name, found
             return name, await self._in_time(await self._started(call))
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             return name, refusal.answer
         except BerglineError as error:
             return name, answer_for(error)
@@ -149,20 +149,20 @@ class Application:
             _LOG.exception("%s failed", name)
             return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
 
-    async def _operate(self, method: str, operation: Callable[[Served], Answer]) -> Answer:
+    async def _operate(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
         """A page for those who run the server; that it runs is said also while all threads wait for something."""
         if method not in _READS:
             raise wrong_method(method, _READS)
         if operation is not ready:
-            return operation(self.served)
+            return operation(self.context)
         with self._look_lock:  # however many ask, one looks
             if self._look is None or self._look.done():
-                self._look = self._pool.start(operation, self.served)
+                self._look = self._pool.start(operation, self.context)
             looking = self._look
         return await self._in_time(looking)
 
     async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
-        settings = self.served.settings
+        settings = self.context.settings
         most = settings.max_body_bytes
         if endpoint is GET_TOKEN:
             most = min(most, _MOST_FORM_BYTES)
@@ -171,13 +171,13 @@ class Application:
         return await self._bodies.read(headers, receive, settings, most)
 
     async def _principal(self, header: str | None) -> str:
-        door = self.served.door
-        known = door.remembered(header)
+        authenticator = self.context.authenticator
+        known = authenticator.remembered(header)
         if known is None:
-            known = await self._in_time(self._pool.start(door.check, header))
+            known = await self._in_time(self._pool.start(authenticator.check, header))
         return known
 
-    async def _started(self, call: Call) -> Future[Answer]:
+    async def _started(self, call: Request) -> Future[Response]:
         """The handler of a request in a thread, once it has the locks of the tables that it commits to."""
         try:
             release = await self._locked(call)
@@ -193,7 +193,7 @@ class Application:
         running.add_done_callback(lambda _: self._bodies.let_go(call.body))
         return running
 
-    async def _locked(self, call: Call) -> Release:
+    async def _locked(self, call: Request) -> Release:
         """The locks of the tables that a request commits to, which are waited for without a thread."""
         names: list[TableName] = []
         if call.endpoint is COMMIT_TRANSACTION:
@@ -201,22 +201,22 @@ class Application:
         elif call.endpoint.name in _COMMITS:
             names = [call.table]
         try:
-            async with asyncio.timeout(self.served.settings.request_timeout_s):
-                return await self.served.locks.take(names, len(call.body))
+            async with asyncio.timeout(self.context.settings.request_timeout_s):
+                return await self.context.locks.take(names, len(call.body))
         except TimeoutError:
             raise _not_begun() from None
 
-    async def _in_time(self, running: Future[Result]) -> Result:
+    async def _in_time(self, running: Future[_Result]) -> _Result:
         """What a thread comes to; Refusal where it does not begin in time, TimeoutError where it goes on for longer."""
         try:
-            timeout_s = self.served.settings.request_timeout_s
+            timeout_s = self.context.settings.request_timeout_s
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), timeout_s)
         except TimeoutError:
             if running.cancel():
                 raise _not_begun() from None
             raise
 
-    def _pool_for(self, call: Call) -> Threads:
+    def _pool_for(self, call: Request) -> Threads:
         """Threads of their own for what may take long, so that it is in nobody's way."""
         if call.endpoint.name in _PLANNING:
             return self._planning_pool
@@ -224,12 +224,12 @@ class Application:
             return self._slow_pool
         return self._change_pool if call.endpoint.name in _CHANGING else self._pool  # writers may wait for the database
 
-    def _run(self, call: Call) -> Answer:
+    def _run(self, call: Request) -> Response:
         handler = HANDLERS[call.endpoint.name]
         try:
             if call.endpoint.name in _CHANGING:
-                return self._changes.run(call, lambda: handler(self.served, call))
-            return handler(self.served, call)
+                return self._changes.run(call, lambda: handler(self.context, call))
+            return handler(self.context, call)
         except BerglineError as error:
             return answer_for(call.in_path(error), call.kind)
 
@@ -240,13 +240,13 @@ def _is_near(scope: Scope) -> bool:
     return client[0] in _LOOPBACK
 
 
-def _not_begun() -> Refusal:
+def _not_begun() -> RequestRefused:
     """That a request waited too long for its turn."""
     why = "the server is too busy: nothing was changed, try again"
-    return Refusal(503, "ServiceUnavailableException", why, {"retry-after": "5"})
+    return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "5"})
 
 
-def _too_slow(method: str, name: str) -> Answer:
+def _too_slow(method: str, name: str) -> Response:
     """That a request took too long; one that changes something goes on, and nobody knows yet how it ends."""
     if method in _CHANGES and name not in _PLANNING:
         return error_answer(504, "CommitStateUnknownException", "the change took too long: find out what became of it")

@@ -9,16 +9,16 @@ import msgspec
 import sqlalchemy as sa
 
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.protocol.bodies import LoadTableAnswer
+from bergline.catalog.rest.protocol.bodies import LoadTableResult
 from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE
 from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
 from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, NotFoundError, StorageError
 from bergline.server.cache.loads import entity_tag
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.credentials import made_with_keys, wants_keys
-from bergline.server.http.errors import Refusal, answer_for
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer
+from bergline.server.http.errors import RequestRefused, answer_for
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response
 
 _KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHOWN = 255
@@ -27,18 +27,18 @@ _FINAL = range(400, 500)
 _MOST_KEPT = 1024 * 1024  # of an answer that nothing but its bytes can give again
 
 
-Changed = tuple[tuple[TableName, str | None], ...]
+MovedTables = tuple[tuple[TableName, str | None], ...]
 
 
 class Changes:
     """Runs what changes something, and remembers what was answered."""
 
-    def __init__(self, served: Served, records: Records) -> None:
-        self._served = served
+    def __init__(self, context: ServerContext, records: Records) -> None:
+        self._context = context
         self._records = records
         self._forget_at = 0.0
 
-    def run(self, call: Call, act: Callable[[], Answer]) -> Answer:
+    def run(self, call: Request, act: Callable[[], Response]) -> Response:
         """The answer of the change; that of the first request where its key had one before."""
         request = self._request(call)
         if request is None:
@@ -46,14 +46,14 @@ class Changes:
                 return act()
         found = self._records.find_request(request.request_key)
         if found is not None:
-            return replay(self._served, call, found, request)
+            return replay(self._context, call, found, request)
         self._forget()
         return self._run_first(call, request, act)
 
-    def _run_first(self, call: Call, request: AnsweredRequest, act: Callable[[], Answer]) -> Answer:
+    def _run_first(self, call: Request, request: AnsweredRequest, act: Callable[[], Response]) -> Response:
         noted = False
 
-        def note(connection: sa.Connection, changed: Changed) -> None:
+        def note(connection: sa.Connection, changed: MovedTables) -> None:
             nonlocal noted
             noted = True
             take_note(connection, changed)
@@ -73,14 +73,14 @@ class Changes:
             return known
         except BerglineError as error:
             answer = answer_for(call.in_path(error), call.kind)
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             answer = refusal.answer
         else:
             if noted:
                 return answer
         return self._finish(call, request, answer)
 
-    def _finish(self, call: Call, request: AnsweredRequest, answer: Answer) -> Answer:
+    def _finish(self, call: Request, request: AnsweredRequest, answer: Response) -> Response:
         """Remember the answer to a request that changed nothing; what may go better another time is not remembered."""
         if answer.status >= _FINAL.stop or len(answer.body) > _MOST_KEPT:
             return answer
@@ -97,25 +97,27 @@ class Changes:
             ) from error
         return answer
 
-    def _found_out(self, call: Call, request: AnsweredRequest) -> Answer | None:
+    def _found_out(self, call: Request, request: AnsweredRequest) -> Response | None:
         """The answer to a change of which the database did not say whether it happened; None if nobody knows."""
         try:
             found = self._records.find_request(request.request_key)
-            return None if found is None else replay(self._served, call, found, request)
+            return None if found is None else replay(self._context, call, found, request)
         except BerglineError:
             return None
 
-    def _replayed(self, call: Call, request: AnsweredRequest) -> Answer:
+    def _replayed(self, call: Request, request: AnsweredRequest) -> Response:
         found = self._records.find_request(request.request_key)
         if found is None:
-            raise Refusal(503, "ServiceUnavailableException", "the request's twin is not answered yet: try again")
-        return replay(self._served, call, found, request)
+            raise RequestRefused(
+                503, "ServiceUnavailableException", "the request's twin is not answered yet: try again"
+            )
+        return replay(self._context, call, found, request)
 
-    def _note(self, call: Call, request: AnsweredRequest | None) -> Callable[[sa.Connection, Changed], None]:
-        def note(connection: sa.Connection, changed: Changed) -> None:
+    def _note(self, call: Request, request: AnsweredRequest | None) -> Callable[[sa.Connection, MovedTables], None]:
+        def note(connection: sa.Connection, changed: MovedTables) -> None:
             if request is not None:
                 location = changed[0][1] if changed else None
-                told = call.foretold.answer
+                told = call.precomputed.answer
                 body = None if told is None else told.body.decode()
                 self._records.add_request(connection, _with(request, metadata_location=location, body=body))
             agent = call.headers.get("user-agent", "")[:_SHOWN] or None
@@ -125,12 +127,12 @@ class Changes:
 
         return note
 
-    def _request(self, call: Call) -> AnsweredRequest | None:
+    def _request(self, call: Request) -> AnsweredRequest | None:
         key = call.headers.get("idempotency-key") if call.endpoint.takes_key else None
         if key is None:
             return None
         if not _KEY.fullmatch(key):
-            raise Refusal(400, "BadRequestException", "expected a UUID as Idempotency-Key, found another text")
+            raise RequestRefused(400, "BadRequestException", "expected a UUID as Idempotency-Key, found another text")
         return AnsweredRequest(
             request_key=key.lower(),
             principal=call.principal,
@@ -146,10 +148,10 @@ class Changes:
         now = time.monotonic()
         if now >= self._forget_at:
             self._forget_at = now + _FORGET_EVERY_S
-            self._records.forget_requests(_now_ms() - 2_000 * self._served.settings.idempotency_lifetime_s)
+            self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
 
 
-def _resources(call: Call, changed: Changed) -> list[tuple[str, str | None]]:
+def _resources(call: Request, changed: MovedTables) -> list[tuple[str, str | None]]:
     """What was changed, and where its metadata is since: each table or view, or a namespace."""
     if changed:
         return [(f"{call.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
@@ -169,29 +171,29 @@ def _now_ms() -> int:
 _BOUND = ("principal", "operation", "resource", "fingerprint")
 
 
-def replay(served: Served, call: Call, found: AnsweredRequest, asked: AnsweredRequest) -> Answer:
+def replay(context: ServerContext, call: Request, found: AnsweredRequest, asked: AnsweredRequest) -> Response:
     """The same answer again; Refusal where the key belongs to another request."""
     if any(getattr(found, name) != getattr(asked, name) for name in _BOUND):
-        raise Refusal(
+        raise RequestRefused(
             422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
         )
     if found.body is not None:
-        return Answer(found.status, found.body.encode())
+        return Response(found.status, found.body.encode())
     if found.metadata_location is None or call.endpoint.answer is None:
-        return Answer(found.status)
-    return _load(served, call, found.metadata_location)
+        return Response(found.status)
+    return _load(context, call, found.metadata_location)
 
 
-def _load(served: Served, call: Call, location: str) -> Answer:
+def _load(context: ServerContext, call: Request, location: str) -> Response:
     if call.kind == "view":
-        return Answer(200, served.loads.view(location, lambda: served.catalog.view_at(location)).body)
+        return Response(200, context.loads.view(location, lambda: context.catalog.view_at(location)).body)
     try:
-        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
+        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
     except NotFoundError:  # that version is gone: the newer one will do
-        location = served.catalog.pointer(call.table)
-        body = served.loads.table(location, "all", lambda: served.catalog.metadata_at(location)).body
-    answer = Answer(200, body, {"etag": entity_tag(location)})
-    if call.endpoint.answer is not LoadTableAnswer or not wants_keys(served, call):
+        location = context.catalog.pointer(call.table)
+        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
+    answer = Response(200, body, {"etag": entity_tag(location)})
+    if call.endpoint.answer is not LoadTableResult or not wants_keys(context, call):
         return answer
     name = TableName(call.namespace, call.read().name)
-    return made_with_keys(served, call, name, answer, served.catalog.metadata_at(location))
+    return made_with_keys(context, call, name, answer, context.catalog.metadata_at(location))

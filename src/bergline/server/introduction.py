@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from bergline.io.locations import scheme_of
 from bergline.server.credentials.sts import StsVending
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TRINO_FILES = {
@@ -20,21 +20,21 @@ _TRINO_FILES = {
 _TRINO_S3 = {"s3.endpoint": "s3.endpoint", "s3.region": "s3.region", "client.region": "s3.region"}
 
 
-def introduction(served: Served, url: str) -> str:
+def introduction(context: ServerContext, url: str) -> str:
     """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino."""
-    name, has_token = served.settings.name, served.door.has_tokens
+    name, has_token = context.settings.name, context.authenticator.has_tokens
     java = {"token": "TOKEN"} if has_token else {}
-    if served.vending:
+    if context.vending:
         java |= {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
     lines = [
-        f"serving `{name}` ({served.settings.warehouse or 'no warehouse'}) at {url}",
+        f"serving `{name}` ({context.settings.warehouse or 'no warehouse'}) at {url}",
         "",
         f"  bergline   {_bergline(url, has_token=has_token)}",
         f"  PyIceberg  {_pyiceberg(name, url, has_token=has_token)}",
         f"  DuckDB     {_duckdb(name, url, has_token=has_token)}",
         f"  Spark      {_spark(name, url, java)}",
         f"  Flink      {_flink(name, url, java)}",
-        f"  Trino      {_trino(served, url)}",
+        f"  Trino      {_trino(context, url)}",
         "",
     ]
     return "\n".join(lines)
@@ -51,9 +51,9 @@ def _pyiceberg(name: str, url: str, *, has_token: bool) -> str:
 
 
 def _duckdb(name: str, url: str, *, has_token: bool) -> str:
-    door = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
+    authenticator = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
     text, alias = name.replace("'", "''"), _quoted(name, '"')
-    return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {door});"
+    return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {authenticator});"
 
 
 def _spark(name: str, url: str, more: Mapping[str, str]) -> str:
@@ -69,19 +69,19 @@ def _flink(name: str, url: str, more: Mapping[str, str]) -> str:
     return f"CREATE CATALOG {_quoted(name, '`')} WITH ({pairs});"
 
 
-def _trino(served: Served, url: str) -> str:
+def _trino(context: ServerContext, url: str) -> str:
     """Lines of a file in `etc/catalog`; Trino asks no server how to reach files, but wants to be told."""
     settings = {"connector.name": "iceberg", "iceberg.catalog.type": "rest", "iceberg.rest-catalog.uri": url}
-    if served.door.has_tokens:
+    if context.authenticator.has_tokens:
         settings |= {"iceberg.rest-catalog.security": "OAUTH2", "iceberg.rest-catalog.oauth2.token": "TOKEN"}
-    files = _TRINO_FILES.get(scheme_of(served.settings.warehouse or ""), "hadoop")
+    files = _TRINO_FILES.get(scheme_of(context.settings.warehouse or ""), "hadoop")
     settings[f"fs.{files}.enabled"] = "true"
     if files == "native-s3":
-        storage = served.settings.storage
+        storage = context.settings.storage
         settings |= {_TRINO_S3[key]: value for key, value in storage.items() if key in _TRINO_S3}
         if "s3.endpoint" in storage:
             settings["s3.path-style-access"] = storage.get("s3.path-style-access", "true")
-        if isinstance(served.vending, StsVending):  # Trino takes lent keys with a session token alone
+        if isinstance(context.vending, StsVending):  # Trino takes lent keys with a session token alone
             settings["iceberg.rest-catalog.vended-credentials-enabled"] = "true"
         else:
             settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}

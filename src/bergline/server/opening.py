@@ -8,11 +8,11 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, decode_separator
 from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.lake.opening import CatalogWish, open_catalog
+from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.server.credentials.sts import StsVending
 from bergline.server.credentials.vending import StaticVending, Vending
-from bergline.server.handlers.context import Served
-from bergline.server.http.settings import Settings, public_settings
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.settings import ServerSettings, public_settings
 
 
 class Vend(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Vend(msgspec.Struct, frozen=True):
     lifetime_s: int = 3600
 
 
-def open_served(
+def open_server(
     uri: str,
     *,
     warehouse: str | None = None,
@@ -31,13 +31,13 @@ def open_served(
     places: Sequence[str] = (),
     separator: str | None = None,
     vend: Vend | None = None,
-    limits: Settings = Settings(),  # noqa: B008  (never changes)
+    limits: ServerSettings = ServerSettings(),  # noqa: B008  (never changes)
     create: bool = True,
-) -> Served:
+) -> ServerContext:
     """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
     given = dict(properties or {})
     most = limits.max_metadata_bytes
-    wish = CatalogWish(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), most, create)
+    wish = CatalogConfig(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), most, create)
     catalog = open_catalog(wish)
     if not isinstance(catalog, PointerCatalog):
         raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")
@@ -55,7 +55,7 @@ def open_served(
         storage=public_settings(given),
     )
     try:
-        return Served(catalog, settings, _vending(given, vend))
+        return ServerContext(catalog, settings, _vending(given, vend))
     except BaseException:
         catalog.close()
         raise

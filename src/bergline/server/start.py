@@ -11,7 +11,7 @@ import uvicorn
 
 from bergline.errors import RefusedError, UnavailableError
 from bergline.server.app import Application
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
 from bergline.server.introduction import introduction
 
@@ -20,23 +20,23 @@ _OWN_FILES = 512
 _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 
 
-def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
+def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
     """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
     if anonymous:
-        served.door.open_to_all()
-    check_host(host, has_tokens=served.door.has_tokens, anonymous=anonymous)
-    if served.vending and not served.door.has_tokens and not _is_loopback(host):
+        context.authenticator.open_to_all()
+    check_host(host, has_tokens=context.authenticator.has_tokens, anonymous=anonymous)
+    if context.vending and not context.authenticator.has_tokens and not _is_loopback(host):
         raise RefusedError(
             f"cannot hand out credentials on {host} without tokens: every machine that reaches it would get them",
             hints=["make a token with `bergline token create NAME`"],
         )
-    _make_room(served.settings.max_connections)
+    _make_room(context.settings.max_connections)
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
-    application = Application(served, by_any_name=anonymous)
+    application = Application(context, by_any_name=anonymous)
     config = uvicorn.Config(
         application,
-        http=guarded_protocol(served.settings),
+        http=guarded_protocol(context.settings),
         ws="none",
         log_level="warning",
         access_log=False,
@@ -44,8 +44,8 @@ def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callabl
         timeout_keep_alive=75,
         timeout_graceful_shutdown=30,
     )
-    say(introduction(served, url))
-    if served.door.has_tokens and not served.records.tokens():
+    say(introduction(context, url))
+    if context.authenticator.has_tokens and not context.records.tokens():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
             "or let everybody in with --anonymous\n"
@@ -56,7 +56,7 @@ def serve(served: Served, host: str, port: int, *, anonymous: bool, say: Callabl
         say("stopped")
     finally:
         listening.close()
-        served.catalog.close()
+        context.catalog.close()
 
 
 def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:

@@ -9,10 +9,10 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.commit import load_same_table
 from bergline.table.commits.operation import CommitStamp, Operation
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
-from bergline.table.expiry.expire import Cleaning, Expire, ExpiryResult
+from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
 from bergline.table.expiry.explain import ExpiryPlan
 from bergline.table.expiry.planning import ExplainExpiry
-from bergline.table.expiry.retention import CleanupLevel, ExpiryWish, parse_level
+from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest, parse_level
 from bergline.table.handle import TableHandle
 from bergline.table.scans.version import epoch_ms
 
@@ -38,9 +38,9 @@ class TableExpiring(TableHandle):
         removes partition specs and schemas that nothing uses any more. A dry run changes nothing, and says what would
         go. Files are deleted by up to so many `threads`, and `progress` is told how many are done, and of how many.
         """
-        cleaning = Cleaning(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
-        wish = _wish(older_than, retain_last, snapshot_ids)
-        operation = Expire(self.io, wish, cleaning, self._load_newest, dry_run=bool(dry_run))
+        cleaning = Cleanup(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
+        request = _request(older_than, retain_last, snapshot_ids)
+        operation = Expire(self.io, request, cleaning, self._load_newest, dry_run=bool(dry_run))
         if dry_run:
             self._look(operation)
         else:
@@ -62,8 +62,8 @@ class TableExpiring(TableHandle):
 
         `print(plan)` shows it, `plan.to_arrow()` gives it as rows; the table stays as it is.
         """
-        wish = _wish(older_than, retain_last, snapshot_ids)
-        operation = ExplainExpiry(self.io, wish, Cleaning(parse_level(level), bool(clean_metadata)))
+        request = _request(older_than, retain_last, snapshot_ids)
+        operation = ExplainExpiry(self.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
         self._look(operation)
         return operation.plan
 
@@ -80,10 +80,10 @@ class TableExpiring(TableHandle):
             operation.attempt(self.metadata, CommitStamp(1, self._timing.clock_ms()))
 
 
-def _wish(older_than: dt.datetime | None, retain_last: int | None, snapshot_ids: Iterable[int]) -> ExpiryWish:
+def _request(older_than: dt.datetime | None, retain_last: int | None, snapshot_ids: Iterable[int]) -> ExpiryRequest:
     if not isinstance(snapshot_ids, Iterable):
         raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
-    return ExpiryWish(
+    return ExpiryRequest(
         None if older_than is None else epoch_ms(older_than),
         None if retain_last is None else check_whole(retain_last, "retain_last"),
         frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),

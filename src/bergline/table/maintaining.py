@@ -10,7 +10,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.metadata.refs import MAIN, check_ref_name
-from bergline.table.changes.compaction import CompactionResult, CompactionWish, compacted
+from bergline.table.changes.compaction import CompactionRequest, CompactionResult, compacted
 from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.rewrite_manifests import RewriteManifests
@@ -137,7 +137,7 @@ class TableMaintaining(TableHandle):
         The filter picks files: those that may hold matching rows. Appends of others are never in the way; where others
         delete rows of a file that is being rewritten, compaction starts again on the new head, a few times.
         """
-        wish = CompactionWish(
+        request = CompactionRequest(
             to_predicate(row_filter),
             None if target_size is None else check_positive(target_size, "target_size"),
             check_positive(min_files, "min_files"),
@@ -149,7 +149,7 @@ class TableMaintaining(TableHandle):
             if self.metadata.table_uuid != table_uuid:
                 raise ConflictError(f"expected table `{self.name}` as it was, found it dropped and re-created")
             try:
-                return self._compact(wish, branch, summary)
+                return self._compact(request, branch, summary)
             except (ConflictError, NotFoundError) as error:
                 if attempts == _COMPACTIONS or not self._may_be_better_now(error):
                     raise
@@ -172,13 +172,13 @@ class TableMaintaining(TableHandle):
         self.commit(operation)
         return self
 
-    def _compact(self, wish: CompactionWish, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
+    def _compact(self, request: CompactionRequest, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
         since, own = self._start(branch, None), self._full_summary(summary)
         check_branch_exists(self.metadata, branch)
         if since is None:
             return CompactionResult()
         pinned = self._chain is None
-        rewritten = compacted(self.io, self.metadata, self.metadata.snapshot(since), wish, pinned=pinned)
+        rewritten = compacted(self.io, self.metadata, self.metadata.snapshot(since), request, pinned=pinned)
         if rewritten is None:
             return CompactionResult()
         operation = RewriteFiles(self.io, rewritten, since=since, branch=branch, summary=own, discard_on_failure=True)

@@ -7,7 +7,7 @@ from bergline.arguments import check_positive, check_text, check_texts, shown
 from bergline.errors import InvalidInputError
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.handle import TableHandle
-from bergline.table.orphans.plan import OrphanPlan, OrphanWish, PrefixMismatch
+from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch
 from bergline.table.orphans.search import plan_orphans
 from bergline.table.orphans.sweep import SweepResult, sweep_orphans
 from bergline.table.scans.version import epoch_ms
@@ -43,7 +43,7 @@ class TableSweeping(TableHandle):
         self._check_no_transaction()
         if prefix_mismatch not in _MODES:
             raise InvalidInputError(f"expected prefix_mismatch of {', '.join(_MODES)}, found {shown(prefix_mismatch)}")
-        wish = OrphanWish(
+        request = OrphanRequest(
             None if older_than is None else epoch_ms(older_than),
             None if location is None else check_text(location, "text for the location"),
             check_texts(equal_schemes or {}, "scheme"),
@@ -52,7 +52,7 @@ class TableSweeping(TableHandle):
             allow_recent,
             read_all_tables,
         )
-        return plan_orphans(self._catalog, self._loaded, wish, self._timing.clock_ms(), progress)
+        return plan_orphans(self._catalog, self._loaded, request, self._timing.clock_ms(), progress)
 
     def sweep_orphans(
         self, plan: OrphanPlan, *, threads: int = DEFAULT_THREADS, progress: Progress | None = None

@@ -13,7 +13,7 @@ from bergline.format.metadata.updates import AddSchema, RemoveProperties, SetPro
 from bergline.format.schema.schema import Schema
 from bergline.format.view.updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
 from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.table.commits.commit import Patience, Timing
+from bergline.table.commits.commit import RetryPolicy, Timing
 from bergline.table.commits.retry import retry_limits
 from bergline.table.evolution.column_arguments import column_schema
 
@@ -109,19 +109,19 @@ class View:
 
     def _commit(self, updates: Callable[[ViewMetadata], tuple[ViewUpdate, ...]]) -> Self:
         """Commit on what is there now, and again while others come first."""
-        patience, base = Patience(self._timing), self._loaded
+        policy, base = RetryPolicy(self._timing), self._loaded
         requirements = (AssertViewUuid(self.metadata.view_uuid),)
         while True:
             try:
                 base = self._catalog.load_view(self.name)
                 self._loaded = self._catalog.commit_view(ViewChange(base, requirements, updates(base.metadata)))
             except UnavailableError as error:
-                patience.wait_for_store(error, retry_limits([base.metadata], conflicts_in_meaning=False))
+                policy.wait_for_store(error, retry_limits([base.metadata], needs_validation=False))
             except ConflictError as error:
                 if base.metadata.view_uuid != self.metadata.view_uuid:
                     raise
-                limits = retry_limits([base.metadata], conflicts_in_meaning=False)
-                patience.wait_after(error, limits, different=0, found=base.metadata_location)
+                limits = retry_limits([base.metadata], needs_validation=False)
+                policy.wait_after(error, limits, different=0, found=base.metadata_location)
             else:
                 return self
 

@@ -8,7 +8,7 @@ from bergline.catalog.catalog import Catalog
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.io.memory import MemoryFileIO
-from bergline.lake.opening import CatalogWish, open_catalog
+from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.testing.catalog_suite import CatalogViewsSuite
 
 
@@ -27,4 +27,4 @@ class TestSqliteCatalog(CatalogViewsSuite):
         self._uri = f"sqlite:///{tmp_path}/catalog.db"
 
     def make_catalog(self) -> Catalog:
-        return open_catalog(CatalogWish(self._uri, None, "lake", {}, 10, create=True))
+        return open_catalog(CatalogConfig(self._uri, None, "lake", {}, 10, create=True))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.literals import Position, locate
+from bergline.expressions.literals import LiteralPosition, locate
 from bergline.format.types.types import (
     BINARY,
     BOOLEAN,
@@ -88,48 +88,48 @@ MAX_DOUBLE = 1.7976931348623157e308
 )
 def test_literal_that_equals_a_value_of_the_type(type_: IcebergType, value: Any, expected: Any) -> None:
     found = locate(value, type_, "c")
-    assert found == Position(expected)
+    assert found == LiteralPosition(expected)
     assert type(found.value) is type(expected)
 
 
 @pytest.mark.parametrize(
     ("type_", "value", "expected"),
     [
-        (INT, 2**40, Position(2**31 - 1, 1)),
-        (INT, -(2**31) - 1, Position(-(2**31), -1)),
-        (LONG, 2**63, Position(2**63 - 1, 1)),
-        (LONG, -(2**63) - 1, Position(-(2**63), -1)),
-        (LONG, Decimal("1.5"), Position(1, 1)),
-        (LONG, Decimal("-1.5"), Position(-2, 1)),
-        (LONG, Decimal("1e-999999"), Position(0, 1)),
-        (LONG, Decimal("-1e-999999"), Position(-1, 1)),
-        (LONG, Decimal("1e999999"), Position(2**63 - 1, 1)),
-        (LONG, Decimal("-1e999999"), Position(-(2**63), -1)),
-        (LONG, Decimal(f"{2**63 - 1}.5"), Position(2**63 - 1, 1)),
-        (DOUBLE, 10**400, Position(MAX_DOUBLE, 1)),
-        (DOUBLE, Decimal("-1e400"), Position(-MAX_DOUBLE, -1)),
-        (DecimalType(9, 2), Decimal("1.234"), Position(Decimal("1.23"), 1)),
-        (DecimalType(9, 2), Decimal("-1.234"), Position(Decimal("-1.24"), 1)),
-        (DecimalType(9, 2), Decimal("1e38"), Position(Decimal("9999999.99"), 1)),
-        (DecimalType(9, 2), Decimal("-1e38"), Position(Decimal("-9999999.99"), -1)),
-        (DecimalType(9, 2), Decimal("1e-39"), Position(Decimal("0.00"), 1)),
-        (DATE, NAIVE, Position(DAYS_2020, 1)),
-        (INT, 1.5, Position(1, 1)),
-        (INT, float("inf"), Position(2**31 - 1, 1)),
-        (INT, float("nan"), Position(2**31 - 1, 1)),
-        (DecimalType(9, 2), float("-inf"), Position(Decimal("-9999999.99"), -1)),
-        (TIME, "01:02:03.0000045", Position(3_723_000_004, 1)),
-        (TIMESTAMP, "2020-01-01 00:00:00.000001999", Position(MICROS_2020 + 1, 1)),
-        (TIMESTAMP, "1969-12-31 23:59:59.9999995", Position(-1, 1)),
-        (TIMESTAMP_NS, "2020-01-01 00:00:00.0000000001", Position(MICROS_2020 * 1000, 1)),
-        (DATE, dt.datetime(1969, 12, 31, 1, tzinfo=dt.UTC), Position(-1, 1)),
-        (TIMESTAMP_NS, dt.date(2300, 1, 1), Position(2**63 - 1, 1)),
-        (TIMESTAMP_NS, "1000-01-01", Position(-(2**63), -1)),
+        (INT, 2**40, LiteralPosition(2**31 - 1, 1)),
+        (INT, -(2**31) - 1, LiteralPosition(-(2**31), -1)),
+        (LONG, 2**63, LiteralPosition(2**63 - 1, 1)),
+        (LONG, -(2**63) - 1, LiteralPosition(-(2**63), -1)),
+        (LONG, Decimal("1.5"), LiteralPosition(1, 1)),
+        (LONG, Decimal("-1.5"), LiteralPosition(-2, 1)),
+        (LONG, Decimal("1e-999999"), LiteralPosition(0, 1)),
+        (LONG, Decimal("-1e-999999"), LiteralPosition(-1, 1)),
+        (LONG, Decimal("1e999999"), LiteralPosition(2**63 - 1, 1)),
+        (LONG, Decimal("-1e999999"), LiteralPosition(-(2**63), -1)),
+        (LONG, Decimal(f"{2**63 - 1}.5"), LiteralPosition(2**63 - 1, 1)),
+        (DOUBLE, 10**400, LiteralPosition(MAX_DOUBLE, 1)),
+        (DOUBLE, Decimal("-1e400"), LiteralPosition(-MAX_DOUBLE, -1)),
+        (DecimalType(9, 2), Decimal("1.234"), LiteralPosition(Decimal("1.23"), 1)),
+        (DecimalType(9, 2), Decimal("-1.234"), LiteralPosition(Decimal("-1.24"), 1)),
+        (DecimalType(9, 2), Decimal("1e38"), LiteralPosition(Decimal("9999999.99"), 1)),
+        (DecimalType(9, 2), Decimal("-1e38"), LiteralPosition(Decimal("-9999999.99"), -1)),
+        (DecimalType(9, 2), Decimal("1e-39"), LiteralPosition(Decimal("0.00"), 1)),
+        (DATE, NAIVE, LiteralPosition(DAYS_2020, 1)),
+        (INT, 1.5, LiteralPosition(1, 1)),
+        (INT, float("inf"), LiteralPosition(2**31 - 1, 1)),
+        (INT, float("nan"), LiteralPosition(2**31 - 1, 1)),
+        (DecimalType(9, 2), float("-inf"), LiteralPosition(Decimal("-9999999.99"), -1)),
+        (TIME, "01:02:03.0000045", LiteralPosition(3_723_000_004, 1)),
+        (TIMESTAMP, "2020-01-01 00:00:00.000001999", LiteralPosition(MICROS_2020 + 1, 1)),
+        (TIMESTAMP, "1969-12-31 23:59:59.9999995", LiteralPosition(-1, 1)),
+        (TIMESTAMP_NS, "2020-01-01 00:00:00.0000000001", LiteralPosition(MICROS_2020 * 1000, 1)),
+        (DATE, dt.datetime(1969, 12, 31, 1, tzinfo=dt.UTC), LiteralPosition(-1, 1)),
+        (TIMESTAMP_NS, dt.date(2300, 1, 1), LiteralPosition(2**63 - 1, 1)),
+        (TIMESTAMP_NS, "1000-01-01", LiteralPosition(-(2**63), -1)),
     ],
     ids=str,
 )
 def test_literal_between_values_or_beyond_them_is_beside_the_nearest(
-    type_: IcebergType, value: Any, expected: Position
+    type_: IcebergType, value: Any, expected: LiteralPosition
 ) -> None:
     assert locate(value, type_, "c") == expected
 

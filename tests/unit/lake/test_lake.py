@@ -22,7 +22,16 @@ from bergline.errors import (
 
 
 def test_public_names_are_these() -> None:
-    assert sorted(bergline.__all__) == ["BerglineError", "Lake", "Retention", "Table", "connect"]
+    assert sorted(bergline.__all__) == [
+        "BerglineError",
+        "DataFile",
+        "Lake",
+        "PartitionStatisticsFile",
+        "Retention",
+        "StatisticsFile",
+        "Table",
+        "connect",
+    ]
 
 
 def test_default_lake_is_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 from asked import Asking
 
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+def context(tmp_path: Path) -> Iterator[ServerContext]:
     """A catalog in SQLite, behind its fence."""
-    opened = open_served(f"sqlite:///{tmp_path}/lake/catalog.db")
+    opened = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
     yield opened
     opened.catalog.close()
 
 
 @pytest.fixture
-def ask(served: Served) -> Iterator[Asking]:
+def ask(context: ServerContext) -> Iterator[Asking]:
     """The server's answers."""
-    with Asking(served) as asking:
+    with Asking(context) as asking:
         yield asking

@@ -12,8 +12,8 @@ from asked import Asking
 from at_once import LONG_S
 
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 
 def test_config_lists_every_endpoint(ask: Asking) -> None:
@@ -22,30 +22,30 @@ def test_config_lists_every_endpoint(ask: Asking) -> None:
     assert config["defaults"] == config["overrides"] == {}
 
 
-def test_config_knows_its_warehouse_alone(ask: Asking, served: Served) -> None:
-    for warehouse in ("lake", "", served.settings.warehouse or ""):
+def test_config_knows_its_warehouse_alone(ask: Asking, context: ServerContext) -> None:
+    for warehouse in ("lake", "", context.settings.warehouse or ""):
         assert ask("GET", "/v1/config", query={"warehouse": warehouse}).status == 200
     assert ask("GET", "/v1/config", query={"warehouse": "other"}).error == (404, "NoSuchWarehouseException")
 
 
 def test_advertised_separator_is_understood_beside_the_usual_one(tmp_path: Path) -> None:
-    served = open_served(f"sqlite:///{tmp_path}/catalog.db", separator="%2E", properties={"s3.region": "x"})
-    with Asking(served) as ask:
+    context = open_server(f"sqlite:///{tmp_path}/catalog.db", separator="%2E", properties={"s3.region": "x"})
+    with Asking(context) as ask:
         config = ask("GET", "/v1/config").json
         assert config["overrides"] == {"namespace-separator": "%2E"}
         assert config["defaults"] == {"s3.region": "x"}
         ask.namespace("a", "b")
         for path in ("a%1Fb", "a%2Eb", "a.b"):
             assert ask("GET", f"/v1/namespaces/{path}").json["namespace"] == ["a", "b"]
-    served.catalog.close()
+    context.catalog.close()
 
 
 def test_secrets_do_not_reach_clients(tmp_path: Path) -> None:
     secrets = {"s3.access-key-id": "me", "s3.secret-access-key": "hush", "s3.session-token": "t"}
-    served = open_served(f"sqlite:///{tmp_path}/catalog.db", properties=secrets)
-    with Asking(served) as ask:
+    context = open_server(f"sqlite:///{tmp_path}/catalog.db", properties=secrets)
+    with Asking(context) as ask:
         assert ask("GET", "/v1/config").json["defaults"] == {}
-    served.catalog.close()
+    context.catalog.close()
 
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])
@@ -64,9 +64,9 @@ def test_names_that_nothing_can_have_are_refused(ask: Asking, segment: str) -> N
     assert ask("GET", f"/v1/namespaces/{segment}").status == 400
 
 
-def test_body_may_come_in_parts_and_not_be_too_large(served: Served) -> None:
-    served.settings = msgspec.structs.replace(served.settings, max_body_bytes=100)
-    with Asking(served) as ask:
+def test_body_may_come_in_parts_and_not_be_too_large(context: ServerContext) -> None:
+    context.settings = msgspec.structs.replace(context.settings, max_body_bytes=100)
+    with Asking(context) as ask:
         parts = [b'{"namespace"', b': ["db"]}']
         assert asyncio.run(ask.send("POST", "/v1/namespaces", parts)).status == 200
         assert asyncio.run(ask.send("POST", "/v1/namespaces", [b" " * 60] * 2)).status == 413
@@ -79,9 +79,9 @@ def test_half_sent_request_changes_nothing(ask: Asking) -> None:
 
 
 def test_failure_of_the_server_itself_is_an_answer(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(served.catalog, "list_namespaces", lambda _: 1 / 0)
+    monkeypatch.setattr(context.catalog, "list_namespaces", lambda _: 1 / 0)
     assert ask("GET", "/v1/namespaces").error == (500, "InternalServerError")
     assert "ZeroDivisionError" in caplog.text
 
@@ -105,21 +105,21 @@ class Held:
 
 
 @pytest.fixture
-def held(served: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+def held(context: ServerContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     """Lists of namespaces take as long as a test wants."""
     call = Held(list)
-    monkeypatch.setattr(served.catalog, "list_namespaces", call)
+    monkeypatch.setattr(context.catalog, "list_namespaces", call)
     yield call
     call.over.set()
 
 
 def test_answer_that_takes_too_long_is_given_up(
-    ask: Asking, served: Served, held: Held, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.2)
-    monkeypatch.setattr(served.catalog, "create_namespace", held)
+    context.settings = msgspec.structs.replace(context.settings, request_timeout_s=0.2)
+    monkeypatch.setattr(context.catalog, "create_namespace", held)
     assert ask("GET", "/v1/namespaces").error == (503, "ServiceUnavailableException")
-    monkeypatch.setattr(served.catalog, "load_table", held)
+    monkeypatch.setattr(context.catalog, "load_table", held)
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}).error == (504, "CommitStateUnknownException")
     for path, body in (("plan", {}), ("tasks", {"plan-task": "x"})):  # which change nothing
         told = ask("POST", f"/v1/namespaces/db/tables/t/{path}", body)
@@ -141,8 +141,8 @@ def test_pages_of_the_server_are_only_read(ask: Asking) -> None:
         assert told.headers["allow"] == "GET, HEAD"
 
 
-def test_health_is_told_while_every_thread_waits(served: Served, held: Held) -> None:
-    served.settings = msgspec.structs.replace(served.settings, threads=1)
+def test_health_is_told_while_every_thread_waits(context: ServerContext, held: Held) -> None:
+    context.settings = msgspec.structs.replace(context.settings, threads=1)
 
     async def meanwhile(ask: Asking) -> list[int]:
         waiting = asyncio.create_task(ask.send("GET", "/v1/namespaces", []))
@@ -153,14 +153,16 @@ def test_health_is_told_while_every_thread_waits(served: Served, held: Held) -> 
             held.over.set()
         return [told.status, (await waiting).status]
 
-    with Asking(served) as ask:
+    with Asking(context) as ask:
         assert asyncio.run(meanwhile(ask)) == [200, 200]
 
 
 @pytest.mark.parametrize(("what", "body"), [("plan", b"{}"), ("tasks", b'{"plan-task": "x"}')])
-def test_slow_plans_are_in_nobodys_way(served: Served, monkeypatch: pytest.MonkeyPatch, what: str, body: bytes) -> None:
+def test_slow_plans_are_in_nobodys_way(
+    context: ServerContext, monkeypatch: pytest.MonkeyPatch, what: str, body: bytes
+) -> None:
     held = Held(lambda: 1 / 0)
-    monkeypatch.setattr(served.catalog, "load_table", held)
+    monkeypatch.setattr(context.catalog, "load_table", held)
 
     async def meanwhile(ask: Asking) -> list[int]:
         plans = [
@@ -173,39 +175,39 @@ def test_slow_plans_are_in_nobodys_way(served: Served, monkeypatch: pytest.Monke
             held.over.set()
         return [told.status, *{(await plan).status for plan in plans}]
 
-    with Asking(served) as ask:
+    with Asking(context) as ask:
         assert asyncio.run(meanwhile(ask)) == [200, 500]
 
 
 def test_change_that_waited_too_long_for_a_thread_does_not_begin(
-    served: Served, held: Held, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.settings = msgspec.structs.replace(served.settings, threads=1)
-    monkeypatch.setattr(served.catalog, "drop_namespace", held)
+    context.settings = msgspec.structs.replace(context.settings, threads=1)
+    monkeypatch.setattr(context.catalog, "drop_namespace", held)
 
     async def behind(ask: Asking) -> list[int]:
         first = asyncio.create_task(ask.send("DELETE", "/v1/namespaces/other", [b""]))
         try:
             await held.has_begun()
-            served.settings = msgspec.structs.replace(served.settings, request_timeout_s=0.05)
+            context.settings = msgspec.structs.replace(context.settings, request_timeout_s=0.05)
             told = await ask.send("POST", "/v1/namespaces", [b'{"namespace": ["db"]}'])
         finally:
             held.over.set()
         return [told.status, (await first).status]
 
-    with Asking(served) as ask:
+    with Asking(context) as ask:
         assert asyncio.run(behind(ask)) == [503, 204]  # not 504: it is certain that it never began
-    assert not served.catalog.namespace_exists(("db",))
+    assert not context.catalog.namespace_exists(("db",))
 
 
-def test_health_readiness_and_metrics(ask: Asking, served: Served) -> None:
+def test_health_readiness_and_metrics(ask: Asking, context: ServerContext) -> None:
     assert ask("GET", "/health").json == {"status": "ok"}
     assert ask("GET", "/ready").json == {"status": "ready"}
     ask("GET", "/v1/namespaces")
     text = ask("GET", "/metrics").body.decode()
     assert 'bergline_requests_total{operation="list_namespaces",status="200"} 1' in text
     assert 'bergline_request_seconds_count{operation="list_namespaces"} 1' in text
-    served.catalog.close()
+    context.catalog.close()
     assert ask("GET", "/ready").status == 400
     assert ask("GET", "/health").status == 200
 

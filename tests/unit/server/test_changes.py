@@ -10,8 +10,8 @@ from at_once import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 
@@ -49,21 +49,21 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
 def test_request_sent_twice_with_its_key_happens_once(
-    ask: Asking, served: Served, method: str, path: str, body: Any
+    ask: Asking, context: ServerContext, method: str, path: str, body: Any
 ) -> None:
     ask.namespace("empty")
     ask.table()
-    before = len(served.records.audit())
+    before = len(context.records.audit())
     headers = keyed()
     first, second = (ask(method, path, body, headers=headers) for _ in range(2))
     assert first.status in {200, 204}
     assert (second.status, second.body) == (first.status, first.body)
-    rows = served.records.audit()[before:]
+    rows = context.records.audit()[before:]
     assert len(rows) == (2 if "rename" in path else 1)
     assert {row.operation for row in rows} == {rows[0].operation}
 
 
-def test_transaction_leaves_a_line_for_each_table(ask: Asking, served: Served) -> None:
+def test_transaction_leaves_a_line_for_each_table(ask: Asking, context: ServerContext) -> None:
     pointers = {}
     for name in ("orders", "items"):
         ask.table(name)
@@ -74,7 +74,7 @@ def test_transaction_leaves_a_line_for_each_table(ask: Asking, served: Served) -
     assert ask("POST", "/v1/transactions/commit", {"table-changes": changes}).status == 204
     for name in ("orders", "items"):
         pointers[f"table/db/{name}"] = ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata-location"]
-    assert {row.resource: row.metadata_location for row in served.records.audit()[-2:]} == pointers
+    assert {row.resource: row.metadata_location for row in context.records.audit()[-2:]} == pointers
 
 
 def test_request_that_changes_nothing_is_final_too(ask: Asking) -> None:
@@ -93,7 +93,7 @@ def test_request_that_changes_nothing_is_final_too(ask: Asking) -> None:
     assert ask.commit(requirements=hold, headers=headers).json == told.json
 
 
-def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, served: Served) -> None:
+def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, context: ServerContext) -> None:
     for namespace in (("a",), ("a/b",)):
         ask.namespace(*namespace)
     headers = keyed()
@@ -105,7 +105,7 @@ def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, serve
 
 
 def test_refusal_that_cannot_be_recorded_is_not_told(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A twin with the same key may have changed what stands against it."""
     headers = keyed()
@@ -114,21 +114,21 @@ def test_refusal_that_cannot_be_recorded_is_not_told(
         raise StorageError("the connection broke")
 
     with monkeypatch.context() as patch:
-        patch.setattr(served.records, "finish_request", broken)
+        patch.setattr(context.records, "finish_request", broken)
         assert ask("DELETE", ORDERS, headers=headers).error == (500, "CommitStateUnknownException")
     assert ask("DELETE", ORDERS, headers=headers).status == 404
 
 
 def test_namespace_whose_answer_was_lost_is_found_by_its_key(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = served.catalog.store.create_namespace
+    create = context.catalog.store.create_namespace
 
     def lose(*given: Any) -> bool:
         assert create(*given)
         raise StorageError("the connection broke")
 
-    monkeypatch.setattr(served.catalog.store, "create_namespace", lose)
+    monkeypatch.setattr(context.catalog.store, "create_namespace", lose)
     assert ask("POST", "/v1/namespaces", {"namespace": ["new"]}, headers=keyed()).status == 200
 
 
@@ -141,14 +141,16 @@ def test_refusals_are_final_too(ask: Asking) -> None:
     assert ask("DELETE", ORDERS, headers=keyed()).status == 204
 
 
-def test_failures_of_the_server_are_not_final(ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_the_server_are_not_final(
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     headers, body = keyed(), {"namespace": ["new"]}
 
     def fail(*_: object) -> bool:
         raise StorageError("the disk is on fire")
 
     with monkeypatch.context() as patch:
-        patch.setattr(served.catalog.store, "create_namespace", fail)
+        patch.setattr(context.catalog.store, "create_namespace", fail)
         assert ask("POST", "/v1/namespaces", body, headers=headers).status == 500
     assert ask("POST", "/v1/namespaces", body, headers=headers).status == 200
 
@@ -172,12 +174,14 @@ def test_key_must_be_a_uuid(ask: Asking, key: str) -> None:
     assert ask("HEAD", "/v1/namespaces/a").status == 404
 
 
-def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twins_at_the_same_time_happen_once(
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two servers find no answer to their key; the database lets one of them in."""
     ask.table()
     headers = keyed()
     together = threading.Barrier(2, timeout=LONG_S)
-    find = served.records.find_request
+    find = context.records.find_request
     waited: list[int] = []
 
     def find_together(key: str) -> Any:
@@ -187,8 +191,8 @@ def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeyp
             together.wait()
         return found
 
-    second = open_served(f"sqlite:///{served.store.database.name}")
-    for server in (served, second):
+    second = open_server(f"sqlite:///{context.store.database.name}")
+    for server in (context, second):
         monkeypatch.setattr(server.records, "find_request", find_together)
     told: list[Any] = []
 
@@ -204,11 +208,11 @@ def test_twins_at_the_same_time_happen_once(ask: Asking, served: Served, monkeyp
 
 
 def test_answer_lost_on_the_way_from_the_database_is_found_out(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The swap happened, and the database said that it did not know: the client is told that it happened."""
     ask.table(properties={"commit.status-check.min-wait-ms": "1"})
-    swap = served.catalog.store.swap
+    swap = context.catalog.store.swap
 
     def lose(table: TableName, expected: str, new: str) -> bool:
         assert swap(table, expected, new)
@@ -216,19 +220,19 @@ def test_answer_lost_on_the_way_from_the_database_is_found_out(
 
     headers = keyed()
     with monkeypatch.context() as patch:
-        patch.setattr(served.catalog.store, "swap", lose)
+        patch.setattr(context.catalog.store, "swap", lose)
         told = ask.commit(set_property("a", "b"), headers=headers)
     assert told.status == 200
     assert ask.commit(set_property("a", "b"), headers=headers).json == told.json
     assert ask("GET", ORDERS).json == told.json
 
 
-def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, served: Served) -> None:
+def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, context: ServerContext) -> None:
     ask.table()
     ask.commit(set_property("a", "b"), headers={"User-Agent": "tester/1"})
     ask("POST", "/v1/tables/rename", NAMES)
     assert ask("GET", ORDERS).status == 404
-    audit = served.records.audit()
+    audit = context.records.audit()
     assert [(e.operation, e.resource) for e in audit] == [
         ("create_namespace", "namespace/db"),
         ("create_table", "table/db/orders"),
@@ -241,18 +245,18 @@ def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, served: Serve
     assert audit[2].metadata_location == ask("GET", "/v1/namespaces/db/tables/new").json["metadata-location"]
 
 
-def test_change_that_did_not_happen_leaves_no_line(ask: Asking, served: Served) -> None:
-    before = served.records.audit()
+def test_change_that_did_not_happen_leaves_no_line(ask: Asking, context: ServerContext) -> None:
+    before = context.records.audit()
     assert ask("DELETE", "/v1/namespaces/no").status == 404
     assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}).status == 409
     assert ask.commit(set_property("a", "b")).status == 404
-    assert served.records.audit() == before
+    assert context.records.audit() == before
 
 
-def test_old_requests_are_forgotten(ask: Asking, served: Served) -> None:
+def test_old_requests_are_forgotten(ask: Asking, context: ServerContext) -> None:
     headers = keyed()
     ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers)
-    served.records.forget_requests(2**62)
+    context.records.forget_requests(2**62)
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 409
 
 

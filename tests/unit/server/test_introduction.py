@@ -6,18 +6,18 @@ import time
 import msgspec
 import pytest
 
-from bergline.server.access.tokens import Doorkeeper
+from bergline.server.access.tokens import Authenticator
 from bergline.server.credentials.vending import StaticVending
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.introduction import introduction
 
 TOKEN = "bl_" + "t" * 43
 ENGINES = ("bergline", "PyIceberg", "DuckDB", "Spark", "Flink", "Trino")
 
 
-def test_every_engine_has_its_lines(served: Served) -> None:
-    text = introduction(served, "http://h:1")
-    assert text.startswith(f"serving `lake` ({served.settings.warehouse}) at http://h:1\n")
+def test_every_engine_has_its_lines(context: ServerContext) -> None:
+    text = introduction(context, "http://h:1")
+    assert text.startswith(f"serving `lake` ({context.settings.warehouse}) at http://h:1\n")
     for engine in ENGINES:
         assert text.count(f"\n  {engine} ") == 1
     assert text.count("http://h:1") == len(ENGINES) + 1
@@ -25,17 +25,17 @@ def test_every_engine_has_its_lines(served: Served) -> None:
     assert "fs.hadoop.enabled=true" in text
 
 
-def test_token_is_named_where_one_is_needed(served: Served) -> None:
-    served.records.create_token("ann", TOKEN, time.time_ns() // 1_000_000, None)
-    served.door = Doorkeeper(served.records)
-    text = introduction(served, "http://h:1")
+def test_token_is_named_where_one_is_needed(context: ServerContext) -> None:
+    context.records.create_token("ann", TOKEN, time.time_ns() // 1_000_000, None)
+    context.authenticator = Authenticator(context.records)
+    text = introduction(context, "http://h:1")
     assert text.count("TOKEN") >= len(ENGINES)
     assert TOKEN not in text
 
 
-def test_names_are_quoted_where_they_need_it(served: Served) -> None:
-    served.settings = msgspec.structs.replace(served.settings, name="my 'own' lake")
-    text = introduction(served, "http://h:1")
+def test_names_are_quoted_where_they_need_it(context: ServerContext) -> None:
+    context.settings = msgspec.structs.replace(context.settings, name="my 'own' lake")
+    text = introduction(context, "http://h:1")
     assert """ATTACH 'my ''own'' lake' AS "my 'own' lake" (""" in text
     assert "CREATE CATALOG `my 'own' lake` WITH" in text
     spark = text[text.index("--conf") : text.index("  Flink")]
@@ -57,18 +57,18 @@ def test_names_are_quoted_where_they_need_it(served: Served) -> None:
     ],
 )
 def test_trino_is_told_how_to_reach_the_files(
-    served: Served, warehouse: str | None, storage: dict[str, str], expected: set[str]
+    context: ServerContext, warehouse: str | None, storage: dict[str, str], expected: set[str]
 ) -> None:
-    served.settings = msgspec.structs.replace(served.settings, warehouse=warehouse, storage=storage)
-    lines = [line.strip() for line in introduction(served, "http://h:1").splitlines()]
+    context.settings = msgspec.structs.replace(context.settings, warehouse=warehouse, storage=storage)
+    lines = [line.strip() for line in introduction(context, "http://h:1").splitlines()]
     files = {line for line in lines if line.startswith(("fs.", "s3.")) and "aws" not in line}
     assert files == expected
     assert ("s3.aws-access-key=KEY" in lines) == ("fs.native-s3.enabled=true" in lines)
 
 
-def test_engines_that_do_not_ask_for_credentials_by_themselves_are_told_to(served: Served) -> None:
-    assert "vended-credentials" not in introduction(served, "http://h:1")
-    served.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
-    text = introduction(served, "http://h:1")
+def test_engines_that_do_not_ask_for_credentials_by_themselves_are_told_to(context: ServerContext) -> None:
+    assert "vended-credentials" not in introduction(context, "http://h:1")
+    context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    text = introduction(context, "http://h:1")
     assert "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation=vended-credentials" in text
     assert "'header.X-Iceberg-Access-Delegation'='vended-credentials'" in text

@@ -18,9 +18,9 @@ from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
 from at_once import LONG_S
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.handlers.context import Served
-from bergline.server.http.settings import Settings
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import open_server
 
 NAMESPACES = "/v1/namespaces"
 TABLES = "/v1/namespaces/db/tables"
@@ -84,11 +84,11 @@ def test_name_of_megabytes_is_refused_in_few_words(
 
 @pytest.mark.parametrize("name", ["x" * 256, "x" * 9000, "ä" * 256])
 def test_name_that_the_database_cannot_hold_is_refused_before_anything_is_written(
-    ask: Asking, served: Served, name: str, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    monkeypatch.setattr(served.catalog.io, "create", lambda location, _data: written.append(location))
-    place = f"{served.settings.warehouse}/elsewhere"
+    monkeypatch.setattr(context.catalog.io, "create", lambda location, _data: written.append(location))
+    place = f"{context.settings.warehouse}/elsewhere"
     assert ask("POST", TABLES, {"name": name, "schema": SCHEMA, "location": place}).status == 400
     updates = [{"action": "set-location", "location": place}, {"action": "add-schema", "schema": SCHEMA}]
     create = {"requirements": [{"type": "assert-create"}], "updates": updates}
@@ -123,9 +123,9 @@ def test_deeply_nested_json_is_refused_where_it_gets_too_deep(
     assert len(told.body) < 1000
 
 
-def test_json_of_very_many_values_is_refused(served: Served) -> None:
-    served.settings = msgspec.structs.replace(served.settings, max_json_values=1000)
-    with Asking(served) as ask:
+def test_json_of_very_many_values_is_refused(context: ServerContext) -> None:
+    context.settings = msgspec.structs.replace(context.settings, max_json_values=1000)
+    with Asking(context) as ask:
         removals = [f"p{n}" for n in range(1001)]
         told = ask("POST", f"{NAMESPACES}/db/properties", {"removals": removals})
         assert told.error == (413, "BadRequestException")
@@ -166,7 +166,7 @@ def test_location_of_a_table_that_no_store_can_have_is_refused(ask: Asking) -> N
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Asking]:
     """A server that reads metadata files of 20,000 bytes at most."""
-    opened = open_served(f"sqlite:///{tmp_path}/small/catalog.db", limits=Settings(max_metadata_bytes=20_000))
+    opened = open_server(f"sqlite:///{tmp_path}/small/catalog.db", limits=ServerSettings(max_metadata_bytes=20_000))
     with Asking(opened) as asking:
         asking.namespace("db")
         asking.table()
@@ -179,7 +179,7 @@ def register(ask: Asking, name: str) -> Told:
 
 
 def test_metadata_file_of_gigabytes_is_refused_unread(small: Asking) -> None:
-    warehouse = small.application.served.settings.warehouse
+    warehouse = small.application.context.settings.warehouse
     for endpoint in ("register", "register-view"):
         place = f"{warehouse}/{endpoint}/big.metadata.json"
         path = Path(place.removeprefix("file://"))
@@ -193,32 +193,32 @@ def test_metadata_file_of_gigabytes_is_refused_unread(small: Asking) -> None:
 
 
 def test_metadata_file_that_unpacks_to_gigabytes_is_refused(small: Asking) -> None:
-    place = f"{small.application.served.settings.warehouse}/bomb.gz.metadata.json"
-    small.application.served.catalog.io.create(place, gzip.compress(b" " * 10_000_000))
+    place = f"{small.application.context.settings.warehouse}/bomb.gz.metadata.json"
+    small.application.context.catalog.io.create(place, gzip.compress(b" " * 10_000_000))
     told = register(small, place)
     assert told.error == (422, "FormatException")
     assert "expected at most 20,000 bytes of metadata, found more" in told.message
 
 
 def test_table_does_not_grow_until_nobody_can_read_it(small: Asking) -> None:
-    served = small.application.served
+    context = small.application.context
     assert small.commit(set_property("a", "x" * 10_000)).status == 200
-    before = served.catalog.io.list(served.settings.warehouse or "")
+    before = context.catalog.io.list(context.settings.warehouse or "")
     told = small.commit(set_property("b", "x" * 10_000))
     assert told.error == (403, "ForbiddenException")
     assert "at most 20,000 are read" in told.message
-    assert served.catalog.io.list(served.settings.warehouse or "") == before
+    assert context.catalog.io.list(context.settings.warehouse or "") == before
     assert small("GET", ORDERS).json["metadata"]["properties"].keys() == {"a"} | set(
         small.commit({"action": "remove-properties", "removals": ["none"]}).json["metadata"]["properties"]
     )
     assert small.commit({"action": "remove-properties", "removals": ["a"]}).status == 200
 
 
-def test_load_does_not_wait_for_a_writer_in_the_event_loop(served: Served, ask: Asking) -> None:
+def test_load_does_not_wait_for_a_writer_in_the_event_loop(context: ServerContext, ask: Asking) -> None:
     """Of a database that is not in WAL mode: while a writer keeps readers out, others are answered."""
     assert ask("GET", ORDERS).status == 200  # from now on in memory
-    served.store.database.close()
-    with sqlite3.connect(served.store.database.name, isolation_level=None, check_same_thread=False) as writer:
+    context.store.database.close()
+    with sqlite3.connect(context.store.database.name, isolation_level=None, check_same_thread=False) as writer:
         assert writer.execute("PRAGMA journal_mode=DELETE").fetchone() == ("delete",)
         assert ask("GET", ORDERS).status == 200
 
@@ -239,11 +239,11 @@ def test_load_does_not_wait_for_a_writer_in_the_event_loop(served: Served, ask: 
 class SlowSwap:
     """Commits that wait until they are let on, and the order in which they came."""
 
-    def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._swap = served.catalog.store.swap
+    def __init__(self, context: ServerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._swap = context.catalog.store.swap
         self.begun = threading.Semaphore(0)
         self.let_on = threading.Event()
-        monkeypatch.setattr(served.catalog.store, "swap", self)
+        monkeypatch.setattr(context.catalog.store, "swap", self)
 
     def __call__(self, table: TableName, expected: str, new: str) -> bool:
         self.begun.release()
@@ -257,10 +257,10 @@ async def send_commit(ask: Asking, number: int) -> Told:
 
 
 def test_commits_beyond_those_that_may_wait_are_put_off(
-    served: Served, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = Settings(max_waiting_commits=3)
-    opened = open_served(f"sqlite:///{served.store.database.name}", limits=limits)
+    limits = ServerSettings(max_waiting_commits=3)
+    opened = open_server(f"sqlite:///{context.store.database.name}", limits=limits)
     slow = SlowSwap(opened, monkeypatch)
 
     async def hammer(busy: Asking) -> list[Told]:
@@ -283,16 +283,16 @@ def test_commits_beyond_those_that_may_wait_are_put_off(
 
 
 def test_requests_beyond_those_that_may_wait_for_a_thread_are_put_off(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served.settings = msgspec.structs.replace(served.settings, threads=1, max_queued=2)
+    context.settings = msgspec.structs.replace(context.settings, threads=1, max_queued=2)
     over = threading.Event()
 
     def slow(_namespace: object) -> list[Any]:
         assert over.wait(LONG_S)
         return []
 
-    monkeypatch.setattr(served.catalog, "list_namespaces", slow)
+    monkeypatch.setattr(context.catalog, "list_namespaces", slow)
 
     async def crowd(ask: Asking) -> list[Told]:
         tasks = [asyncio.create_task(ask.send("GET", NAMESPACES, [])) for _ in range(6)]
@@ -300,25 +300,25 @@ def test_requests_beyond_those_that_may_wait_for_a_thread_are_put_off(
         over.set()
         return [await task for task in tasks]
 
-    with Asking(served) as ask:
+    with Asking(context) as ask:
         told = asyncio.run(crowd(ask))
     assert sorted(t.status for t in told) == [200] * 3 + [503] * 3
     assert {t.headers.get("retry-after") for t in told if t.status == 503} == {"1"}
 
 
 def test_however_many_ask_whether_it_is_ready_one_looks(
-    served: Served, ask: Asking, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
     let_on = threading.Event()
-    check = served.store.database.check_ready
+    check = context.store.database.check_ready
 
     def counted() -> None:
         looks.append(1)
         assert let_on.wait(LONG_S)
         check()
 
-    monkeypatch.setattr(served.store.database, "check_ready", counted)
+    monkeypatch.setattr(context.store.database, "check_ready", counted)
 
     async def crowd() -> list[int]:
         tasks = [asyncio.create_task(ask.send("GET", "/ready", [])) for _ in range(64)]
@@ -330,10 +330,10 @@ def test_however_many_ask_whether_it_is_ready_one_looks(
     assert len(looks) < 5
 
 
-def test_writers_that_wait_for_the_database_are_in_no_readers_way(served: Served) -> None:
+def test_writers_that_wait_for_the_database_are_in_no_readers_way(context: ServerContext) -> None:
     """Another program has the database locked for writing: more changes than there are threads wait, reads do not."""
-    served.settings = msgspec.structs.replace(served.settings, threads=2)
-    with sqlite3.connect(served.store.database.name, isolation_level=None, check_same_thread=False) as writer:
+    context.settings = msgspec.structs.replace(context.settings, threads=2)
+    with sqlite3.connect(context.store.database.name, isolation_level=None, check_same_thread=False) as writer:
 
         async def meanwhile(ask: Asking) -> tuple[list[int], list[int]]:
             writer.execute("BEGIN IMMEDIATE")
@@ -349,13 +349,13 @@ def test_writers_that_wait_for_the_database_are_in_no_readers_way(served: Served
                 writer.execute("ROLLBACK")
             return [told.status for told in reads], [(await change).status for change in changes]
 
-        with Asking(served) as ask:
+        with Asking(context) as ask:
             assert asyncio.run(meanwhile(ask)) == ([200] * 3, [200] * 6)
     writer.close()
 
 
-def test_manifest_list_of_gigabytes_is_refused_unread(ask: Asking, served: Served) -> None:
-    path = Path((served.settings.warehouse or "").removeprefix("file://")) / "big.avro"
+def test_manifest_list_of_gigabytes_is_refused_unread(ask: Asking, context: ServerContext) -> None:
+    path = Path((context.settings.warehouse or "").removeprefix("file://")) / "big.avro"
     path.touch()
     os.truncate(path, 10 * 2**30)
     added = snapshot(1, 1)

@@ -18,8 +18,8 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.records import AuditEntry
 from bergline.errors import NotFoundError
 from bergline.lake.lake import connect
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 pytestmark = pytest.mark.long
 
@@ -29,33 +29,33 @@ VIEWS = TABLES // 1000
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
-def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerContext]:
     """A server over a catalog of very many tables in one namespace, and of few in another."""
     place = tmp_path_factory.mktemp("many")
     uri = f"sqlite:///{place}/lake/catalog.db"
     if request.param == "postgresql":
         uri = request.getfixturevalue("postgres")
-    served = open_served(uri, warehouse=str(place / "warehouse"), name=uuid4().hex)
-    with Asking(served) as ask:
+    context = open_server(uri, warehouse=str(place / "warehouse"), name=uuid4().hex)
+    with Asking(context) as ask:
         for namespace in ("db", BIG, f"{BIG}-2"):
             ask.namespace(namespace)
         for table in ("orders", "items"):
             ask.table(table)
-    fill(served)
+    fill(context)
     if request.param == "postgresql":
-        with served.store.database.writing() as connection:
+        with context.store.database.writing() as connection:
             connection.exec_driver_sql("ANALYZE")  # as autovacuum does
-    yield served
-    served.catalog.close()
+    yield context
+    context.catalog.close()
 
 
 @pytest.fixture
-def ask_many(many: Served) -> Iterator[Asking]:
+def ask_many(many: ServerContext) -> Iterator[Asking]:
     with Asking(many) as asking:
         yield asking
 
 
-def asked(many: Served, ask: Asking, path: str, **more: Any) -> tuple[Told, Work]:
+def asked(many: ServerContext, ask: Asking, path: str, **more: Any) -> tuple[Told, Work]:
     """The answer, and the database's work for it."""
     ask("GET", "/v1/config")  # so that who asks is known, and nothing else is looked up
     with watched(many.store.database) as work:
@@ -71,7 +71,7 @@ def most_rows(lines: list[str]) -> int:
     return int(max(rows, default=0))
 
 
-def check_work(many: Served, work: Work, most: int) -> None:
+def check_work(many: ServerContext, work: Work, most: int) -> None:
     """No more rows than `most` are looked at, and none is sorted that stands in order in an index."""
     assert work.statements
     lines = plans(many.store.database, work)
@@ -83,7 +83,7 @@ def check_work(many: Served, work: Work, most: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_missing_name_looks_at_its_neighbours_alone(many: Served, ask_many: Asking, method: str) -> None:
+def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, ask_many: Asking, method: str) -> None:
     told, work = asked(many, ask_many, f"{IN_BIG}/tables/t050000x")
     assert told.error == (404, "NoSuchTableException")
     assert "did you mean `big.t050000`" in told.message
@@ -91,20 +91,20 @@ def test_missing_name_looks_at_its_neighbours_alone(many: Served, ask_many: Aski
     assert ask_many(method, f"{IN_BIG}/tables/t050000x").status == 404
 
 
-def test_missing_view_looks_at_its_neighbours_alone(many: Served, ask_many: Asking) -> None:
+def test_missing_view_looks_at_its_neighbours_alone(many: ServerContext, ask_many: Asking) -> None:
     told, work = asked(many, ask_many, f"{IN_BIG}/views/t05x")
     assert told.error == (404, "NoSuchViewException")
     check_work(many, work, 300)
 
 
-def test_missing_name_in_the_library_looks_at_its_neighbours_alone(many: Served) -> None:
+def test_missing_name_in_the_library_looks_at_its_neighbours_alone(many: ServerContext) -> None:
     with watched(many.store.database) as work, pytest.raises(NotFoundError) as caught:
         many.catalog.load_table(TableName((BIG,), "t050000x"))
     assert f"{BIG}.t050000" in caught.value.near
     check_work(many, work, 300)
 
 
-def test_near_namespaces_are_found_among_neighbours(many: Served, ask_many: Asking) -> None:
+def test_near_namespaces_are_found_among_neighbours(many: ServerContext, ask_many: Asking) -> None:
     told = ask_many("GET", "/v1/namespaces/bigg")
     assert told.error == (404, "NoSuchNamespaceException")
     assert "did you mean `big`" in told.message
@@ -112,7 +112,7 @@ def test_near_namespaces_are_found_among_neighbours(many: Served, ask_many: Aski
         check_work(many, asked(many, ask_many, "/v1/namespaces/bigg")[1], 300)
 
 
-def test_readiness_looks_at_next_to_nothing(many: Served, ask_many: Asking) -> None:
+def test_readiness_looks_at_next_to_nothing(many: ServerContext, ask_many: Asking) -> None:
     told, work = asked(many, ask_many, "/ready")
     assert told.status == 200
     assert work.thousands <= 1
@@ -129,7 +129,7 @@ def paged(ask: Asking, path: str, size: int, key: str) -> Iterator[list[Any]]:
         token = told.json["next-page-token"]
 
 
-def test_page_reads_its_own_rows_and_sorts_nothing(many: Served, ask_many: Asking) -> None:
+def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many: Asking) -> None:
     pages = paged(ask_many, f"{IN_BIG}/tables", 1000, "identifiers")
     next(itertools.islice(pages, 20, None))
     with watched(many.store.database) as work:
@@ -138,7 +138,7 @@ def test_page_reads_its_own_rows_and_sorts_nothing(many: Served, ask_many: Askin
 
 
 @pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
-def test_pages_cover_all_names_once(many: Served, ask_many: Asking, kind: str, number: int) -> None:
+def test_pages_cover_all_names_once(many: ServerContext, ask_many: Asking, kind: str, number: int) -> None:
     path = f"{IN_BIG}/{kind}"
     with watched(many.store.database) as whole:
         told = ask_many("GET", path).json["identifiers"]
@@ -150,7 +150,7 @@ def test_pages_cover_all_names_once(many: Served, ask_many: Asking, kind: str, n
     assert work.thousands <= 3 * whole.thousands
 
 
-def test_pages_of_namespaces_read_their_own_alone(many: Served, ask_many: Asking) -> None:
+def test_pages_of_namespaces_read_their_own_alone(many: ServerContext, ask_many: Asking) -> None:
     """That one of them has very many tables makes no difference."""
     with watched(many.store.database) as work:
         first = next(paged(ask_many, "/v1/namespaces", 2, "namespaces"))
@@ -166,13 +166,13 @@ def test_pages_of_namespaces_read_their_own_alone(many: Served, ask_many: Asking
 class SlowSwap:
     """Commits to `orders` wait until they are let on."""
 
-    def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, context: ServerContext, monkeypatch: pytest.MonkeyPatch) -> None:
         self.waiting = 0
         self.most_at_once = 0
         self.begun, self.let_on = asyncio.Event(), asyncio.Event()
         self.loop: asyncio.AbstractEventLoop | None = None
-        self._swap = served.catalog.store.swap
-        monkeypatch.setattr(served.catalog.store, "swap", self)
+        self._swap = context.catalog.store.swap
+        monkeypatch.setattr(context.catalog.store, "swap", self)
 
     def __call__(self, table: TableName, expected: str, new: str) -> bool:
         if table.name == "orders":
@@ -190,7 +190,7 @@ async def commit(ask: Asking, name: str, key: str) -> Told:
     return await ask.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
 
 
-def test_hot_table_is_in_nobodys_way(many: Served, ask_many: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hot_table_is_in_nobodys_way(many: ServerContext, ask_many: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to."""
     slow = SlowSwap(many, monkeypatch)
 
@@ -215,7 +215,7 @@ def test_hot_table_is_in_nobodys_way(many: Served, ask_many: Asking, monkeypatch
     assert {f"hot{n}" for n in range(CLIENTS)} <= properties.keys()
 
 
-def test_audit_is_read_by_its_indexes(many: Served) -> None:
+def test_audit_is_read_by_its_indexes(many: ServerContext) -> None:
     records, database = many.records, many.store.database
     with database.writing() as connection:
         for number in range(3000):
@@ -243,7 +243,7 @@ def test_audit_is_read_by_its_indexes(many: Served) -> None:
     assert [e.at_ms for e in records.newest_audit(2, resources=("table/db/t3", "view/db/t3"))] == [2973, 2943]
 
 
-def test_connected_lake_with_a_missing_name_is_as_cheap(many: Served, tmp_path: Path) -> None:
+def test_connected_lake_with_a_missing_name_is_as_cheap(many: ServerContext, tmp_path: Path) -> None:
     """The library opened by itself on the same database, as a client beside the server."""
     name = many.store.database.name
     if many.store.database.engine.dialect.name != "sqlite":

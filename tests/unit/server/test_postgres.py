@@ -11,24 +11,24 @@ from at_once import run_for_each
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.table_directories import TableDirectories
 from bergline.errors import InvalidInputError, RefusedError, StorageError
-from bergline.server.access.tokens import Doorkeeper
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.access.tokens import Authenticator
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 pytestmark = pytest.mark.server
 ORDERS = "/v1/namespaces/db/tables/orders"
 
 
 @pytest.fixture
-def replicas(postgres: str, tmp_path: Path) -> Iterator[tuple[Served, Served]]:
+def replicas(postgres: str, tmp_path: Path) -> Iterator[tuple[ServerContext, ServerContext]]:
     name = uuid4().hex
-    first, second = (open_served(postgres, warehouse=str(tmp_path), name=name) for _ in range(2))
+    first, second = (open_server(postgres, warehouse=str(tmp_path), name=name) for _ in range(2))
     yield first, second
     first.catalog.close()
     second.catalog.close()
 
 
-def test_key_is_known_to_every_server(replicas: tuple[Served, Served]) -> None:
+def test_key_is_known_to_every_server(replicas: tuple[ServerContext, ServerContext]) -> None:
     with Asking(replicas[0]) as one, Asking(replicas[1]) as other:
         one.namespace("db")
         one.table()
@@ -41,22 +41,22 @@ def test_key_is_known_to_every_server(replicas: tuple[Served, Served]) -> None:
     assert operations == ["create_namespace", "create_table", "commit_table"]
 
 
-def test_token_made_by_one_opens_the_other(replicas: tuple[Served, Served]) -> None:
+def test_token_made_by_one_opens_the_other(replicas: tuple[ServerContext, ServerContext]) -> None:
     replicas[0].records.create_token("ann", "bl_x", 0, None)
-    assert Doorkeeper(replicas[1].records).check("Bearer bl_x") == "ann"
+    assert Authenticator(replicas[1].records).check("Bearer bl_x") == "ann"
 
 
-def test_catalog_that_had_a_token_stays_closed_for_all(replicas: tuple[Served, Served]) -> None:
+def test_catalog_that_had_a_token_stays_closed_for_all(replicas: tuple[ServerContext, ServerContext]) -> None:
     replicas[0].records.create_token("ann", "bl_y", 0, None)
     replicas[1].records.revoke_token("ann")
     assert replicas[0].records.tokens() == []
-    for served in replicas:
-        assert Doorkeeper(served.records).has_tokens
+    for context in replicas:
+        assert Authenticator(context.records).has_tokens
 
 
-def test_directories_of_tables_are_known_to_every_server(replicas: tuple[Served, Served]) -> None:
+def test_directories_of_tables_are_known_to_every_server(replicas: tuple[ServerContext, ServerContext]) -> None:
     tables = {TableName(("db",), f"t{n}"): (f"s3://b/w/t{n}", f"s3://b/data/t{n}") for n in range(8)}
-    places = [TableDirectories(served.records, tables.__getitem__) for served in replicas]
+    places = [TableDirectories(context.records, tables.__getitem__) for context in replicas]
     run_for_each(lambda n: places[n % 2].check_apart(TableName(("db",), f"t{n}"), list(tables.values())[n]), range(8))
     for known in places:
         with pytest.raises(RefusedError, match=r"overlaps the files of table `db\.t3`"):
@@ -64,8 +64,10 @@ def test_directories_of_tables_are_known_to_every_server(replicas: tuple[Served,
         known.check_apart(TableName(("db",), "t3"), ["s3://b/w/t3", "s3a://b/data/t3/x"])
 
 
-def test_writers_of_their_own_branches_through_two_servers_all_succeed(replicas: tuple[Served, Served]) -> None:
-    asking = [Asking(served) for served in replicas]
+def test_writers_of_their_own_branches_through_two_servers_all_succeed(
+    replicas: tuple[ServerContext, ServerContext],
+) -> None:
+    asking = [Asking(context) for context in replicas]
     asking[0].namespace("db")
     asking[0].table()
     asking[0].commit(snapshot(1, 1), set_branch("main", 1))
@@ -83,27 +85,27 @@ def test_writers_of_their_own_branches_through_two_servers_all_succeed(replicas:
 
 
 def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
-    replicas: tuple[Served, Served], monkeypatch: pytest.MonkeyPatch
+    replicas: tuple[ServerContext, ServerContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served = replicas[0]
-    with Asking(served) as ask:
+    context = replicas[0]
+    with Asking(context) as ask:
         ask.namespace("db")
         ask.table(properties={"commit.status-check.num-retries": "0"})
-        before = set(served.catalog.io.list(served.settings.warehouse or ""))
+        before = set(context.catalog.io.list(context.settings.warehouse or ""))
 
         def broken(*_: object) -> bool:
             raise StorageError("the connection broke")
 
         with monkeypatch.context() as patch:
-            patch.setattr(served.catalog.store, "swap", broken)
+            patch.setattr(context.catalog.store, "swap", broken)
             told = ask.commit(set_property("a", "b"), headers={"Idempotency-Key": str(uuid4())})
         assert told.error == (500, "CommitStateUnknownException")
-        assert len(set(served.catalog.io.list(served.settings.warehouse or "")) - before) == 1
+        assert len(set(context.catalog.io.list(context.settings.warehouse or "")) - before) == 1
         assert ask("GET", ORDERS).status == 200
 
 
 def test_server_without_a_place_for_files_does_not_start(postgres: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="expected a warehouse") as caught:
-        open_served(postgres)
+        open_server(postgres)
     assert "--warehouse" in caught.value.hints[0]
-    open_served(postgres, places=[str(tmp_path)]).catalog.close()
+    open_server(postgres, places=[str(tmp_path)]).catalog.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from bergline.catalog.glue.names import database_of, is_name
 from bergline.catalog.glue.namespaces import GlueNamespaces
-from bergline.catalog.glue.requests import Answer, GlueCalls
+from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.tables import (
     GlueTable,
     is_left,
@@ -75,19 +75,19 @@ class GlueEntries(GlueNamespaces):
     def _create(self, table: TableName, content: GlueTable) -> bool:
         answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
         match self._calls.settled(answer, f"table `{table}`"):
-            case Answer.DONE:
+            case GlueResponse.DONE:
                 return True
-            case Answer.MISSING:
+            case GlueResponse.MISSING:
                 name = table.namespace[0]
                 raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
         found = self._get(table)
         if found is None or pointer_of(found) is not None:
             return False
         if is_left(found):
-            return self._update(table, found, content) is Answer.DONE
+            return self._update(table, found, content) is GlueResponse.DONE
         raise _taken(table, found)
 
-    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> Answer:
+    def _update(self, table: TableName, found: GlueTable, content: GlueTable) -> GlueResponse:
         if not found.get("VersionId"):
             raise UnsupportedError(f"expected versions of tables from {self._calls.place}, found none for `{table}`")
         return self._calls.change(
@@ -98,10 +98,10 @@ class GlueEntries(GlueNamespaces):
             VersionId=found["VersionId"],
         )
 
-    def _delete(self, table: TableName) -> Answer:
+    def _delete(self, table: TableName) -> GlueResponse:
         return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
 
-    def _remove(self, table: TableName, found: GlueTable) -> Answer:
+    def _remove(self, table: TableName, found: GlueTable) -> GlueResponse:
         """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
         removed = removed_table(found)
         started = time.monotonic()
@@ -110,14 +110,14 @@ class GlueEntries(GlueNamespaces):
         except StorageError:
             if not self._is_removed_by(table, removed):
                 raise
-            answer = Answer.DONE
-        if answer is Answer.MOVED and self._is_removed_by(table, removed):
-            answer = Answer.DONE  # our own update, delivered twice: the second answer was a refusal
-        if answer is Answer.DONE:
+            answer = GlueResponse.DONE
+        if answer is GlueResponse.MOVED and self._is_removed_by(table, removed):
+            answer = GlueResponse.DONE  # our own update, delivered twice: the second answer was a refusal
+        if answer is GlueResponse.DONE:
             try:
                 for number in range(self._calls.max_retries):
                     # after a long sleep the name may belong to a new table
-                    if time.monotonic() - started > _DELETE_WITHIN_S or self._delete(table) is not Answer.MOVED:
+                    if time.monotonic() - started > _DELETE_WITHIN_S or self._delete(table) is not GlueResponse.MOVED:
                         break
                     self._calls.wait(number)
             except NOTHING_CHANGED as error:
@@ -135,7 +135,11 @@ class GlueEntries(GlueNamespaces):
         """Give the table its pointer back."""
         with half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
             left = self._get(table)
-            if left is None or not is_removed(left) or self._update(table, left, restored_table(found)) != Answer.DONE:
+            if (
+                left is None
+                or not is_removed(left)
+                or self._update(table, left, restored_table(found)) != GlueResponse.DONE
+            ):
                 raise StorageError("others changed it")
 
     def _busy(self, table: TableName) -> UnavailableError:

@@ -88,7 +88,7 @@ _LONGEST_REASON = 300
 _IN_GLUES_WORDS = "bergline.in-glues-words"
 
 
-class Failure(Enum):
+class GlueFailure(Enum):
     """What kind of failure an exception stands for; after all but the last three certainly nothing was changed."""
 
     PUT_OFF = "asked to slow down"
@@ -121,24 +121,24 @@ def code_of(error: Exception) -> str | None:
     return str(response.get("Error", {}).get("Code", "")) if is_glues_answer(response) else ""
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> GlueFailure:
     """What became of the request."""
     code, kinds = code_of(error), {c.__name__ for c in type(error).__mro__}
     if code in _PUT_OFF:
-        return Failure.PUT_OFF
+        return GlueFailure.PUT_OFF
     if code in _IDENTITY or kinds & _NO_CREDENTIALS:
-        return Failure.IDENTITY
+        return GlueFailure.IDENTITY
     if code in _INVALID or _BAD_ARGUMENTS in kinds:
-        return Failure.INVALID
+        return GlueFailure.INVALID
     if code in _REFUSED:
-        return Failure.REFUSED
+        return GlueFailure.REFUSED
     if kinds & _NOT_SENT:
-        return Failure.NOT_SENT
+        return GlueFailure.NOT_SENT
     if isinstance(error, StorageError):
-        return Failure.NOT_GLUE
+        return GlueFailure.NOT_GLUE
     if code is None or code in _IN_DOUBT or _status(error) >= _SERVER:
-        return Failure.IN_DOUBT
-    return Failure.NOT_KNOWN if code else Failure.NOT_GLUE
+        return GlueFailure.IN_DOUBT
+    return GlueFailure.NOT_KNOWN if code else GlueFailure.NOT_GLUE
 
 
 def not_glue(place: str) -> StorageError:
@@ -150,21 +150,21 @@ def glue_error(place: str, what: str, error: Exception, *, changes: bool) -> Ber
     """The error to raise; `changes` says whether the request would have changed something."""
     text = f"{place} {what}: {_reason(error)}"
     match failure_of(error):
-        case Failure.PUT_OFF:
+        case GlueFailure.PUT_OFF:
             return UnavailableError(text, hints=["nothing was changed; try again"])
-        case Failure.NOT_SENT:
+        case GlueFailure.NOT_SENT:
             return UnavailableError(text, hints=["nothing was changed; check the region, the endpoint and the network"])
-        case Failure.IDENTITY:
+        case GlueFailure.IDENTITY:
             return AuthenticationError(text, hints=["give credentials as properties or in the environment"])
-        case Failure.INVALID:
+        case GlueFailure.INVALID:
             return InvalidInputError(text)
-        case Failure.REFUSED:
+        case GlueFailure.REFUSED:
             return RefusedError(text)
-        case Failure.NOT_GLUE:
+        case GlueFailure.NOT_GLUE:
             return not_glue(place)
-        case Failure.NOT_KNOWN:
+        case GlueFailure.NOT_KNOWN:
             return StorageError(text) if changes else RefusedError(text)
-        case Failure.IN_DOUBT:
+        case GlueFailure.IN_DOUBT:
             return StorageError(text) if changes else UnavailableError(text)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bergline.catalog.glue.entries import GlueEntries, half_way
 from bergline.catalog.glue.errors import mark_answer
 from bergline.catalog.glue.names import check_new_table, database_of
-from bergline.catalog.glue.requests import Answer, GlueCalls
+from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.settings import GlueSettings
 from bergline.catalog.glue.tables import (
     GlueTable,
@@ -83,9 +83,9 @@ class GluePointerStore(GlueEntries):
             if found is None or pointer is None or expected not in {None, pointer}:
                 return False
             match self._delete(table) if expected is None else self._remove(table, found):
-                case Answer.DONE:
+                case GlueResponse.DONE:
                     return True
-                case Answer.MISSING:
+                case GlueResponse.MISSING:
                     return False
             self._calls.wait(number)
         raise self._busy(table)
@@ -105,7 +105,7 @@ class GluePointerStore(GlueEntries):
             if not self._create(new, renamed_table(found, name)) and not self._resume(table, new, found):
                 return False
             try:
-                if self._remove(table, found) is Answer.DONE:
+                if self._remove(table, found) is GlueResponse.DONE:
                     return True
             except NOTHING_CHANGED:
                 self._take_back(table, new, pointer)
@@ -134,7 +134,7 @@ class GluePointerStore(GlueEntries):
             return True
         if renamed_from(there) != (*table.namespace, table.name) or not self._waits(there):
             return False
-        return self._update(new, there, renamed_table(found, there["Name"])) is Answer.DONE
+        return self._update(new, there, renamed_table(found, there["Name"])) is GlueResponse.DONE
 
     def _swap(self, table: TableName, expected: str, new: str, metadata: TableMetadata | None) -> bool:
         for number in range(self._calls.max_retries + 1):
@@ -144,9 +144,9 @@ class GluePointerStore(GlueEntries):
             if found is None or pointer_of(found) != expected:
                 return False
             match self._update(table, found, moved_table(found, new, metadata)):
-                case Answer.DONE:
+                case GlueResponse.DONE:
                     return True
-                case Answer.MISSING:
+                case GlueResponse.MISSING:
                     return False
             self._calls.wait(number)
         raise self._busy(table)
@@ -157,7 +157,7 @@ class GluePointerStore(GlueEntries):
             found = self._get(new)
             if found is None:
                 return
-            if pointer_of(found) != pointer or self._update(new, found, removed_table(found)) != Answer.DONE:
+            if pointer_of(found) != pointer or self._update(new, found, removed_table(found)) != GlueResponse.DONE:
                 raise StorageError("others changed the new one")
             with contextlib.suppress(BerglineError):
                 self._delete(new)

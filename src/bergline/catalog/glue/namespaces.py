@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bergline.catalog.glue.names import check_new_namespace, database_of
-from bergline.catalog.glue.requests import Answer, GlueCalls
+from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.tables import is_left
 from bergline.catalog.identifiers import Namespace
 
@@ -23,7 +23,7 @@ class GlueNamespaces:
         """Create a database."""
         name = check_new_namespace(namespace, any_name=self._any_name)
         answer = self._calls.change("create_database", DatabaseInput=_input(name, properties, {}))
-        return self._calls.settled(answer, f"database `{name}`") is Answer.DONE
+        return self._calls.settled(answer, f"database `{name}`") is GlueResponse.DONE
 
     def drop_namespace(self, namespace: Namespace) -> bool:
         """Delete a database that holds nothing, Iceberg or not, but what dropped tables have left."""
@@ -32,7 +32,7 @@ class GlueNamespaces:
         if not all(is_left(t) for t in self._calls.pages("get_tables", "TableList", DatabaseName=database)):
             return False
         answer = self._calls.change("delete_database", Name=database)
-        return self._calls.settled(answer, f"database `{database}`") is Answer.DONE
+        return self._calls.settled(answer, f"database `{database}`") is GlueResponse.DONE
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         """Whether there is such a database."""
@@ -55,7 +55,7 @@ class GlueNamespaces:
         answer = self._calls.change(
             "update_database", Name=database, DatabaseInput=_input(database, properties, before)
         )
-        return self._calls.settled(answer, f"database `{database}`") is Answer.DONE
+        return self._calls.settled(answer, f"database `{database}`") is GlueResponse.DONE
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
         """All databases; none lies below another."""

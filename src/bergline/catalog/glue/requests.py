@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from bergline.catalog.glue.errors import Failure, code_of, failure_of, glue_error, is_glues_answer, not_glue
+from bergline.catalog.glue.errors import GlueFailure, code_of, failure_of, glue_error, is_glues_answer, not_glue
 from bergline.errors import UnavailableError
 
 _READ_RETRIES = 2
@@ -14,7 +14,7 @@ _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 5.0
 
 
-class Answer(Enum):
+class GlueResponse(Enum):
     """What Glue says to a request that would change something; only DONE changed it."""
 
     DONE = "done"
@@ -23,7 +23,7 @@ class Answer(Enum):
     MOVED = "ConcurrentModificationException"
 
 
-_REFUSALS = {a.value: a for a in (Answer.MISSING, Answer.TAKEN, Answer.MOVED)}
+_REFUSALS = {a.value: a for a in (GlueResponse.MISSING, GlueResponse.TAKEN, GlueResponse.MOVED)}
 
 
 class GlueCalls:
@@ -64,7 +64,7 @@ class GlueCalls:
             if token == (token := {"NextToken": answer["NextToken"]}):
                 raise not_glue(self.place)  # it would never end
 
-    def change(self, operation: str, **arguments: Any) -> Answer:
+    def change(self, operation: str, **arguments: Any) -> GlueResponse:
         """Change something, once. StorageError leaves the outcome in doubt; after any other nothing was changed."""
         number = 0
         while True:
@@ -76,13 +76,13 @@ class GlueCalls:
                 if number >= self._retries(failure_of(error), changes=True):
                     raise glue_error(self.place, f"did not do {operation}", error, changes=True) from error
             else:
-                return Answer.DONE
+                return GlueResponse.DONE
             self.wait(number)
             number += 1
 
-    def settled(self, answer: Answer, what: str) -> Answer:
+    def settled(self, answer: GlueResponse, what: str) -> GlueResponse:
         """The answer, where nothing is there yet that could move; UnavailableError if Glue was busy with it."""
-        if answer is Answer.MOVED:
+        if answer is GlueResponse.MOVED:
             raise UnavailableError(f"{self.place} was changing {what} at that moment", hints=["try again"])
         return answer
 
@@ -100,7 +100,7 @@ class GlueCalls:
             try:
                 return self._send(operation, arguments)
             except Exception as error:
-                if code_of(error) == Answer.MISSING.value:
+                if code_of(error) == GlueResponse.MISSING.value:
                     return None
                 if number >= self._retries(failure_of(error), changes=False):
                     raise glue_error(self.place, f"did not answer {operation}", error, changes=False) from error
@@ -116,10 +116,10 @@ class GlueCalls:
             raise not_glue(self.place)
         return answer
 
-    def _retries(self, failure: Failure, *, changes: bool) -> int:
+    def _retries(self, failure: GlueFailure, *, changes: bool) -> int:
         match failure:
-            case Failure.PUT_OFF:
+            case GlueFailure.PUT_OFF:
                 return self.max_retries
-            case Failure.NOT_SENT | Failure.IN_DOUBT if not changes:
+            case GlueFailure.NOT_SENT | GlueFailure.IN_DOUBT if not changes:
                 return min(_READ_RETRIES, self.max_retries)
         return 0

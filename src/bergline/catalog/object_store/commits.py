@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store.format import CommitObject, Intent, Member, State, new_stamp, render
 from bergline.catalog.object_store.names import COMMITS, commit_object, commit_of
-from bergline.catalog.object_store.pointers import Change, PointerObjects, Seen, nothing_moved
+from bergline.catalog.object_store.pointers import PointerChange, PointerObjects, Seen, nothing_moved
 from bergline.errors import BerglineError
 from bergline.io.conditional import StoredObject
 
@@ -30,7 +30,7 @@ class PointerCommits:
         self._objects = pointers.objects
         self._now = now
 
-    def change_all(self, changes: Sequence[Change]) -> bool:
+    def change_all(self, changes: Sequence[PointerChange]) -> bool:
         """True if and only if every change was allowed and all have happened; False if and only if none has.
 
         Any doubt is an exception; UnavailableError if and only if it is certain that none has happened.
@@ -46,7 +46,7 @@ class PointerCommits:
                 self._sweep()
                 return True
 
-    def _commit(self, changes: Sequence[Change], seen: Sequence[Seen]) -> bool:
+    def _commit(self, changes: Sequence[PointerChange], seen: Sequence[Seen]) -> bool:
         """One attempt; False if another writer came between, or took us for dead."""
         commit = new_stamp()
         members = [Member([*s.table.namespace, s.table.name], s.stamp) for s in seen]
@@ -60,7 +60,7 @@ class PointerCommits:
             self._release(commit, pending)
         return committed
 
-    def _prepare(self, commit: str, changes: Sequence[Change], seen: Sequence[Seen]) -> bool:
+    def _prepare(self, commit: str, changes: Sequence[PointerChange], seen: Sequence[Seen]) -> bool:
         """Put the intent on every pointer; if that fails, take it back again as far as the store answers."""
         prepared = False
         try:

@@ -24,7 +24,7 @@ class CatalogObject(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     stamp: str
 
 
-class Kind(Enum):
+class ObjectKind(Enum):
     """What a name may name."""
 
     TABLE = "table"
@@ -34,7 +34,7 @@ class Kind(Enum):
 class Entry(msgspec.Struct, frozen=True, rename="kebab"):
     """What goes by a name, and where its metadata is."""
 
-    type: Kind
+    type: ObjectKind
     metadata_location: Annotated[str, msgspec.Meta(min_length=1)]
 
 

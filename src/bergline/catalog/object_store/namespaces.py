@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.object_store.format import Kind, NamespaceObject, new_stamp, parse_namespace, render
+from bergline.catalog.object_store.format import NamespaceObject, ObjectKind, new_stamp, parse_namespace, render
 from bergline.catalog.object_store.names import NAMESPACES, POINTERS, below, levels_of, namespace_object
 from bergline.catalog.object_store.pointers import PointerObjects
 from bergline.errors import BerglineError, FormatError, StorageError, UnsupportedError
@@ -76,10 +76,10 @@ class ObjectNamespaces:
         found = set(_which(lambda n: self._read(n)[1] is not None, own))
         # a namespace that has an object of its own need not be looked into
         tables = [t for t in self._tables(namespace) if t.namespace not in found]
-        found |= {t.namespace for t in _which(lambda t: self._is_taken(t, *Kind), tables)}
+        found |= {t.namespace for t in _which(lambda t: self._is_taken(t, *ObjectKind), tables)}
         return sorted({n[: i + 1] for n in found for i in range(len(namespace), len(n))})
 
-    def list_names(self, namespace: Namespace, kind: Kind) -> list[TableName]:
+    def list_names(self, namespace: Namespace, kind: ObjectKind) -> list[TableName]:
         """The names of one kind directly in a namespace, sorted."""
         tables = [t for t in self._tables(namespace) if t.namespace == namespace]
         return sorted(_which(lambda t: self._is_taken(t, kind), tables))
@@ -98,14 +98,14 @@ class ObjectNamespaces:
 
     def _holds_anything(self, namespace: Namespace) -> bool:
         nested = _which(lambda n: self._read(n)[1] is not None, self._listed(NAMESPACES, namespace))
-        return bool(nested or _which(lambda t: self._is_taken(t, *Kind), self._tables(namespace)))
+        return bool(nested or _which(lambda t: self._is_taken(t, *ObjectKind), self._tables(namespace)))
 
-    def _is_taken(self, table: TableName, *kinds: Kind) -> bool:
+    def _is_taken(self, table: TableName, *kinds: ObjectKind) -> bool:
         """Whether something of these kinds goes by a name; a pointer that cannot be read counts as one of a table."""
         try:
             entry = self._pointers.look(table).entry
         except (FormatError, UnsupportedError):
-            return Kind.TABLE in kinds
+            return ObjectKind.TABLE in kinds
         return entry is not None and entry.type in kinds
 
     def _tables(self, namespace: Namespace) -> list[TableName]:

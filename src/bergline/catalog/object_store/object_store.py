@@ -6,10 +6,10 @@ from operator import eq
 
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.object_store.commits import PointerCommits
-from bergline.catalog.object_store.format import CatalogMark, Entry, Kind, new_stamp, parse_mark, render
+from bergline.catalog.object_store.format import CatalogMark, Entry, ObjectKind, new_stamp, parse_mark, render
 from bergline.catalog.object_store.names import MARK
 from bergline.catalog.object_store.namespaces import ObjectNamespaces
-from bergline.catalog.object_store.pointers import PATIENCE_SECONDS, Change, PointerObjects
+from bergline.catalog.object_store.pointers import PATIENCE_SECONDS, PointerChange, PointerObjects
 from bergline.catalog.pointer.pointer_store import PointerSwap, missing_catalog
 from bergline.errors import UnsupportedError
 from bergline.io.conditional import ConditionalObjects
@@ -20,7 +20,7 @@ class ObjectPointers:
 
     atomic_tables = True
 
-    def __init__(self, pointers: PointerObjects, kind: Kind) -> None:
+    def __init__(self, pointers: PointerObjects, kind: ObjectKind) -> None:
         self._pointers = pointers
         self._commits = PointerCommits(pointers)
         self._namespaces = ObjectNamespaces(pointers)
@@ -33,7 +33,7 @@ class ObjectPointers:
 
     def create(self, table: TableName, pointer: str) -> bool:
         """Write the object if there is none, or one that was left by a drop."""
-        return self._pointers.change(Change(table, lambda entry: entry is None, Entry(self._kind, pointer)))
+        return self._pointers.change(PointerChange(table, lambda entry: entry is None, Entry(self._kind, pointer)))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
         """Replace the object that was read with the expected pointer in it."""
@@ -51,7 +51,7 @@ class ObjectPointers:
         def allowed(entry: Entry | None) -> bool:
             return self._is_ours(entry) and (expected is None or entry == Entry(self._kind, expected))
 
-        return self._pointers.change(Change(table, allowed, None))
+        return self._pointers.change(PointerChange(table, allowed, None))
 
     def rename(self, table: TableName, new: TableName) -> bool:
         """Take the pointer from one object and put it in another, in one step."""
@@ -61,8 +61,8 @@ class ObjectPointers:
             entry = self._pointers.look(table).entry
             if not self._is_ours(entry) or self._pointers.look(new).entry is not None:
                 return False
-            leave = Change(table, partial(eq, entry), None)
-            arrive = Change(new, lambda found: found is None, entry)
+            leave = PointerChange(table, partial(eq, entry), None)
+            arrive = PointerChange(new, lambda found: found is None, entry)
             if self._commits.change_all([leave, arrive]):
                 return True
         return False
@@ -71,9 +71,9 @@ class ObjectPointers:
         """List the objects, and read each: some were left by a drop."""
         return self._namespaces.list_names(namespace, self._kind)
 
-    def _change(self, swap: PointerSwap) -> Change:
+    def _change(self, swap: PointerSwap) -> PointerChange:
         before = None if swap.expected is None else Entry(self._kind, swap.expected)
-        return Change(swap.table, partial(eq, before), Entry(self._kind, swap.new))
+        return PointerChange(swap.table, partial(eq, before), Entry(self._kind, swap.new))
 
     def _is_ours(self, entry: Entry | None) -> bool:
         return entry is not None and entry.type is self._kind
@@ -87,8 +87,8 @@ class ObjectPointerStore(ObjectPointers):
     """
 
     def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS, create: bool = True) -> None:
-        super().__init__(PointerObjects(objects, patience=patience), Kind.TABLE)
-        self.views = ObjectPointers(self._pointers, Kind.VIEW)
+        super().__init__(PointerObjects(objects, patience=patience), ObjectKind.TABLE)
+        self.views = ObjectPointers(self._pointers, ObjectKind.VIEW)
         found = objects.read(MARK)
         if found is not None:
             parse_mark(found.data, objects.location(MARK))

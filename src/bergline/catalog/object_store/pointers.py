@@ -43,7 +43,7 @@ class Seen(msgspec.Struct, frozen=True):
     commit: str | None
 
 
-class Change(msgspec.Struct, frozen=True):
+class PointerChange(msgspec.Struct, frozen=True):
     """What is to go by a name, if what goes by it now is as it should be."""
 
     table: TableName
@@ -79,7 +79,7 @@ class PointerObjects:
         with nothing_moved():
             return self._read(table, self._decided)
 
-    def change(self, change: Change) -> bool:
+    def change(self, change: PointerChange) -> bool:
         """True if and only if what went by the name was allowed, and now it is the new entry; any doubt raises."""
         attempts = self.attempts(change.table)
         while True:

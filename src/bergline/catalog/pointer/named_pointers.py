@@ -21,7 +21,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 
-Kind = Literal["table", "view"]
+NameKind = Literal["table", "view"]
 Waits = Iterable[Callable[[], None]]
 _TRIES = 100
 _NEIGHBOURS = 100
@@ -31,7 +31,7 @@ _NEIGHBOURS = 100
 class NamedPointers:
     """One kind of names in a store; after a lost answer the store itself is asked what happened, with `waits`."""
 
-    def __init__(self, store: PointerStore, kind: Kind, waits: Callable[[], Waits]) -> None:
+    def __init__(self, store: PointerStore, kind: NameKind, waits: Callable[[], Waits]) -> None:
         self._store = store
         self._kind = kind
         self._waits = waits
@@ -205,7 +205,7 @@ def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
         raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name, known=known)
 
 
-def _of_kind(store: PointerStore, kind: Kind) -> Pointers:
+def _of_kind(store: PointerStore, kind: NameKind) -> Pointers:
     if kind == "table":
         return store
     if store.views is None:
@@ -213,7 +213,7 @@ def _of_kind(store: PointerStore, kind: Kind) -> Pointers:
     return store.views
 
 
-def _other_kind(kind: Kind) -> Kind:
+def _other_kind(kind: NameKind) -> NameKind:
     return "view" if kind == "table" else "table"
 
 

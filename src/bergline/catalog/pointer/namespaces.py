@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from bergline.arguments import shown
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.pointer.named_pointers import Kind, NamedPointers, check_namespace
+from bergline.catalog.pointer.named_pointers import NamedPointers, NameKind, check_namespace
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerStore
 from bergline.catalog.status_checks import status_check_waits
 from bergline.errors import (
@@ -182,7 +182,7 @@ class PointerNamespaces:
         asked = _real(location)
         return any(asked == place or asked.startswith(f"{place}/") for place in map(_real, self._own_places))
 
-    def _named(self, kind: Kind, properties: Mapping[str, str] | None = None) -> NamedPointers:
+    def _named(self, kind: NameKind, properties: Mapping[str, str] | None = None) -> NamedPointers:
         return NamedPointers(self.store, kind, partial(self._status_check_waits, properties or {}))
 
     def _home(self, namespace: Namespace) -> str:

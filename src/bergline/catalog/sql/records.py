@@ -50,7 +50,7 @@ class AuditEntry(msgspec.Struct, frozen=True):
     metadata_location: str | None = None
 
 
-class Token(msgspec.Struct, frozen=True):
+class StoredToken(msgspec.Struct, frozen=True):
     """Who may come in, and until when."""
 
     name: str
@@ -159,12 +159,12 @@ class Records:
         with self.database.reading() as connection:
             return connection.execute(query).first() is not None
 
-    def find_token(self, text: str) -> Token | None:
+    def find_token(self, text: str) -> StoredToken | None:
         """The token of this text."""
         found = self._tokens(TOKENS.c.hash == hash_token(text))
         return found[0] if found else None
 
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> list[StoredToken]:
         """All tokens by name."""
         return self._tokens(TOKENS.c.name != _CLOSED)
 
@@ -188,12 +188,12 @@ class Records:
         insert = self.database.insert(TOKENS).values(row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]})
         connection.execute(insert.on_conflict_do_nothing())
 
-    def _tokens(self, which: sa.ColumnElement[bool]) -> list[Token]:
+    def _tokens(self, which: sa.ColumnElement[bool]) -> list[StoredToken]:
         query = sa.select(TOKENS.c.name, TOKENS.c.created_ms, TOKENS.c.expires_ms).where(
             TOKENS.c.catalog_name == self._catalog, which
         )
         with self.database.reading() as connection:
-            return [Token(*row) for row in connection.execute(query.order_by(TOKENS.c.name))]
+            return [StoredToken(*row) for row in connection.execute(query.order_by(TOKENS.c.name))]
 
 
 def records_of(catalog: Catalog) -> Records:

@@ -18,7 +18,7 @@ from bergline.catalog.sql.migrations import FoundLayout
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
-Identity = tuple[int, tuple[int, int] | None]
+FileIdentity = tuple[int, tuple[int, int] | None]
 """A process, and a file on a disk as it is there now."""
 
 _FROM_PARENT_ROWS: list[sqlite3.Connection] = []
@@ -27,12 +27,12 @@ _FROM_PARENT_ROWS: list[sqlite3.Connection] = []
 class QuickRows:
     """Runs queries that are made once, as text; every read sees what was committed before it."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], identity: Callable[[], Identity]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], identity: Callable[[], FileIdentity]) -> None:
         self._connect = connect
         self._identity = identity
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._of: Identity | None = None
+        self._of: FileIdentity | None = None
         self._texts: dict[int, tuple[sa.Select[Any], str, dict[str, Any]]] = {}
 
     def first(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
@@ -217,7 +217,7 @@ class SqliteDatabase(SqlDatabase):
         if (process, file) != self._identity():
             raise sa.exc.DisconnectionError
 
-    def _identity(self) -> Identity:
+    def _identity(self) -> FileIdentity:
         try:
             status = os.stat(self._path)
         except OSError:

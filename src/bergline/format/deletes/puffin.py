@@ -35,7 +35,7 @@ class Blob(msgspec.Struct, frozen=True):
     properties: dict[str, str] = {}
 
 
-class BlobMetadata(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class PuffinBlob(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """Where a blob is stored and what it means."""
 
     type: str
@@ -51,7 +51,7 @@ class BlobMetadata(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
 class PuffinMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     """The footer of a Puffin file."""
 
-    blobs: tuple[BlobMetadata, ...]
+    blobs: tuple[PuffinBlob, ...]
     properties: dict[str, str] = {}
 
 
@@ -96,7 +96,7 @@ def parse_footer(tail: bytes, file_size: int, source: str) -> PuffinMetadata:
     return metadata
 
 
-def blob_content(stored: bytes, blob: BlobMetadata, source: str) -> bytes:
+def blob_content(stored: bytes, blob: PuffinBlob, source: str) -> bytes:
     """The content of a blob, from its bytes in the file (`length` of them from `offset`)."""
     if len(stored) != blob.length:
         raise FormatError(f"expected {blob.length} bytes, found {len(stored)} at byte {blob.offset} in {source}")
@@ -116,7 +116,7 @@ def render_puffin(blobs: Sequence[Blob], properties: dict[str, str]) -> tuple[by
     for blob in blobs:
         stored = _deflate(blob)
         places.append(
-            BlobMetadata(
+            PuffinBlob(
                 type=blob.type,
                 fields=blob.fields,
                 snapshot_id=blob.snapshot_id,
@@ -135,7 +135,7 @@ def render_puffin(blobs: Sequence[Blob], properties: dict[str, str]) -> tuple[by
     return b"".join(parts), metadata
 
 
-def _check_places(blobs: Sequence[BlobMetadata], end: int, source: str) -> None:
+def _check_places(blobs: Sequence[PuffinBlob], end: int, source: str) -> None:
     start = len(_MAGIC)
     for blob in sorted(blobs, key=lambda b: (b.offset, b.length)):
         if blob.offset < start or blob.length < 0 or blob.offset + blob.length > end:

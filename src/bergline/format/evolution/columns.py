@@ -27,7 +27,7 @@ from bergline.format.types.types import (
 )
 
 Fields = tuple[NestedField, ...]
-Place = tuple[Literal["first"]] | tuple[Literal["after", "before"], str]
+ColumnPosition = tuple[Literal["first"]] | tuple[Literal["after", "before"], str]
 
 
 def add_column(
@@ -96,7 +96,7 @@ def rename_column(schema: Schema, path: str, name: str) -> Schema:
     return _change(schema, field, lambda f: msgspec.structs.replace(f, name=name))
 
 
-def move_column(schema: Schema, path: str, place: Place) -> Schema:
+def move_column(schema: Schema, path: str, place: ColumnPosition) -> Schema:
     """The schema with a column first, or after or before another one of its struct."""
     field, parent = _find(schema, path)
     _check_in_struct("move", field, parent, path)
@@ -223,10 +223,10 @@ def _without_id(schema: Schema) -> Schema:
     return Schema(fields=schema.fields, identifier_field_ids=schema.identifier_field_ids)
 
 
-Change = Callable[[NestedField], NestedField]
+ColumnEdit = Callable[[NestedField], NestedField]
 
 
-def change_field(field: NestedField, target_id: int, change: Change) -> NestedField:
+def change_field(field: NestedField, target_id: int, change: ColumnEdit) -> NestedField:
     """The field with the one of an id in it changed; itself where that one is elsewhere, or stays as it is."""
     if field.id == target_id:
         changed = change(field)
@@ -235,7 +235,7 @@ def change_field(field: NestedField, target_id: int, change: Change) -> NestedFi
     return field if type_ is field.type else msgspec.structs.replace(field, type=type_)
 
 
-def _change_type(type_: IcebergType, target_id: int, change: Change) -> IcebergType:
+def _change_type(type_: IcebergType, target_id: int, change: ColumnEdit) -> IcebergType:
     inside = child_fields(type_)
     changed = tuple(change_field(f, target_id, change) for f in inside)
     if all(new is old for new, old in zip(changed, inside, strict=True)):

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from bergline.format.evolution.columns import Place
+from bergline.format.evolution.columns import ColumnPosition
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import IcebergType
 
@@ -17,7 +17,7 @@ class AddColumn(msgspec.Struct, frozen=True):
     doc: str | None = None
     required: bool = False
     default: Any = None
-    place: Place | None = None
+    place: ColumnPosition | None = None
     allow_incompatible: bool = False
 
 
@@ -38,7 +38,7 @@ class MoveColumn(msgspec.Struct, frozen=True):
     """Another place for a column in its struct."""
 
     path: str
-    place: Place
+    place: ColumnPosition
 
 
 class SetType(msgspec.Struct, frozen=True):

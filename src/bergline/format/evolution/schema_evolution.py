@@ -7,7 +7,7 @@ import msgspec
 
 from bergline.errors import InvalidInputError
 from bergline.format.evolution.columns import (
-    Place,
+    ColumnPosition,
     add_column,
     drop_column,
     make_optional,
@@ -47,7 +47,7 @@ from bergline.format.types.defaults import decode_default
 from bergline.format.types.types import IcebergType, ListType, MapType, NestedField, StructType, child_fields
 
 
-class Evolving(msgspec.Struct, frozen=True):
+class EvolvingSchema(msgspec.Struct, frozen=True):
     """A table's schema on its way, and the highest column id so far."""
 
     base: TableMetadata
@@ -55,12 +55,12 @@ class Evolving(msgspec.Struct, frozen=True):
     last_column_id: int
 
 
-def evolving(base: TableMetadata) -> Evolving:
+def evolving(base: TableMetadata) -> EvolvingSchema:
     """The start: the current schema."""
-    return Evolving(base, base.schema, base.last_column_id)
+    return EvolvingSchema(base, base.schema, base.last_column_id)
 
 
-def apply_schema_change(work: Evolving, change: SchemaChange) -> Evolving:
+def apply_schema_change(work: EvolvingSchema, change: SchemaChange) -> EvolvingSchema:
     """The schema after one more change."""
     schema, last = work.schema, work.last_column_id
     match change:
@@ -88,10 +88,10 @@ def apply_schema_change(work: Evolving, change: SchemaChange) -> Evolving:
             return work
         case _:
             assert_never(change)
-    return Evolving(work.base, schema, last)
+    return EvolvingSchema(work.base, schema, last)
 
 
-def check_evolved(work: Evolving) -> None:
+def check_evolved(work: EvolvingSchema) -> None:
     """Refuse a schema that the table cannot have: its format version, partition specs and sort order must allow it."""
     base, schema = work.base, work.schema
     check_for_version(schema, base.format_version)
@@ -109,7 +109,7 @@ def check_evolved(work: Evolving) -> None:
     check_order_fits(base.sort_order, schema)
 
 
-def _check_kept(column_id: int, work: Evolving, user: str, hint: str) -> None:
+def _check_kept(column_id: int, work: EvolvingSchema, user: str, hint: str) -> None:
     if column_id not in work.schema.ids:
         name = work.base.schema.names_by_id[column_id]
         raise InvalidInputError(f"cannot drop column `{name}`: {user} needs it", hints=[hint])
@@ -129,7 +129,7 @@ def _add(schema: Schema, change: AddColumn, last: int) -> tuple[Schema, int]:
     return (schema if change.place is None else _move(schema, change.path, change.place)), last
 
 
-def _move(schema: Schema, path: str, place: Place) -> Schema:
+def _move(schema: Schema, path: str, place: ColumnPosition) -> Schema:
     """The other column may be named as it stands in its struct, or by its whole path."""
     if place[0] == "first":
         return move_column(schema, path, place)

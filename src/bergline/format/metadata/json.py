@@ -10,7 +10,7 @@ from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.encoding.wire import decode_json, encode_json
 from bergline.format.metadata.invariants import check_invariants
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import (
     FORMAT_VERSIONS,
     ROW_LINEAGE_VERSION,
@@ -224,7 +224,7 @@ def _in_usual_form(snapshot: Snapshot) -> Snapshot:
     """What Java makes of old or incomplete snapshots, so that we write them as it does."""
     changes: dict[str, Any] = {}
     if snapshot.summary and "operation" not in snapshot.summary:
-        changes["summary"] = {"operation": str(Operation.OVERWRITE)} | snapshot.summary
+        changes["summary"] = {"operation": str(SnapshotOperation.OVERWRITE)} | snapshot.summary
     if snapshot.manifest_list is not None:
         changes["manifests"] = None
     if snapshot.manifest_list is None:

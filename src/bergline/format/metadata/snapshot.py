@@ -10,7 +10,7 @@ from bergline.format.encoding.integers import Int, Long, Milliseconds
 from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector, partition_key
 
 
-class Operation(StrEnum):
+class SnapshotOperation(StrEnum):
     """What a snapshot did, as its summary says."""
 
     APPEND = "append"
@@ -40,11 +40,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_d
     @property
     def operation(self) -> str:
         """What this snapshot did; Java reads a summary without it as overwrite, so do we."""
-        return self.summary.get("operation", Operation.OVERWRITE)
+        return self.summary.get("operation", SnapshotOperation.OVERWRITE)
 
 
 def summarize(
-    operation: Operation,
+    operation: SnapshotOperation,
     added: Collection[DataFile],
     removed: Collection[DataFile],
     parent: Mapping[str, str] | None,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError
-from bergline.server.http.errors import Refusal
+from bergline.server.http.errors import RequestRefused
 from bergline.server.http.request import ANONYMOUS
 
 _REMEMBER_S = 5.0
@@ -14,7 +14,7 @@ _LONGEST_REMEMBERED = 512
 _BEARER = "bearer "
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows tokens; where there never was one, everybody is anonymous. A door that was closed never opens by itself."""
 
     def __init__(self, records: Records, clock: Callable[[], float] = time.time) -> None:
@@ -64,7 +64,7 @@ class Doorkeeper:
         """Whether a text is a token that lets in."""
         try:
             return bool(text) and bool(self.check(f"{_BEARER}{text}"))
-        except (AuthenticationError, Refusal):
+        except (AuthenticationError, RequestRefused):
             return False
 
     def _asks_for_tokens(self) -> bool:
@@ -76,5 +76,5 @@ class Doorkeeper:
             raise AuthenticationError("the token is not accepted")
         until = float("inf") if token.expires_ms is None else token.expires_ms / 1000
         if now >= until:
-            raise Refusal(419, "AuthenticationTimeoutException", "the token's time is over")
+            raise RequestRefused(419, "AuthenticationTimeoutException", "the token's time is over")
         return token.name, until

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from bergline.catalog.rest.protocol.bodies import LoadTableAnswer, LoadViewAnswer
+from bergline.catalog.rest.protocol.bodies import LoadTableResult, LoadViewResult
 from bergline.errors import InvalidInputError
 from bergline.format.encoding.wire import encode_json
 from bergline.format.metadata.json import render_metadata
 from bergline.format.metadata.table_metadata import TableMetadata, changed
 from bergline.format.view.json import render_view_metadata
 from bergline.format.view.view_metadata import ViewMetadata
-from bergline.server.cache.responses import KeptAnswer, KeptAnswers, Unless
+from bergline.server.cache.responses import CachedResponse, ResponseCache, Unless
 from bergline.server.credentials.vending import Keys
 
 SNAPSHOT_MODES = ("all", "refs")
@@ -34,28 +34,28 @@ class CachedLoads:
         self._end = b',"config":' + encode_json(config) + b"}"
         self._places: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
-        self.answers = KeptAnswers(most_bytes)
+        self.answers = ResponseCache(most_bytes)
 
-    def known_table(self, location: str, mode: str, unless: Unless = None) -> KeptAnswer | None:
+    def known_table(self, location: str, mode: str, unless: Unless = None) -> CachedResponse | None:
         """The answer for a table, if somebody asked for it before; not one for which `unless` holds."""
         return self.answers.known(f"{mode} {location}", unless)
 
-    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> KeptAnswer:
+    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> CachedResponse:
         """The answer for the table in a metadata file, which is loaded only if it must be."""
         key = f"{mode} {location}"
         return self.answers.find(
-            key, lambda: KeptAnswer(key, self.render_table(location, shown(load(), mode)), self._end)
+            key, lambda: CachedResponse(key, self.render_table(location, shown(load(), mode)), self._end)
         )
 
-    def view(self, location: str, load: Callable[[], ViewMetadata]) -> KeptAnswer:
+    def view(self, location: str, load: Callable[[], ViewMetadata]) -> CachedResponse:
         """The answer for the view in a metadata file."""
         key = f"view {location}"
-        return self.answers.find(key, lambda: KeptAnswer(key, _view_answer(location, load())))
+        return self.answers.find(key, lambda: CachedResponse(key, _view_answer(location, load())))
 
     def render_table(self, location: str | None, metadata: TableMetadata) -> bytes:
         """The answer for a table, staged ones without a location included."""
         raw = msgspec.Raw(render_metadata(metadata))
-        return encode_json(LoadTableAnswer(raw, location, self._config))
+        return encode_json(LoadTableResult(raw, location, self._config))
 
     def known_places(self, location: str) -> tuple[str, ...] | None:
         """The directories of the table in a metadata file, if somebody asked for them before."""
@@ -123,4 +123,4 @@ def matches(tag: str, header: str | None) -> bool:
 
 
 def _view_answer(location: str, metadata: ViewMetadata) -> bytes:
-    return encode_json(LoadViewAnswer(location, msgspec.Raw(render_view_metadata(metadata))))
+    return encode_json(LoadViewResult(location, msgspec.Raw(render_view_metadata(metadata))))

@@ -38,7 +38,7 @@ def in_gzip(packed: Packed, end: bytes = b"") -> bytes:
 _LEAST_PACKED = 8 * 1024
 
 
-class KeptAnswer:
+class CachedResponse:
     """The body of an answer, whose end may be another for some clients."""
 
     def __init__(self, key: str, body: bytes, end: bytes = b"") -> None:
@@ -63,22 +63,22 @@ class KeptAnswer:
         return self.body if end is None else self.body.removesuffix(self.end) + end
 
 
-Unless = Callable[[KeptAnswer], bool] | None
+Unless = Callable[[CachedResponse], bool] | None
 
 
-class KeptAnswers:
+class ResponseCache:
     """Answers by key; all together have so many bytes at most. Safe to use from many threads."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._answers: OrderedDict[str, KeptAnswer] = OrderedDict()
+        self._answers: OrderedDict[str, CachedResponse] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
         self.hits = 0
         self.misses = 0
         self.gzip_answers = 0
 
-    def known(self, key: str, unless: Unless = None) -> KeptAnswer | None:
+    def known(self, key: str, unless: Unless = None) -> CachedResponse | None:
         """An answer that was kept; not one for which `unless` holds."""
         with self._lock:
             found = self._answers.get(key)
@@ -88,7 +88,7 @@ class KeptAnswers:
             self.hits += 1
             return found
 
-    def find(self, key: str, make: Callable[[], KeptAnswer]) -> KeptAnswer:
+    def find(self, key: str, make: Callable[[], CachedResponse]) -> CachedResponse:
         """An answer that was kept, or is made now."""
         found = self.known(key)
         if found is not None:
@@ -102,7 +102,7 @@ class KeptAnswers:
                 self._shrink()
         return made
 
-    def gzip(self, answer: KeptAnswer, end: bytes | None = None) -> bytes:
+    def gzip(self, answer: CachedResponse, end: bytes | None = None) -> bytes:
         """The body in gzip, with another end where one is given; it is packed the first time."""
         with answer.packing:
             packed = answer.packed or pack(memoryview(answer.body)[: len(answer.body) - len(answer.end)])
@@ -112,7 +112,7 @@ class KeptAnswers:
             self.gzip_answers += 1
         return in_gzip(packed, answer.end if end is None else end)
 
-    def _add_packed(self, answer: KeptAnswer, packed: Packed) -> None:
+    def _add_packed(self, answer: CachedResponse, packed: Packed) -> None:
         with self._lock:
             answer.packed = packed
             if self._answers.get(answer.key) is answer:

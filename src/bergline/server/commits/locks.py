@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from bergline.catalog.identifiers import TableName
-from bergline.server.http.errors import Refusal
+from bergline.server.http.errors import RequestRefused
 
 Release = Callable[[], None]
 
@@ -82,6 +82,6 @@ class TableLocks:
                 waiter.turn.set_result(None)
 
 
-def _too_many(name: TableName) -> Refusal:
+def _too_many(name: TableName) -> RequestRefused:
     why = f"too many commits wait for `{name}` already: nothing was changed, try again"
-    return Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
+    return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})

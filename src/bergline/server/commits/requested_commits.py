@@ -48,7 +48,7 @@ _FIRST_WAIT_S = 0.002
 _LONGEST_WAIT_S = 0.25
 
 
-class AskedChange(msgspec.Struct, frozen=True):
+class RequestedChange(msgspec.Struct, frozen=True):
     """What one table is asked to become."""
 
     name: TableName
@@ -70,7 +70,7 @@ def check_number(updates: Sequence[Update]) -> None:
             raise InvalidInputError(f"expected up to {most} {what} of a table in one commit, found {number}")
 
 
-def commit_asked(catalog: PointerCatalog, asked: Sequence[AskedChange]) -> tuple[LoadedTable, ...]:
+def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> tuple[LoadedTable, ...]:
     """The tables after the changes, all or none; ConflictError says who came first.
 
     CommitUnknownError where it could not be found out.
@@ -127,7 +127,7 @@ def commit_asked_view(
     raise ConflictError(f"view `{name}` moved on before each of the server's attempts", hints=["try again"])
 
 
-def _create(catalog: PointerCatalog, change: AskedChange) -> LoadedTable:
+def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
     try:
         return catalog.create_table(change.name, _new_table(change).metadata)
     except AlreadyExistsError as error:
@@ -136,14 +136,14 @@ def _create(catalog: PointerCatalog, change: AskedChange) -> LoadedTable:
         raise _not_new(error) from error
 
 
-def _new_table(change: AskedChange) -> NewTable:
+def _new_table(change: RequestedChange) -> NewTable:
     others = [r for r in change.requirements if not isinstance(r, AssertCreate)]
     if others:
         raise InvalidInputError(f"expected no requirement beside assert-create, found {type(others[0]).__name__}")
     return NewTable(change.name, create_from_updates(change.updates, now_ms=time.time_ns() // 1_000_000))
 
 
-def _is_created(catalog: PointerCatalog, change: AskedChange) -> bool:
+def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:
     """Whether the very table that is to be created is there, by its uuid."""
     wished = {u.uuid.lower() for u in change.updates if isinstance(u, AssignUuid)}
     try:
@@ -158,11 +158,11 @@ def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
     return AlreadyExistsError(message, kind="requirement", name=error.name)
 
 
-def _with_base(change: AskedChange, base: LoadedTable) -> TableChange:
+def _with_base(change: RequestedChange, base: LoadedTable) -> TableChange:
     return TableChange(base, change.requirements, change.updates)
 
 
-def _is_done(change: AskedChange, base: LoadedTable) -> bool:
+def _is_done(change: RequestedChange, base: LoadedTable) -> bool:
     """Whether the very snapshots of a change are in the table: none recurs, so it is the same change sent again."""
     added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
     there = base.metadata.snapshots_by_id
@@ -175,7 +175,7 @@ def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:
     return snapshot.timestamp_ms, snapshot.parent_snapshot_id, snapshot.manifest_list, snapshot.manifests
 
 
-def _check_requirements(change: AskedChange, base: LoadedTable) -> None:
+def _check_requirements(change: RequestedChange, base: LoadedTable) -> None:
     for requirement in change.requirements:
         try:
             check_requirements(base.metadata, (requirement,), str(change.name))

@@ -11,28 +11,28 @@ from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
 from bergline.format.metadata.updates import SetLocation, SetProperties, Update
 from bergline.format.metadata.updates_json import WireUpdate, plain_updates
-from bergline.server.commits.requested_commits import AskedChange, check_number, commit_asked
-from bergline.server.handlers.context import Served
+from bergline.server.commits.requested_commits import RequestedChange, check_number, commit_asked
+from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.new_tables import new_name
 from bergline.server.handlers.tables import table_answer
-from bergline.server.http.request import Call
-from bergline.server.http.response import NO_CONTENT, Answer
+from bergline.server.http.request import Request
+from bergline.server.http.response import NO_CONTENT, Response
 
 _MOST_TABLES = 1000
 
 
-def commit_table(served: Served, call: Call) -> Answer:
+def commit_table(context: ServerContext, call: Request) -> Response:
     """Change one table, or make one that was staged."""
     asked: CommitTableRequest[WireUpdate] = call.read()
     name = call.table
     if asked.identifier is not None and asked.identifier != name:
         raise InvalidInputError(f"expected `{name}` as in the path, found `{asked.identifier}` in the body")
-    change = _change(served, name, asked)
-    (table,) = commit_asked(served.catalog, (change,))
-    return table_answer(served, table)
+    change = _change(context, name, asked)
+    (table,) = commit_asked(context.catalog, (change,))
+    return table_answer(context, table)
 
 
-def commit_transaction(served: Served, call: Call) -> Answer:
+def commit_transaction(context: ServerContext, call: Request) -> Response:
     """Change several tables, all or none."""
     asked: CommitTransactionRequest[WireUpdate] = call.read()
     if len(asked.table_changes) > _MOST_TABLES:
@@ -43,12 +43,12 @@ def commit_transaction(served: Served, call: Call) -> Answer:
     for place, change in enumerate(asked.table_changes):
         if change.identifier is None:
             raise InvalidInputError(f"expected an identifier for each table, found none at $.table-changes[{place}]")
-        changes.append(_change(served, parse_table_name(change.identifier), change))
-    commit_asked(served.catalog, changes)
+        changes.append(_change(context, parse_table_name(change.identifier), change))
+    commit_asked(context.catalog, changes)
     return NO_CONTENT
 
 
-def committed_tables(call: Call) -> list[TableName]:
+def committed_tables(call: Request) -> list[TableName]:
     """The tables that a transaction is about, as far as they can be read; the handler says what is wrong with it."""
     try:
         named = decode_json(call.body, _NamedTables, "the request's body")
@@ -65,22 +65,22 @@ class _NamedTables(msgspec.Struct, rename="kebab"):
     table_changes: tuple[_NamedTable, ...] = ()
 
 
-def _change(served: Served, name: TableName, asked: CommitTableRequest[WireUpdate]) -> AskedChange:
+def _change(context: ServerContext, name: TableName, asked: CommitTableRequest[WireUpdate]) -> RequestedChange:
     updates = plain_updates(asked.updates)
     check_number(updates)
     for update in updates:
         if isinstance(update, SetLocation):
-            served.check_directory(update.location)
+            context.check_directory(update.location)
         if isinstance(update, SetProperties):
-            served.check_properties(update.updates)
-    _check_apart(served, name, updates)
-    change = AskedChange(name, asked.requirements, updates)
+            context.check_properties(update.updates)
+    _check_apart(context, name, updates)
+    change = RequestedChange(name, asked.requirements, updates)
     if change.creates:
         new_name(name.namespace, name.name)
     return change
 
 
-def _check_apart(served: Served, name: TableName, updates: Sequence[Update]) -> None:
+def _check_apart(context: ServerContext, name: TableName, updates: Sequence[Update]) -> None:
     """Refuse new directories that are another table's."""
     location: str | None = None
     properties: dict[str, str] = {}
@@ -93,9 +93,9 @@ def _check_apart(served: Served, name: TableName, updates: Sequence[Update]) -> 
     if location is None and not directories_of("", properties):
         return
     try:
-        metadata = served.catalog.load_table(name).metadata
+        metadata = context.catalog.load_table(name).metadata
     except NotFoundError:  # it is made by this change
         directories = directories_of(location or "", properties)
     else:
         directories = directories_of(location or metadata.location, {**metadata.properties, **properties})
-    served.check_apart(name, directories)
+    context.check_apart(name, directories)

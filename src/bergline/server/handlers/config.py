@@ -1,18 +1,18 @@
 """What the server is and can do."""
 
-from bergline.catalog.rest.protocol.bodies import ConfigAnswer
+from bergline.catalog.rest.protocol.bodies import ConfigResponse
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
 from bergline.errors import NotFoundError
 from bergline.io.locations import normalized
-from bergline.server.handlers.context import Served
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer, answer_json
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response, answer_json
 
 
-def get_config(served: Served, call: Call) -> Answer:
+def get_config(context: ServerContext, call: Request) -> Response:
     """Settings for clients; one server has one warehouse, known by its name or its location."""
-    settings = served.settings
+    settings = context.settings
     asked = call.query.get("warehouse")
     if asked and asked != settings.name and not _is_location(asked, settings.warehouse):
         raise NotFoundError(
@@ -20,7 +20,7 @@ def get_config(served: Served, call: Call) -> Answer:
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
     return answer_json(
-        ConfigAnswer(
+        ConfigResponse(
             defaults=settings.storage,
             overrides=own,
             endpoints=tuple(str(e) for e in ENDPOINTS if e not in ALWAYS_THERE),

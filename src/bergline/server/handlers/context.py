@@ -12,15 +12,15 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
-from bergline.server.access.tokens import Doorkeeper
+from bergline.server.access.tokens import Authenticator
 from bergline.server.cache.loads import CachedLoads
 from bergline.server.commits.locks import TableLocks
 from bergline.server.credentials.vending import Vending
 from bergline.server.http.metrics import Metrics
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer
-from bergline.server.http.settings import Settings
-from bergline.server.planning.filters import KeptFilters
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response
+from bergline.server.http.settings import ServerSettings
+from bergline.server.planning.filters import FilterCache
 
 _MOST_NOTED = 10_000
 _METADATA_FILE = ".metadata.json"
@@ -28,41 +28,41 @@ _MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with 
 
 _LONGEST_LOCATION = 4096
 
-Handler = Callable[["Served", Call], Answer]
+Handler = Callable[["ServerContext", Request], Response]
 
 
-class Served:
+class ServerContext:
     """One catalog as it is served."""
 
-    def __init__(self, catalog: PointerCatalog, settings: Settings, vending: Vending | None = None) -> None:
+    def __init__(self, catalog: PointerCatalog, settings: ServerSettings, vending: Vending | None = None) -> None:
         self.catalog = catalog
         self.settings = settings
         self.vending = vending
         self.loads = CachedLoads(settings.table_config)
-        self.filters = KeptFilters()
+        self.filters = FilterCache()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)
         self._without_keys: set[TableName] = set()
         self._places = TableDirectories(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
-        self.door = Doorkeeper(self.records)
+        self.authenticator = Authenticator(self.records)
 
     @property
     def store(self) -> SqlPointerStore:
         """The pointers; InvalidInputError after the catalog was closed."""
         return sql_store_of(self.catalog)
 
-    def new_location(self, name: TableName, wish: str | None) -> str:
+    def new_location(self, name: TableName, location: str | None) -> str:
         """Where a new table or view goes: where the client wants it, if that is allowed, or where the catalog does.
 
         The client may know that what lies there is of a table that was dropped: it is not looked at.
         """
-        if wish is None:
+        if location is None:
             return self.catalog.default_location(name)
-        if not is_absolute(wish):
-            raise InvalidInputError(f"expected an absolute location, found `{wish[:200]}`")
-        self.check_directory(wish)
-        return wish
+        if not is_absolute(location):
+            raise InvalidInputError(f"expected an absolute location, found `{location[:200]}`")
+        self.check_directory(location)
+        return location
 
     def check_properties(self, properties: Mapping[str, str]) -> None:
         """Refuse properties of a table or view that would have it write elsewhere."""

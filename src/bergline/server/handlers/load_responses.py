@@ -3,36 +3,36 @@
 Packing and unpacking take longer than sending to a client on the same machine: those get the bytes as they are.
 """
 
-from bergline.server.cache.responses import KeptAnswer
-from bergline.server.handlers.context import Served
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer
+from bergline.server.cache.responses import CachedResponse
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response
 
 _NOT_MODIFIED = 304
 _VARY = {"vary": "Accept-Encoding"}
 
 
 def load_answer(
-    served: Served, call: Call, kept: KeptAnswer, *, tag: str | None = None, end: bytes | None = None
-) -> Answer:
+    context: ServerContext, call: Request, kept: CachedResponse, *, tag: str | None = None, end: bytes | None = None
+) -> Response:
     """What was kept, in gzip if it is long and the client takes that; with another end where one is given."""
     headers = _VARY if tag is None else _VARY | {"etag": tag}
     if _is_sent_packed(call, kept):
-        return Answer(200, served.loads.answers.gzip(kept, end), headers | {"content-encoding": "gzip"})
-    return Answer(200, kept.plain(end), headers)
+        return Response(200, context.loads.answers.gzip(kept, end), headers | {"content-encoding": "gzip"})
+    return Response(200, kept.plain(end), headers)
 
 
-def waits_for_packing(call: Call, kept: KeptAnswer) -> bool:
+def waits_for_packing(call: Request, kept: CachedResponse) -> bool:
     """Whether what was kept must be packed first, which is no work for the event loop."""
     return kept.packed is None and _is_sent_packed(call, kept)
 
 
-def not_modified(tag: str) -> Answer:
+def not_modified(tag: str) -> Response:
     """That the client has it already, in whichever encoding."""
-    return Answer(_NOT_MODIFIED, headers=_VARY | {"etag": tag})
+    return Response(_NOT_MODIFIED, headers=_VARY | {"etag": tag})
 
 
-def _is_sent_packed(call: Call, kept: KeptAnswer) -> bool:
+def _is_sent_packed(call: Request, kept: CachedResponse) -> bool:
     return kept.is_long and not call.is_near and takes_gzip(call.headers.get("accept-encoding"))
 
 
@@ -45,8 +45,8 @@ def takes_gzip(header: str | None) -> bool:
     if not header:
         return False
     weights: dict[str, float] = {}
-    for wish in header.split(","):
-        name, *parameters = (part.strip().lower() for part in wish.split(";"))
+    for offer in header.split(","):
+        name, *parameters = (part.strip().lower() for part in offer.split(";"))
         weights[name] = _weight(parameters)
     gzip = next((weights[name] for name in _GZIP if name in weights), 0.0)
     plain = next((weights[name] for name in _PLAIN if name in weights), 0.0)

@@ -14,7 +14,7 @@ from bergline.format.partition.compatibility import (
 )
 from bergline.format.partition.sort_order import FIRST_SORT_ORDER_ID, UNSORTED, SortOrder
 from bergline.format.partition.spec import FIRST_PARTITION_FIELD_ID, PartitionSpec
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.table.evolution.definition import TableDefinition
 
 
@@ -25,7 +25,7 @@ def new_name(namespace: Namespace, name: str) -> TableName:
     return parsed
 
 
-def new_table(served: Served, name: TableName, asked: CreateTableRequest, now_ms: int) -> TableMetadata:
+def new_table(context: ServerContext, name: TableName, asked: CreateTableRequest, now_ms: int) -> TableMetadata:
     """The metadata of the table; nothing is written yet."""
     check_free_names(asked.schema)
     spec, order = _spec(asked), _order(asked)
@@ -33,9 +33,9 @@ def new_table(served: Served, name: TableName, asked: CreateTableRequest, now_ms
     check_partition_names(spec, asked.schema)
     check_order_fits(order, asked.schema)
     properties = check_texts(asked.properties or {}, "property")
-    served.check_properties(properties)
+    context.check_properties(properties)
     definition = TableDefinition(asked.schema, spec, properties, asked.location, order)
-    return definition.new_table(served.new_location(name, asked.location), now_ms)
+    return definition.new_table(context.new_location(name, asked.location), now_ms)
 
 
 def _spec(asked: CreateTableRequest) -> PartitionSpec:

@@ -3,17 +3,17 @@
 import base64
 from urllib.parse import parse_qsl, unquote_plus
 
-from bergline.catalog.rest.protocol.bodies import TokenAnswer, TokenErrorAnswer
-from bergline.server.handlers.context import Served
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer, answer_json
+from bergline.catalog.rest.protocol.bodies import OAuthError, OAuthTokenResponse
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response, answer_json
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a kind)
 _MOST_FIELDS = 50
 
 
-def get_token(served: Served, call: Call) -> Answer:
+def get_token(context: ServerContext, call: Request) -> Response:
     """A token for a client's credentials."""
     try:
         form = dict(parse_qsl(call.body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
@@ -28,9 +28,9 @@ def get_token(served: Served, call: Call) -> Answer:
             return _refused("invalid_request", "expected a grant_type")
         case _:
             return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
-    if not served.door.accepts(token):
+    if not context.authenticator.accepts(token):
         return _refused("invalid_client", "the credentials are not accepted", 401)
-    return answer_json(TokenAnswer(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
+    return answer_json(OAuthTokenResponse(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
 
 
 def _basic_secret(header: str) -> str:
@@ -44,5 +44,5 @@ def _basic_secret(header: str) -> str:
         return ""
 
 
-def _refused(error: str, why: str, status: int = 400) -> Answer:
-    return answer_json(TokenErrorAnswer(error, why), status=status)
+def _refused(error: str, why: str, status: int = 400) -> Response:
+    return answer_json(OAuthError(error, why), status=status)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bergline.catalog.rest.protocol.bodies import ErrorAnswer, TokenErrorAnswer
+from bergline.catalog.rest.protocol.bodies import ErrorResponse, OAuthError
 from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, GET_TOKEN, LOAD_TABLE, Endpoint
 from bergline.catalog.rest.protocol.errors import ERRORS
 from bergline.format.partition.transforms import Transform
@@ -36,9 +36,9 @@ def openapi_document() -> bytes:
     """The document as JSON."""
     types = [t for e in ENDPOINTS for t in (e.body, e.answer) if t is not None]
     schemas, components = msgspec.json.schema_components(
-        [*types, ErrorAnswer, TokenErrorAnswer], schema_hook=_hook, ref_template="#/components/schemas/{name}"
+        [*types, ErrorResponse, OAuthError], schema_hook=_hook, ref_template="#/components/schemas/{name}"
     )
-    known = dict(zip(map(repr, [*types, ErrorAnswer, TokenErrorAnswer]), schemas, strict=True))
+    known = dict(zip(map(repr, [*types, ErrorResponse, OAuthError]), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("/{prefix}", "")
@@ -96,7 +96,7 @@ def _responses(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(status): {"description": "why not"} for status in statuses}
     for status, wrong in responses.items() if endpoint.method != "HEAD" else ():
         in_oauth2 = endpoint is GET_TOKEN and status in _OAUTH2_STATUSES
-        wrong["content"] = {_JSON: {"schema": known[repr(TokenErrorAnswer if in_oauth2 else ErrorAnswer)]}}
+        wrong["content"] = {_JSON: {"schema": known[repr(OAuthError if in_oauth2 else ErrorResponse)]}}
     right: dict[str, Any] = {"description": "done"}
     if endpoint.answer is not None:
         right["content"] = {_JSON: {"schema": known[repr(endpoint.answer)]}}

@@ -2,41 +2,41 @@
 
 from collections.abc import Callable
 
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.openapi import openapi_document
-from bergline.server.http.response import Answer, answer_json
+from bergline.server.http.response import Response, answer_json
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def health(_served: Served) -> Answer:
+def health(_context: ServerContext) -> Response:
     """That the server runs."""
     return answer_json({"status": "ok"})
 
 
-def ready(served: Served) -> Answer:
+def ready(context: ServerContext) -> Response:
     """That the catalog's database answers and has its tables; an error if not. Nobody shows a token, so it is cheap."""
-    served.store.database.check_ready()
+    context.store.database.check_ready()
     return answer_json({"status": "ready"})
 
 
-def metrics(served: Served) -> Answer:
+def metrics(context: ServerContext) -> Response:
     """What the server did, for Prometheus."""
-    answers = served.loads.answers
+    answers = context.loads.answers
     gauges = {
         "load_cache_hits_total": answers.hits,
         "load_cache_misses_total": answers.misses,
         "load_gzip_answers_total": answers.gzip_answers,
     }
-    return Answer(200, served.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
+    return Response(200, context.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
 
 
-def openapi(_served: Served) -> Answer:
+def openapi(_context: ServerContext) -> Response:
     """The server's own OpenAPI document."""
-    return Answer(200, openapi_document())
+    return Response(200, openapi_document())
 
 
-OPERATIONS: dict[str, Callable[[Served], Answer]] = {
+OPERATIONS: dict[str, Callable[[ServerContext], Response]] = {
     "/health": health,
     "/ready": ready,
     "/metrics": metrics,

@@ -8,17 +8,22 @@ from uuid import uuid4
 
 import msgspec
 
-from bergline.catalog.rest.protocol.bodies import FetchTasksRequest, PlanAnswer, PlanRequest, TasksAnswer
+from bergline.catalog.rest.protocol.bodies import (
+    FetchScanTasksResult,
+    FetchTasksRequest,
+    PlanRequest,
+    PlanTableScanResult,
+)
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.scan.plan import PlannedFile
 from bergline.scan.plan_parts import PlanParts
-from bergline.server.handlers.context import Served
-from bergline.server.http.request import Call
-from bergline.server.http.response import Answer, answer_json
+from bergline.server.handlers.context import ServerContext
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response, answer_json
 from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.files import FileWording, ScanTasks
+from bergline.server.planning.files import PlannedFileJson, ScanTasks
 from bergline.server.planning.filters import choosing
 from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
 from bergline.server.planning.tasks import PlanTask, no_task, parse_task, render_task
@@ -32,7 +37,7 @@ _MADE_AT_ONCE = 500
 _MOST_TASKS, _MOST_TASK_BYTES = 500, 4 * 1024 * 1024
 
 
-def plan_table_scan(served: Served, call: Call) -> Answer:
+def plan_table_scan(context: ServerContext, call: Request) -> Response:
     """The files of a snapshot, or of the appends between two, that may hold matching rows."""
     if len(call.body) > _MOST_ASKED_BYTES:
         raise InvalidInputError(
@@ -40,12 +45,12 @@ def plan_table_scan(served: Served, call: Call) -> Answer:
             hints=["such a filter is for the client to plan by: scan-planning-mode=client"],
         )
     asked: PlanRequest = call.read()
-    metadata = served.catalog.load_table(call.table).metadata
-    planning = _Planning(served, metadata, _task(metadata, asked))
+    metadata = context.catalog.load_table(call.table).metadata
+    planning = _Planning(context, metadata, _task(metadata, asked))
     tasks, left = planning.fill(planning.whole, asked.min_rows_requested or 0)
     later = tuple(map(render_task, planning.split(left))) if left else None
     return answer_json(
-        PlanAnswer(
+        PlanTableScanResult(
             status="completed",
             plan_id=str(uuid4()),
             file_scan_tasks=tasks.files,
@@ -55,15 +60,15 @@ def plan_table_scan(served: Served, call: Call) -> Answer:
     )
 
 
-def fetch_scan_tasks(served: Served, call: Call) -> Answer:
+def fetch_scan_tasks(context: ServerContext, call: Request) -> Response:
     """The files of a plan task."""
     asked: FetchTasksRequest = call.read()
-    metadata = served.catalog.load_table(call.table).metadata
+    metadata = context.catalog.load_table(call.table).metadata
     task = parse_task(asked.plan_task)
     if task.table != (metadata.table_uuid or ""):
         raise no_task(asked.plan_task)
     try:
-        planning = _Planning(served, metadata, task)
+        planning = _Planning(context, metadata, task)
     except NotFoundError as error:  # the snapshot has expired since
         raise no_task(asked.plan_task) from error
     whole = planning.whole
@@ -71,24 +76,24 @@ def fetch_scan_tasks(served: Served, call: Call) -> Answer:
         raise no_task(asked.plan_task)
     tasks, left = planning.fill(task)
     later = None if left is None else (render_task(left),)
-    return answer_json(TasksAnswer(file_scan_tasks=tasks.files, delete_files=tasks.deletes, plan_tasks=later))
+    return answer_json(FetchScanTasksResult(file_scan_tasks=tasks.files, delete_files=tasks.deletes, plan_tasks=later))
 
 
 class _Planning:
     """The plan that a task is a part of; only the manifests of the task are read."""
 
-    def __init__(self, served: Served, metadata: TableMetadata, task: PlanTask) -> None:
+    def __init__(self, context: ServerContext, metadata: TableMetadata, task: PlanTask) -> None:
         schema = metadata.schema_by_id(task.schema)
         names = FieldNames(schema, task.case_sensitive)
-        wire = served.filters.read(task.filter, names, task.table)
+        wire = context.filters.read(task.filter, names, task.table)
         self._statistics = names.ids(task.statistics, "$.stats-fields")
         columns = names.ids(task.select or tuple(schema.names), "$.select")
         self._residuals = Residuals(wire, metadata, schema)
-        self._wording = FileWording(metadata, columns=columns, statistics=self._statistics)
-        self._most_files = served.settings.files_per_plan
+        self._wording = PlannedFileJson(metadata, columns=columns, statistics=self._statistics)
+        self._most_files = context.settings.files_per_plan
         self._run_length = self._most_files if wire is True else max(self._most_files, _MOST_LOOKED_AT)
         self._parts = PlanParts(
-            served.catalog.io,
+            context.catalog.io,
             metadata,
             snapshot_id=task.snapshot,
             appends=None if task.after is None else append_snapshots(metadata, task.after, task.snapshot),

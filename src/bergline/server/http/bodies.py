@@ -7,8 +7,8 @@ import threading
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
-from bergline.server.http.errors import Refusal
-from bergline.server.http.settings import Settings
+from bergline.server.http.errors import RequestRefused
+from bergline.server.http.settings import ServerSettings
 
 _PLAIN = "identity"
 
@@ -20,7 +20,7 @@ class Bodies:
         self._held = 0
         self._lock = threading.Lock()
 
-    async def read(self, headers: Headers, receive: Receive, settings: Settings, most: int) -> bytes:
+    async def read(self, headers: Headers, receive: Receive, settings: ServerSettings, most: int) -> bytes:
         """The whole body; Refusal where it is too large, does not come, or its sender goes away.
 
         It counts until `let_go`. The rest of one that is refused is read over, so that its sender sees why.
@@ -28,7 +28,7 @@ class Bodies:
         encoding = headers.get("content-encoding", _PLAIN)
         if encoding.strip().lower() != _PLAIN:
             why = f"expected a body without Content-Encoding, found `{encoding[:40]}`"
-            raise Refusal(415, "BadRequestException", why, {"accept-encoding": _PLAIN})
+            raise RequestRefused(415, "BadRequestException", why, {"accept-encoding": _PLAIN})
         announced = headers.get("content-length", "0")
         if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most:
             raise _too_large(most)
@@ -39,7 +39,7 @@ class Bodies:
         except TimeoutError:
             self._forget(parts)
             why = "the request's body did not come in time"
-            raise Refusal(408, "RequestTimeoutException", why, {"connection": "close"}) from None
+            raise RequestRefused(408, "RequestTimeoutException", why, {"connection": "close"}) from None
         except BaseException:
             self._forget(parts)
             raise
@@ -54,7 +54,7 @@ class Bodies:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Refusal(400, "BadRequestException", "the client went away before its request was complete")
+                raise RequestRefused(400, "BadRequestException", "the client went away before its request was complete")
             part = message.get("body", b"")
             size += len(part)
             if size > most:
@@ -68,12 +68,12 @@ class Bodies:
         with self._lock:
             if self._held + size > most:
                 why = "too many large requests at once: try again"
-                raise Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
+                raise RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})
             self._held += size
 
     def _forget(self, parts: list[bytes]) -> None:
         self._hold(-sum(map(len, parts)))
 
 
-def _too_large(most: int) -> Refusal:
-    return Refusal(413, "BadRequestException", f"expected a body of up to {most} bytes, found a larger one")
+def _too_large(most: int) -> RequestRefused:
+    return RequestRefused(413, "BadRequestException", f"expected a body of up to {most} bytes, found a larger one")

@@ -12,19 +12,19 @@ _LARGEST_SIZE = 100_000
 _MOST_DIGITS = 9
 
 
-class Wanted(NamedTuple):
+class RequestedPage(NamedTuple):
     """The page that a request asks for: its size, and the parts of the token where the page before ended."""
 
     size: int
     after: tuple[str, ...] | None
 
 
-def wanted_page(query: Mapping[str, str], parts: int) -> Wanted | None:
+def wanted_page(query: Mapping[str, str], parts: int) -> RequestedPage | None:
     """The page that a request asks for, by a token of so many parts; None if it asks for all."""
     token = query.get("pageToken")
     if token is None and "pageSize" not in query:
         return None
-    return Wanted(_size(query.get("pageSize")), _decode(token, parts) if token else None)
+    return RequestedPage(_size(query.get("pageSize")), _decode(token, parts) if token else None)
 
 
 def page_token(*parts: str) -> str:

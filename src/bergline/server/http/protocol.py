@@ -7,7 +7,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bergline.server.http.errors import error_answer
 from bergline.server.http.response import JSON
-from bergline.server.http.settings import Settings
+from bergline.server.http.settings import ServerSettings
 
 _NOT_HTTP = "expected a request in HTTP/1.1, found another message"
 _BODY_AFTER_UPGRADE = "expected a body with a content-length in a request that asks for another protocol"
@@ -23,7 +23,7 @@ class _GuardedProtocol(HttpToolsProtocol):
     the parser would take for the next request.
     """
 
-    settings: Settings
+    settings: ServerSettings
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
@@ -170,6 +170,6 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
 
-def guarded_protocol(settings: Settings) -> type[_GuardedProtocol]:
+def guarded_protocol(settings: ServerSettings) -> type[_GuardedProtocol]:
     """The protocol with these limits."""
     return type("LimitedProtocol", (_GuardedProtocol,), {"settings": settings})

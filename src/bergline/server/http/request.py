@@ -10,19 +10,19 @@ from bergline.catalog.rest.protocol.endpoints import Endpoint
 from bergline.catalog.rest.protocol.names import decode_name, decode_namespace, split_levels
 from bergline.errors import BerglineError, FormatError, InvalidInputError, NotFoundError
 from bergline.format.encoding.wire import decode_json
-from bergline.server.http.errors import Refusal
-from bergline.server.http.response import Answer
+from bergline.server.http.errors import RequestRefused
+from bergline.server.http.response import Response
 
 ANONYMOUS = "anonymous"
 
 
-class Foretold:
+class PrecomputedResponse:
     """The answer of a change that is known before it is made, for those who write it down with the change."""
 
-    answer: Answer | None = None
+    answer: Response | None = None
 
 
-class Call(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
     """One request: who asks what of which endpoint; names are the segments of the path, still encoded."""
 
     endpoint: Endpoint
@@ -36,7 +36,7 @@ class Call(msgspec.Struct, frozen=True):
     """Whether it comes from the same machine."""
     most_values: int = 1_000_000
     """How many values its body may have."""
-    foretold: Foretold = msgspec.field(default_factory=Foretold)
+    precomputed: PrecomputedResponse = msgspec.field(default_factory=PrecomputedResponse)
 
     @property
     def namespace(self) -> Namespace:
@@ -75,15 +75,15 @@ class Call(msgspec.Struct, frozen=True):
     def read(self) -> Any:
         """The body, as the endpoint's type; Refusal with the place where it is none."""
         if self.body.count(b",") >= self.most_values:  # of those in texts too: nobody looks into the body for it
-            raise Refusal(413, "BadRequestException", f"expected up to {self.most_values:,} values, found more")
+            raise RequestRefused(413, "BadRequestException", f"expected up to {self.most_values:,} values, found more")
         try:
             return decode_json(self.body or b"{}", self.endpoint.body, "the request's body")
         except FormatError as error:
-            raise Refusal(400, "BadRequestException", str(error)) from error
+            raise RequestRefused(400, "BadRequestException", str(error)) from error
 
-    def foretell(self, answer: Answer) -> Answer:
+    def foretell(self, answer: Response) -> Response:
         """The answer, which is given again as it is to whoever sends the request again."""
-        self.foretold.answer = answer
+        self.precomputed.answer = answer
         return answer
 
     def flag(self, name: str) -> bool:

@@ -10,7 +10,7 @@ from bergline.format.encoding.wire import encode_json
 JSON = "application/json"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Response(msgspec.Struct, frozen=True):
     """A status with a body that is JSON unless a header says otherwise."""
 
     status: int = 200
@@ -28,9 +28,9 @@ class HeaderName(bytes):
         return self
 
 
-def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value of `bodies` as an answer."""
-    return Answer(status, encode_json(value), dict(headers or {}))
+    return Response(status, encode_json(value), dict(headers or {}))
 
 
-NO_CONTENT = Answer(204)
+NO_CONTENT = Response(204)

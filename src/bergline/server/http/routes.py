@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from bergline.catalog.rest.protocol.endpoints import ENDPOINTS, Endpoint
-from bergline.server.http.errors import Refusal
+from bergline.server.http.errors import RequestRefused
 
 _PREFIX = "{prefix}"
 
@@ -45,11 +45,11 @@ class Routes:
                     raise wrong_method(method, route.endpoints)
                 return endpoint, {name: segments[i] for i, name in route.named}
         advice = "; the address that clients are given ends before /v1" if raw_path.endswith("/v1/config") else ""
-        raise Refusal(404, "NotFoundException", f"no endpoint at {raw_path[:200]}{advice}")
+        raise RequestRefused(404, "NotFoundException", f"no endpoint at {raw_path[:200]}{advice}")
 
 
-def wrong_method(method: str, known: Iterable[str]) -> Refusal:
+def wrong_method(method: str, known: Iterable[str]) -> RequestRefused:
     """That a path has no such method, and which it has."""
     allowed = ", ".join(sorted(known))
     why = f"expected one of {allowed}, found {method[:20]}"
-    return Refusal(405, "UnsupportedOperationException", why, {"allow": allowed})
+    return RequestRefused(405, "UnsupportedOperationException", why, {"allow": allowed})

@@ -6,7 +6,7 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR
 from bergline.io.store_properties import is_secret_property
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a server says of itself, and what it allows."""
 
     name: str = "lake"

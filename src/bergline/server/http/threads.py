@@ -5,10 +5,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from bergline.server.http.errors import Refusal
+from bergline.server.http.errors import RequestRefused
 
 Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class Threads:
@@ -19,12 +19,12 @@ class Threads:
         self._room = threading.Semaphore(number + most_waiting)
 
     def start(
-        self, call: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Future[Result]:
+        self, call: Callable[Arguments, _Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Future[_Result]:
         """Call as soon as a thread is free; Refusal (503) where too many wait for one already."""
         if not self._room.acquire(blocking=False):
             why = "too many requests at once: nothing was changed, try again"
-            raise Refusal(503, "ServiceUnavailableException", why, {"retry-after": "1"})
+            raise RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})
         try:
             running = self._pool.submit(call, *arguments, **named)
         except BaseException:

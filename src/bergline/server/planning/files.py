@@ -26,7 +26,7 @@ _OPTIONAL = (
 )
 
 
-class FileWording:
+class PlannedFileJson:
     """How the files of one plan are worded, and with which statistics."""
 
     def __init__(self, metadata: TableMetadata, *, columns: frozenset[int], statistics: frozenset[int]) -> None:
@@ -73,7 +73,7 @@ class FileWording:
 class ScanTasks:
     """The files of one answer, each with the places of its delete files; `size` is what they come to in bytes."""
 
-    def __init__(self, wording: FileWording) -> None:
+    def __init__(self, wording: PlannedFileJson) -> None:
         self._wording = wording
         self._places: dict[tuple[str, int | None], int] = {}
         self.files: list[Raw] = []

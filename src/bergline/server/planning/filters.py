@@ -105,7 +105,7 @@ def read_filter(wire: Any, names: FieldNames) -> WireFilter:
     return True if wire is None else _Reading(names).read(wire, "$.filter", negated=False, depth=0)
 
 
-class KeptFilters:
+class FilterCache:
     """The long filters that were read last: the tasks of one plan all have the same."""
 
     def __init__(self) -> None:

@@ -9,14 +9,14 @@ from bergline.lake.ref_report import RefReport
 from bergline.spark.pipeline.audits_run import AuditResult
 
 Status = Literal["published", "published before", "audits failed", "audited"]
-What = Literal["written", "written before", "wrote nothing"]
+StepOutcome = Literal["written", "written before", "wrote nothing"]
 
 
 class StepResult(msgspec.Struct, frozen=True):
     """A step, whether this run or an earlier one wrote it, and by how many rows each table grew."""
 
     step: str
-    what: What
+    what: StepOutcome
     rows: dict[str, int] = {}
 
     def __str__(self) -> str:

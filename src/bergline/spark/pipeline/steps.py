@@ -11,7 +11,7 @@ import msgspec
 
 from bergline.errors import BerglineError, RefusedError
 from bergline.format.metadata.refs import check_ref_name
-from bergline.spark.pipeline.report import StepResult, What
+from bergline.spark.pipeline.report import StepOutcome, StepResult
 from bergline.spark.pipeline.run import History, Run, Step, load_tables
 from bergline.table.table import Table
 
@@ -32,7 +32,7 @@ class RunSteps:
         done = self._count_done(self._run, load_tables(self._run))
         results = []
         for place, name in enumerate(self._steps):
-            what: What = "written" if place >= done and self._write_step(place, name) else "written before"
+            what: StepOutcome = "written" if place >= done and self._write_step(place, name) else "written before"
             results.append((name, what))
         written = History(self._run, load_tables(self._run)).steps(self._run.branch)
         return tuple(

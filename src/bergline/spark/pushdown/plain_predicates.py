@@ -42,7 +42,7 @@ from bergline.format.types.types import (
     StructType,
 )
 
-Kind = Literal[
+ColumnKind = Literal[
     "null", "boolean", "whole", "decimal", "double", "string", "binary", "date", "timestamp", "timestamp_ntz"
 ]
 _SAME = {
@@ -64,7 +64,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 class Value(NamedTuple):
     """A literal, and the type that Spark gives it."""
 
-    kind: Kind
+    kind: ColumnKind
     value: Any
 
 

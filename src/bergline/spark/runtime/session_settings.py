@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
-Settings = Mapping[str, str | None]
+SparkSettings = Mapping[str, str | None]
 """None for a setting that nobody has made."""
 
 
 @contextlib.contextmanager
-def session_settings(spark: SparkSession, wanted: Settings) -> Iterator[None]:
+def session_settings(spark: SparkSession, wanted: SparkSettings) -> Iterator[None]:
     """These settings in the block; whoever else may change them meanwhile must be kept out by the caller."""
     before = {key: spark.conf.get(key, None) for key in wanted}
     try:
@@ -20,7 +20,7 @@ def session_settings(spark: SparkSession, wanted: Settings) -> Iterator[None]:
         put_settings(spark, before)
 
 
-def put_settings(spark: SparkSession, values: Settings) -> None:
+def put_settings(spark: SparkSession, values: SparkSettings) -> None:
     """Make the settings, and unmake those that are None."""
     for key, value in values.items():
         if value is None:

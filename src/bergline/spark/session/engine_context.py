@@ -9,7 +9,7 @@ from bergline.spark.runtime.connect import over_connect
 _SESSION_CATALOG = "spark_catalog"
 
 
-class SparkSurroundings:
+class SparkEngineContext:
     """Asks the session; `run_sql` is its own `sql`, before attach."""
 
     def __init__(self, spark: SparkSession, run_sql: Callable[..., DataFrame]) -> None:

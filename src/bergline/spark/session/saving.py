@@ -11,10 +11,10 @@ from bergline.spark.runtime.connect import connect_classes, over_connect
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import overwrite_rows
-from bergline.spark.writes.new_table import NewTable, write_new_table
+from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options
 from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import write_goal
+from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.statements import Name
 
@@ -24,7 +24,7 @@ _DEFAULT_SOURCES = ("iceberg", "parquet")
 _SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
 
 
-class Saving(msgspec.Struct, frozen=True):
+class SaveRequest(msgspec.Struct, frozen=True):
     """What a DataFrameWriter was told."""
 
     source: str
@@ -55,7 +55,7 @@ def written_frame(writer: DataFrameWriter) -> DataFrame:
     return connect_classes().frame(held, writer._spark) if over_connect(writer) else held  # type: ignore[no-any-return]  # noqa: SLF001
 
 
-def saving_of(writer: DataFrameWriter) -> Saving:
+def saving_of(writer: DataFrameWriter) -> SaveRequest:
     """What a writer was told, also before attach: classic Spark keeps it in Java only."""
     if over_connect(writer):
         return _saving_over_connect(writer)
@@ -63,7 +63,7 @@ def saving_of(writer: DataFrameWriter) -> Saving:
     options = java.extraOptions().originalMap()
     partition_by = java.partitioningColumns()
     layout = (java.numBuckets(), java.bucketColumnNames(), java.sortColumnNames(), java.clusteringColumns())
-    return Saving(
+    return SaveRequest(
         str(java.source()).lower(),
         cast("SaveMode", str(java.curmode().toString()).lower()),
         {str(pair._1()): str(pair._2()) for pair in _items(options)},  # noqa: SLF001
@@ -72,10 +72,10 @@ def saving_of(writer: DataFrameWriter) -> Saving:
     )
 
 
-def _saving_over_connect(writer: Any) -> Saving:
+def _saving_over_connect(writer: Any) -> SaveRequest:
     held = writer._write  # noqa: SLF001
     mode = (held.mode or "errorifexists").lower()
-    return Saving(
+    return SaveRequest(
         (held.source or "parquet").lower(),
         cast("SaveMode", _SAME_MODES.get(mode, mode)),
         {str(key): str(value) for key, value in held.options.items() if value is not None},
@@ -84,7 +84,7 @@ def _saving_over_connect(writer: Any) -> Saving:
     )
 
 
-def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """Columns go by position, as in INSERT; mode `overwrite` replaces by the session's overwrite mode."""
     if saving.partition_by or saving.buckets:
         raise InvalidInputError(
@@ -92,7 +92,9 @@ def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Sa
         )
     options = parse_write_options(saving.options)
     target = session.resolve_write(name)
-    write = TableWrite(session.spark, target.table, write_goal(session.spark, target, options.branch), options)
+    write = TableWrite(
+        session.spark, target.table, resolve_write_target(session.spark, target, options.branch), options
+    )
     rows = assign(frame, target.table.schema, by_name=False)
     if saving.mode == "overwrite":
         overwrite_rows(session.spark, write, rows, options)
@@ -100,7 +102,7 @@ def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Sa
         write.append(rows)
 
 
-def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """Columns go by name; mode `overwrite` begins the table again with the frame's columns."""
     _check_source(saving)
     target = _existing(session, name)
@@ -117,7 +119,7 @@ def save_as_table(session: SessionTables, frame: DataFrame, name: Name, saving: 
             assert_never(saving.mode)
 
 
-def save(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -> None:
+def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
     """As saveAsTable, but mode `overwrite` replaces rows of an existing table, whose columns stay."""
     _check_source(saving)
     target = _existing(session, name)
@@ -126,7 +128,9 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -
         return
     _check_layout(target, saving)
     options = parse_write_options(_write_options(saving))
-    write = TableWrite(session.spark, target.table, write_goal(session.spark, target, options.branch), options)
+    write = TableWrite(
+        session.spark, target.table, resolve_write_target(session.spark, target, options.branch), options
+    )
     rows = assign(frame, target.table.schema, by_name=True)
     if options.overwrite_mode == "dynamic":
         write.overwrite_partitions(rows)
@@ -134,17 +138,17 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: Saving) -
         write.overwrite(rows)
 
 
-def _append(session: SessionTables, frame: DataFrame, target: Target, saving: Saving) -> None:
+def _append(session: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
     _check_layout(target, saving)
     options = parse_write_options(_write_options(saving))
-    goal = write_goal(session.spark, target, options.branch)
+    write_target = resolve_write_target(session.spark, target, options.branch)
     rows = assign(frame, target.table.schema, by_name=True)
-    TableWrite(session.spark, target.table, goal, options).append(rows)
+    TableWrite(session.spark, target.table, write_target, options).append(rows)
 
 
-def _create(session: SessionTables, frame: DataFrame, name: Name, saving: Saving, *, replace: bool) -> None:
+def _create(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest, *, replace: bool) -> None:
     lake, table = session.place_new(name)
-    new = NewTable(table, saving.partition_by)
+    new = NewTableWrite(table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
     write_new_table(session.spark, lake, new, frame, options, replace=replace)
 
@@ -158,12 +162,12 @@ def _existing(session: SessionTables, name: Name) -> Target | None:
         return None
 
 
-def _write_options(saving: Saving) -> dict[str, str]:
+def _write_options(saving: SaveRequest) -> dict[str, str]:
     """The options without the place that `save` was given as one."""
     return {k: v for k, v in saving.options.items() if k.lower() != "path"}
 
 
-def _check_source(saving: Saving) -> None:
+def _check_source(saving: SaveRequest) -> None:
     if saving.source not in _DEFAULT_SOURCES:
         raise UnsupportedError(f"expected the format `iceberg` for a table of a lake, found `{saving.source}`")
     if saving.buckets:
@@ -173,7 +177,7 @@ def _check_source(saving: Saving) -> None:
         )
 
 
-def _check_layout(target: Target, saving: Saving) -> None:
+def _check_layout(target: Target, saving: SaveRequest) -> None:
     """A table that exists keeps its partitions: what was said of them must be true."""
     table = target.table
     found = [table.schema.names_by_id[f.source_id] for f in table.spec.fields]

@@ -12,7 +12,7 @@ from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.runtime.arrow_rows import no_result, result_frame
 from bergline.spark.runtime.types import iceberg_schema
-from bergline.spark.session.engine_context import SparkSurroundings
+from bergline.spark.session.engine_context import SparkEngineContext
 from bergline.spark.session.immediate import constant, immediate_text
 from bergline.spark.session.queries import run_query
 from bergline.spark.session.tables import SessionTables
@@ -21,9 +21,9 @@ from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, write_goal
+from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Current, Lakes, Target
-from bergline.sql.names.selector import Selector, with_as_of
+from bergline.sql.names.selector import VersionSelector, with_as_of
 from bergline.sql.parse.analyze import Statement, analyze
 from bergline.sql.procedures.parameters import bind_parameters
 from bergline.sql.rewrite.current_names import with_current_names
@@ -35,7 +35,7 @@ from bergline.sql.rewrite.tables import rewrite_query
 from bergline.sql.run.refused import check_not_of_lakes
 from bergline.sql.run.run import run_statement
 from bergline.sql.run.tables import check_exists, place_new_table, staged
-from bergline.sql.statements.statements import Around, Call, Insert, OtherStatement, Query
+from bergline.sql.statements.statements import CallProcedure, Insert, OtherStatement, Query, QueryWrapper
 from bergline.sql.statements.table_statements import CreateTable
 from bergline.sql.text.tokens import tokenize
 from bergline.table.commits.isolation import NO_ISOLATION
@@ -49,7 +49,7 @@ class LakeSession(SessionTables):
     def __init__(
         self, spark: SparkSession, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
     ) -> None:
-        super().__init__(spark, Lakes(lakes, default, current, SparkSurroundings(spark, run_sql)))
+        super().__init__(spark, Lakes(lakes, default, current, SparkEngineContext(spark, run_sql)))
         self._run_sql = run_sql
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
@@ -60,7 +60,7 @@ class LakeSession(SessionTables):
         match statement:
             case Query():
                 return self._run_query(statement, args, frames)
-            case Around():
+            case QueryWrapper():
                 return self._around(statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
@@ -73,7 +73,7 @@ class LakeSession(SessionTables):
             case OtherStatement():
                 check_not_of_lakes(statement, self.lakes)
             case _:
-                bound = bind_parameters(statement, args) if isinstance(statement, Call) else statement
+                bound = bind_parameters(statement, args) if isinstance(statement, CallProcedure) else statement
                 check_moves_no_ref(self._spark, bound)
                 self._check_replaceable(bound)
                 rows = run_statement(bound, self.lakes, time_zone=self._time_zone)
@@ -81,7 +81,7 @@ class LakeSession(SessionTables):
                     return result_frame(self._spark, rows)
         return self._run_sql(text, args, **frames)
 
-    def _around(self, statement: Around, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _around(self, statement: QueryWrapper, args: Any, frames: dict[str, Any]) -> DataFrame:
         query = statement.query
         if statement.target is not None and self.lakes.place(statement.target):
             rows = analyze(statement.source or "")
@@ -176,9 +176,9 @@ class LakeSession(SessionTables):
         rows = self._rows(text, args, frames, within)
         reads = branch_reads(rows) if statement.replaces else ()
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
-            goal = write_goal(self._spark, Target(table, Selector()), None)
+            write_target = resolve_write_target(self._spark, Target(table, VersionSelector()), None)
             # what was read of the old table is validated where it is replaced
-            writing = TableWrite(self._spark, table, goal, WriteOptions(isolation=NO_ISOLATION))
+            writing = TableWrite(self._spark, table, write_target, WriteOptions(isolation=NO_ISOLATION))
             write = writing.overwrite if statement.replaces else writing.append
             write(assign(rows, table.schema, by_name=False))
         return no_result(self._spark)

@@ -9,10 +9,10 @@ from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.writes.assignment import assign
-from bergline.spark.writes.new_table import NewTable, write_new_table
+from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options
 from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import write_goal
+from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.statements.statements import Name
 from bergline.table.table import Table
 
@@ -105,13 +105,13 @@ class LakeWriter:
             )
         options = parse_write_options(self._options)
         target = self._session.resolve_write(self._name)
-        goal = write_goal(self._session.spark, target, options.branch)
-        return target.table, TableWrite(self._session.spark, target.table, goal, options)
+        write_target = resolve_write_target(self._session.spark, target, options.branch)
+        return target.table, TableWrite(self._session.spark, target.table, write_target, options)
 
     def _write_new(self, *, replace: bool) -> None:
         with spark_errors():
             lake, name = self._session.place_new(self._name)
-            new = NewTable(name, self._partition_by, self._properties)
+            new = NewTableWrite(name, self._partition_by, self._properties)
             options = parse_write_options(self._options)
             write_new_table(self._session.spark, lake, new, self._frame, options, replace=replace)
 

@@ -19,7 +19,7 @@ from bergline.spark.writes.assignment import assign, top_level
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.store_assignment import ansi_cast
-from bergline.spark.writes.target import write_goal
+from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.statements import Insert
 from bergline.table.table import Table
@@ -32,9 +32,9 @@ def run_insert(spark: SparkSession, insert: Insert, target: Target, source: Data
     table, options = target.table, parse_write_options(insert.options)
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
-    goal = write_goal(spark, target, options.branch)
+    write_target = resolve_write_target(spark, target, options.branch)
     statics = _static_values(insert, table)
-    write = TableWrite(spark, table, goal, options)
+    write = TableWrite(spark, table, write_target, options)
     condition = insert.replace_where
     row_filter = None if condition is None else exact_condition(spark, table.schema, condition)
     rows = assign(

@@ -10,12 +10,12 @@ from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
-from bergline.spark.writes.target import check_replaceable, write_goal
+from bergline.spark.writes.target import check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Target
-from bergline.sql.names.selector import Selector
+from bergline.sql.names.selector import VersionSelector
 
 
-class NewTable(msgspec.Struct, frozen=True):
+class NewTableWrite(msgspec.Struct, frozen=True):
     """What is said of a new table beside its columns, which are those of the rows."""
 
     name: TableName
@@ -25,7 +25,7 @@ class NewTable(msgspec.Struct, frozen=True):
 
 
 def write_new_table(
-    spark: SparkSession, lake: Lake, new: NewTable, frame: DataFrame, options: WriteOptions, *, replace: bool
+    spark: SparkSession, lake: Lake, new: NewTableWrite, frame: DataFrame, options: WriteOptions, *, replace: bool
 ) -> None:
     """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
     if replace:
@@ -41,5 +41,5 @@ def write_new_table(
         validate_from=options.validate_from,
         reads=branch_reads(frame) if replace and options.goes_by_reads else (),
     ) as table:
-        goal = write_goal(spark, Target(table, Selector()), options.branch)
-        TableWrite(spark, table, goal, options).append(assign(frame, table.schema, by_name=True))
+        write_target = resolve_write_target(spark, Target(table, VersionSelector()), options.branch)
+        TableWrite(spark, table, write_target, options).append(assign(frame, table.schema, by_name=True))

@@ -9,7 +9,7 @@ from bergline.expressions.bound_filter import BoundFilter
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.writes.data_files import write_files
 from bergline.spark.writes.options import WriteOptions
-from bergline.spark.writes.target import WriteGoal
+from bergline.spark.writes.target import WriteTarget
 from bergline.table.changes.append import Append
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
@@ -31,27 +31,27 @@ _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."
 class TableWrite:
     """Takes frames that have the table's columns; a write that fails leaves no file and no snapshot."""
 
-    def __init__(self, spark: SparkSession, table: Table, goal: WriteGoal, options: WriteOptions) -> None:
+    def __init__(self, spark: SparkSession, table: Table, write_target: WriteTarget, options: WriteOptions) -> None:
         self._table = table
-        self._goal = goal
+        self._write_target = write_target
         self._options = options
-        self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(goal.wap_id)
+        self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(write_target.wap_id)
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""
         files = write_files(rows, self._table, self._options)
-        io, branch = self._table.io, self._goal.branch
+        io, branch = self._table.io, self._write_target.branch
         self._commit(Append(io, files, branch=branch, summary=self._summary, discard_on_failure=True))
 
     def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
         """Replace the rows that match a filter, by default all."""
-        goal, io, validate = self._goal, self._table.io, self._validation(rows)
+        write_target, io, validate = self._write_target, self._table.io, self._validation(rows)
         if validate is not None:
             self._check_not_late(validate, row_filter)
         if row_filter is not None:
             since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
             isolation = validate.isolation if validate else None
-            wanted = RowsToDelete(row_filter, goal.branch, isolation, since, goal.starts_branch)
+            wanted = RowsToDelete(row_filter, write_target.branch, isolation, since, write_target.starts_branch)
             files = write_files(rows, self._table, self._options)
             self._commit(Delete(io, wanted, files, summary=self._summary))
             return
@@ -61,7 +61,7 @@ class TableWrite:
                 io,
                 files,
                 [Everything()],
-                branch=goal.branch,
+                branch=write_target.branch,
                 summary=self._summary,
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
@@ -79,7 +79,7 @@ class TableWrite:
                 self._table.io,
                 metadata,
                 files,
-                branch=self._goal.branch,
+                branch=self._write_target.branch,
                 summary=self._summary,
                 validate=validate,
                 discard_on_failure=True,
@@ -90,11 +90,11 @@ class TableWrite:
         """What the options say, else, if the rows were read from the branch, the snapshot that was read."""
         isolation, start = self._options.isolation, self._options.validate_from
         reads = branch_reads(rows) if self._options.goes_by_reads else ()
-        return validation_start(self._table.metadata, self._goal.branch, isolation, start, reads)
+        return validation_start(self._table.metadata, self._write_target.branch, isolation, start, reads)
 
     def _check_not_late(self, validate: ValidateFrom, row_filter: BoundFilter | None) -> None:
         """ConflictError for what others did already, before Spark works out any row."""
-        base, branch = self._table.metadata, self._goal.branch
+        base, branch = self._table.metadata, self._write_target.branch
         validation = Validation(
             self._table.io, base, branch_head(base, branch), since=validate.snapshot_id, branch=branch
         )
@@ -105,9 +105,9 @@ class TableWrite:
 
     def _commit(self, operation: Operation) -> None:
         if isinstance(operation, SnapshotProducer):
-            operation.starts_branch = self._goal.starts_branch
+            operation.starts_branch = self._write_target.starts_branch
             operation.written_for = self._table.schema
-        self._table.commit(staged(operation, self._goal.wap_id))
+        self._table.commit(staged(operation, self._write_target.wap_id))
 
 
 def _engine_summary(spark: SparkSession) -> dict[str, str]:

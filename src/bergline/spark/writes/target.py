@@ -11,7 +11,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.lake.lake import Lake
 from bergline.sql.names.resolve import Target
 from bergline.sql.parse.analyze import Statement
-from bergline.sql.statements.statements import Call, DropRef, ReplaceRef
+from bergline.sql.statements.statements import CallProcedure, DropRef, ReplaceRef
 from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
@@ -33,7 +33,7 @@ _MOVE_REFS = frozenset(
 )
 
 
-class WriteGoal(msgspec.Struct, frozen=True):
+class WriteTarget(msgspec.Struct, frozen=True):
     """A branch, and whether the write may make it: not one that was there when the write was planned."""
 
     branch: str = MAIN
@@ -47,7 +47,7 @@ def wap_branch(spark: SparkSession, table: Table) -> str | None:
     return _wap_setting(spark, table, WAP_BRANCH)
 
 
-def write_goal(spark: SparkSession, target: Target, option: str | None) -> WriteGoal:
+def resolve_write_target(spark: SparkSession, target: Target, option: str | None) -> WriteTarget:
     """Where a write goes; tags, snapshots, moments and metadata tables refuse writes."""
     table, selector = target.table, target.selector
     if selector.ref is not None and selector.ref in table.refs:
@@ -64,9 +64,9 @@ def write_goal(spark: SparkSession, target: Target, option: str | None) -> Write
     asked = named if option is None else option
     branch, wap_id = _with_wap(spark, table, asked)
     table.check_branch(branch)
-    goal = WriteGoal(branch, branch == MAIN or branch not in table.refs, wap_id)
-    _check_pipeline(spark, table, goal)
-    return goal
+    write_target = WriteTarget(branch, branch == MAIN or branch not in table.refs, wap_id)
+    _check_pipeline(spark, table, write_target)
+    return write_target
 
 
 def check_replaceable(spark: SparkSession, lake: Lake, name: TableName, option: str | None = None) -> None:
@@ -75,7 +75,7 @@ def check_replaceable(spark: SparkSession, lake: Lake, name: TableName, option: 
         return
     table = lake.load_table(name)
     branch, wap_id = _with_wap(spark, table, option)
-    _check_pipeline(spark, table, WriteGoal(branch, wap_id=wap_id))
+    _check_pipeline(spark, table, WriteTarget(branch, wap_id=wap_id))
     if branch != MAIN or wap_id is not None or spark.conf.get(PIPELINE, None):
         place = f"under WAP id `{wap_id}`" if wap_id is not None else f"on branch `{branch}`"
         raise RefusedError(
@@ -87,7 +87,7 @@ def check_replaceable(spark: SparkSession, lake: Lake, name: TableName, option: 
 def check_moves_no_ref(spark: SparkSession, statement: Statement) -> None:
     """Refuse to move or drop refs in a pipeline: that would stay if an audit fails."""
     match statement:
-        case Call(procedure=(*_, name)) if name.lower() in _MOVE_REFS:
+        case CallProcedure(procedure=(*_, name)) if name.lower() in _MOVE_REFS:
             what = f"CALL {name}"
         case ReplaceRef() | DropRef():
             what = f"ALTER TABLE with {statement.kind} `{statement.ref}`"
@@ -120,7 +120,7 @@ def opted_out(table: Table) -> bool:
     return table.properties.get(_OPT_OUT, "true").lower() == "false"
 
 
-def _check_pipeline(spark: SparkSession, table: Table, goal: WriteGoal) -> None:
+def _check_pipeline(spark: SparkSession, table: Table, write_target: WriteTarget) -> None:
     """A step of a pipeline writes to its own branch of its own tables, and nowhere else."""
     scope = spark.conf.get(PIPELINE, None)
     if not scope:
@@ -133,8 +133,10 @@ def _check_pipeline(spark: SparkSession, table: Table, goal: WriteGoal) -> None:
             f"cannot write to `{table.name}` in a pipeline of {', '.join(allowed['tables'].values())}",
             hints=["add it to the pipeline's `tables`"],
         )
-    if goal.branch != allowed["branch"] or goal.wap_id is not None:
-        raise RefusedError(f"cannot write to `{goal.branch}` in a pipeline, whose branch is `{allowed['branch']}`")
+    if write_target.branch != allowed["branch"] or write_target.wap_id is not None:
+        raise RefusedError(
+            f"cannot write to `{write_target.branch}` in a pipeline, whose branch is `{allowed['branch']}`"
+        )
 
 
 def _wap_setting(spark: SparkSession, table: Table, key: str) -> str | None:

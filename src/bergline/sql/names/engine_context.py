@@ -3,7 +3,7 @@
 from typing import Protocol
 
 
-class Surroundings(Protocol):
+class EngineContext(Protocol):
     """What an engine has beside the lakes."""
 
     @property
@@ -32,7 +32,7 @@ class Surroundings(Protocol):
         ...
 
 
-class Alone(Surroundings):
+class NoEngine(EngineContext):
     """No engine: nothing but the lakes."""
 
     @property

@@ -8,8 +8,8 @@ from bergline.arguments import check_text
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError, RefusedError, near_names
 from bergline.lake.lake import Lake
-from bergline.sql.names.engine_context import Alone, Surroundings
-from bergline.sql.names.selector import Selector, parse_selector
+from bergline.sql.names.engine_context import EngineContext, NoEngine
+from bergline.sql.names.selector import VersionSelector, parse_selector
 from bergline.sql.statements.statements import Name
 from bergline.sql.text.cursor import Cursor
 from bergline.table.table import Table
@@ -19,7 +19,7 @@ class Target(msgspec.Struct, frozen=True):
     """A table of a lake and the state that the name means."""
 
     table: Table
-    selector: Selector
+    selector: VersionSelector
 
 
 class Current(msgspec.Struct):
@@ -48,11 +48,11 @@ class Lakes:
         lakes: Mapping[str, Lake],
         default: str,
         current: Current | None = None,
-        surroundings: Surroundings | None = None,
+        surroundings: EngineContext | None = None,
     ) -> None:
         self._lakes = lakes
         self.current = current or Current()
-        self.surroundings: Surroundings = surroundings or Alone()
+        self.surroundings: EngineContext = surroundings or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
         self.default = lakes[self.default_name]
 
@@ -128,12 +128,12 @@ class Lakes:
         lake, rest = placed
         if lake.namespace_exists(rest[:-1]):
             try:
-                return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+                return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
             except NotFoundError as error:
                 if error.kind != "table" or len(rest) < 3 or not lake.namespace_exists(rest[:-2]):  # noqa: PLR2004
                     raise
         if len(rest) < 3:  # noqa: PLR2004
-            return Target(lake.load_table(TableName(rest[:-1], rest[-1])), Selector())
+            return Target(lake.load_table(TableName(rest[:-1], rest[-1])), VersionSelector())
         table = lake.load_table(TableName(rest[:-2], rest[-2]))
         return Target(table, parse_selector(rest[-1], table))
 
@@ -142,7 +142,7 @@ class Lakes:
         target = self.resolve(name)
         if target is None:
             return None
-        if target.selector != Selector():
+        if target.selector != VersionSelector():
             raise InvalidInputError(f"expected a table, found `{'.'.join(name)}`")
         return target.table
 
@@ -156,7 +156,7 @@ class Lakes:
         target = self.resolve(name_parts(text))
         if target is None:
             raise self._no_table(text)
-        if target.selector != Selector():
+        if target.selector != VersionSelector():
             raise InvalidInputError(f"expected a table, found `{text}`")
         return target
 

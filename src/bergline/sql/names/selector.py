@@ -17,7 +17,7 @@ _START, _END = "start-snapshot-id", "end-snapshot-id"
 READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf", _START, _END)
 
 
-class Selector(msgspec.Struct, frozen=True):
+class VersionSelector(msgspec.Struct, frozen=True):
     """Which state, or which metadata table; nothing set means what the session says, else `main`."""
 
     branch: str | None = None
@@ -34,10 +34,10 @@ class Selector(msgspec.Struct, frozen=True):
         return any(x is not None for x in (self.branch, self.ref, self.snapshot_id, self.as_of_ms, self.after))
 
 
-def parse_selector(part: str, table: Table) -> Selector:
+def parse_selector(part: str, table: Table) -> VersionSelector:
     """The last part of `db.orders.branch_x`, `db.orders.tag_y`, `db.orders.refs` and the like."""
     if part.lower() in METADATA_TABLES:
-        return Selector(metadata_table=part.lower())
+        return VersionSelector(metadata_table=part.lower())
     match = _SELECTOR.fullmatch(part)
     if match is None:
         raise NotFoundError(
@@ -49,17 +49,17 @@ def parse_selector(part: str, table: Table) -> Selector:
         )
     kind, value = match["kind"], match["value"]
     if kind == "branch":
-        return Selector(branch=value)
+        return VersionSelector(branch=value)
     if kind == "tag":
-        return Selector(ref=value)
+        return VersionSelector(ref=value)
     if not value.isdecimal():
         raise InvalidInputError(f"expected a number after `{kind}_`, found `{value}`")
-    return Selector(snapshot_id=int(value)) if kind == "snapshot_id" else Selector(as_of_ms=int(value))
+    return VersionSelector(snapshot_id=int(value)) if kind == "snapshot_id" else VersionSelector(as_of_ms=int(value))
 
 
 def with_as_of(
-    selector: Selector, as_of: AsOf | None, time_zone: str, evaluate: Callable[[str], int] | None = None
-) -> Selector:
+    selector: VersionSelector, as_of: AsOf | None, time_zone: str, evaluate: Callable[[str], int] | None = None
+) -> VersionSelector:
     """The selector with a time travel clause; both at once is an error.
 
     `evaluate` is an engine's: the milliseconds that an expression means.
@@ -82,7 +82,7 @@ def with_as_of(
     return msgspec.structs.replace(selector, ref=as_of.value)
 
 
-def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str) -> Selector:
+def with_options(selector: VersionSelector, options: Mapping[str, Any], time_zone: str) -> VersionSelector:
     """The selector with a reader's options; what is not understood is refused rather than ignored."""
     chosen: dict[str, Any] = {}
     if _END in options and _START not in options:
@@ -100,9 +100,11 @@ def with_options(selector: Selector, options: Mapping[str, Any], time_zone: str)
             case "end-snapshot-id":
                 chosen["snapshot_id"] = _whole_number(key, value)
             case "versionasof":
-                chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("version", str(value)), time_zone))
+                chosen |= msgspec.structs.asdict(with_as_of(VersionSelector(), AsOf("version", str(value)), time_zone))
             case "timestampasof":
-                chosen |= msgspec.structs.asdict(with_as_of(Selector(), AsOf("timestamp", str(value)), time_zone))
+                chosen |= msgspec.structs.asdict(
+                    with_as_of(VersionSelector(), AsOf("timestamp", str(value)), time_zone)
+                )
             case _:
                 raise UnsupportedError(f"expected one of the options {', '.join(READ_OPTIONS)}, found `{key}`")
     several = len(options) > 1 and set(options) != {_START, _END}

@@ -19,8 +19,9 @@ from bergline.sql.statements.table_statements import (
     DropColumns,
     DropIdentifierFields,
     DropPartitionField,
-    MoveColumn,
-    RenameColumn,
+    IdentifierFieldsClause,
+    MoveColumnClause,
+    RenameColumnClause,
     RenameTable,
     ReplaceColumns,
     ReplacePartitionField,
@@ -28,7 +29,6 @@ from bergline.sql.statements.table_statements import (
     SetColumnDoc,
     SetColumnRequired,
     SetColumnType,
-    SetIdentifierFields,
     SetTableLocation,
     SetTableProperties,
     SetWriteOrder,
@@ -110,7 +110,7 @@ def _rename(cursor: Cursor) -> Alteration:
         cursor.fail("`COLUMN`, `TO`")
     path = cursor.expect_dotted_name(_COLUMN)
     cursor.expect("TO")
-    return RenameColumn(path, cursor.expect_name(_COLUMN))
+    return RenameColumnClause(path, cursor.expect_name(_COLUMN))
 
 
 def _set(cursor: Cursor) -> Alteration:
@@ -119,7 +119,7 @@ def _set(cursor: Cursor) -> Alteration:
     if cursor.accept("LOCATION"):
         return SetTableLocation(cursor.expect_text("a location in quotes"))
     if cursor.accept("IDENTIFIER", "FIELDS"):
-        return SetIdentifierFields(parse_identifier_fields(cursor))
+        return IdentifierFieldsClause(parse_identifier_fields(cursor))
     return cursor.fail("`TBLPROPERTIES`, `LOCATION`, `IDENTIFIER FIELDS`")
 
 
@@ -148,7 +148,7 @@ def _column_changes(cursor: Cursor, path: Name, *, may_be_whole: bool) -> list[C
     if cursor.accept("DROP", "DEFAULT"):
         return [SetColumnDefault(path, None)]
     if position := parse_position(cursor):
-        return [MoveColumn(path, position)]
+        return [MoveColumnClause(path, position)]
     if may_be_whole and cursor.is_at_name:
         return _whole_column(cursor, path)
     return cursor.fail(
@@ -167,7 +167,7 @@ def _whole_column(cursor: Cursor, path: Name) -> list[ColumnChange]:
     if cursor.accept("COMMENT"):
         changes.append(SetColumnDoc(path, cursor.expect_text("a comment in quotes")))
     if position := parse_position(cursor):
-        changes.append(MoveColumn(path, position))
+        changes.append(MoveColumnClause(path, position))
     return changes
 
 

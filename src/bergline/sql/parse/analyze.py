@@ -15,13 +15,13 @@ from bergline.sql.parse.own import OwnStatement, parse_own, parse_subject
 from bergline.sql.parse.query_tables import dotted_names, loose_names, read_query
 from bergline.sql.parse.time_travel import blanked, time_travel_clauses
 from bergline.sql.parse.wrappers import parse_head
-from bergline.sql.statements.statements import Around, Call, Insert, OtherStatement, Query, TableUse
+from bergline.sql.statements.statements import CallProcedure, Insert, OtherStatement, Query, QueryWrapper, TableUse
 from bergline.sql.statements.table_statements import CreateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.misspelled import misspelled_before, misspelled_head
 from bergline.sql.text.tokens import Token, TokenKind, tokenize
 
-Statement = OwnStatement | Call | Query | Insert | Around | OtherStatement
+Statement = OwnStatement | CallProcedure | Query | Insert | QueryWrapper | OtherStatement
 
 _READABLE = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "CREATE", "("}
 _AROUND = {"CACHE", "CREATE", "DESC", "DESCRIBE", "EXPLAIN"}
@@ -77,7 +77,7 @@ def analyze(text: str) -> Statement:
     return own
 
 
-def _around(text: str, tokens: list[Token]) -> Around | OtherStatement | None:
+def _around(text: str, tokens: list[Token]) -> QueryWrapper | OtherStatement | None:
     """A statement around a query; None if the text is none."""
     head = parse_head(text)
     if head is None:
@@ -86,11 +86,11 @@ def _around(text: str, tokens: list[Token]) -> Around | OtherStatement | None:
     before, inner = text[:start], analyze(text[start:])
     match inner:
         case Query():
-            return Around(kind, before, inner)
+            return QueryWrapper(kind, before, inner)
         case Insert() if kind == "EXPLAIN":
-            return Around(kind, before, inner.whole, inner.table, inner.source)
+            return QueryWrapper(kind, before, inner.whole, inner.table, inner.source)
         case CreateTable(source=str(source), whole=Query() as whole) if kind == "EXPLAIN":
-            return Around(kind, before, whole, inner.table, source)
+            return QueryWrapper(kind, before, whole, inner.table, source)
     error = inner.error if isinstance(inner, OtherStatement) else None
     return OtherStatement(kind, dotted_names(tokens), error)
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from bergline.errors import InvalidInputError, near_names
-from bergline.sql.statements.statements import Call, Moment, Name, SqlParameter
+from bergline.sql.statements.statements import CallProcedure, Moment, Name, SqlParameter
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.timestamps import parse_moment
 from bergline.sql.text.tokens import TokenKind, syntax_error
@@ -12,7 +12,7 @@ from bergline.sql.text.tokens import TokenKind, syntax_error
 _SYSTEM = "system"
 
 
-def parse_call(text: str) -> Call | None:
+def parse_call(text: str) -> CallProcedure | None:
     """The call that the text is, perhaps with an error in it; None if it is another kind of statement."""
     cursor = Cursor(text)
     if not cursor.accept("CALL"):
@@ -21,16 +21,16 @@ def parse_call(text: str) -> Call | None:
     procedure = cursor.expect_dotted_name("a procedure like `system.fast_forward`")
     if procedure[-2:-1] and procedure[-2].lower() != _SYSTEM and near_names(procedure[-2], [_SYSTEM]):
         place = text.index(procedure[-2], start)
-        return Call(
+        return CallProcedure(
             procedure, error=syntax_error(text, place, f"expected `{_SYSTEM}`, found `{procedure[-2]}`", [_SYSTEM])
         )
     try:
         return _arguments(cursor, procedure)
     except InvalidInputError as error:
-        return Call(procedure, error=error)
+        return CallProcedure(procedure, error=error)
 
 
-def _arguments(cursor: Cursor, procedure: Name) -> Call:
+def _arguments(cursor: Cursor, procedure: Name) -> CallProcedure:
     cursor.expect_symbol("(")
     positional: list[Any] = []
     named: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def _arguments(cursor: Cursor, procedure: Name) -> Call:
         else:
             named[name] = _value(cursor)
     cursor.expect_end()
-    return Call(procedure, tuple(positional), named)
+    return CallProcedure(procedure, tuple(positional), named)
 
 
 def _argument_name(cursor: Cursor) -> str | None:

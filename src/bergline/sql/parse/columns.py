@@ -4,7 +4,7 @@ from bergline.errors import UnsupportedError
 from bergline.sql.parse.literals import parse_literal
 from bergline.sql.parse.spark_types import parse_spark_type
 from bergline.sql.statements.statements import Name
-from bergline.sql.statements.table_statements import ColumnDefinition, Position
+from bergline.sql.statements.table_statements import ColumnDefinition, ColumnPlacement
 from bergline.sql.text.cursor import Cursor
 
 _OPTIONS = "`NOT NULL`, `DEFAULT`, `COMMENT`"
@@ -53,7 +53,7 @@ def parse_replaced_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
             cursor.fail("`COMMENT`, `,`, `)`")
 
 
-def parse_position(cursor: Cursor) -> Position | None:
+def parse_position(cursor: Cursor) -> ColumnPlacement | None:
     """`FIRST` or `AFTER column`, if it comes next."""
     if cursor.accept("FIRST"):
         return ("first",)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bergline.sql.statements.statements import AroundKind
+from bergline.sql.statements.statements import WrapperKind
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.quoting import dotted
 from bergline.sql.text.tokens import TokenKind
@@ -20,7 +20,7 @@ class ViewHead(msgspec.Struct, frozen=True):
     is_global: bool
 
 
-def parse_head(text: str) -> tuple[AroundKind, int] | None:
+def parse_head(text: str) -> tuple[WrapperKind, int] | None:
     """What stands around a query, and where the query begins; None for all other statements."""
     cursor = Cursor(text)
     kind = _walk(cursor)
@@ -62,7 +62,7 @@ def parse_view_head(head: str) -> ViewHead | None:
     return ViewHead(name[0], tuple(columns), replaces, is_global) if len(name) == 1 else None
 
 
-def _walk(cursor: Cursor) -> AroundKind | None:
+def _walk(cursor: Cursor) -> WrapperKind | None:
     """Go on to where the query begins."""
     if cursor.accept("EXPLAIN"):
         any(cursor.accept(mode) for mode in _EXPLAIN_MODES)
@@ -80,7 +80,7 @@ def _walk(cursor: Cursor) -> AroundKind | None:
     return None
 
 
-def _walk_description(cursor: Cursor) -> AroundKind | None:
+def _walk_description(cursor: Cursor) -> WrapperKind | None:
     names_query = cursor.token.is_word("QUERY") and cursor.following.is_word(*_QUERY_WORDS, "TABLE")
     if names_query or (cursor.token.is_word("QUERY") and cursor.following.is_symbol("(")):
         cursor.advance()

@@ -8,10 +8,10 @@ import msgspec
 
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError
-from bergline.sql.statements.statements import Call, Moment, SqlParameter
+from bergline.sql.statements.statements import CallProcedure, Moment, SqlParameter
 
 
-def bind_parameters(call: Call, args: Any) -> Call:
+def bind_parameters(call: CallProcedure, args: Any) -> CallProcedure:
     """The call with values in place of its parameters; one that none is given for is the call's `error`."""
     if call.error is not None:
         return call
@@ -21,7 +21,7 @@ def bind_parameters(call: Call, args: Any) -> Call:
         positional = tuple(_bound(value, by_name, by_place) for value in call.positional)
         named = {name: _bound(value, by_name, by_place) for name, value in call.named.items()}
     except InvalidInputError as error:
-        return Call(call.procedure, error=error)
+        return CallProcedure(call.procedure, error=error)
     return msgspec.structs.replace(call, positional=positional, named=named)
 
 

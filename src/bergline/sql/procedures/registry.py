@@ -12,7 +12,7 @@ from bergline.sql.procedures.expiry import ORPHAN_PROCEDURES, expire_snapshots, 
 from bergline.sql.procedures.procedure import TABLE, Parameter, Procedure
 from bergline.sql.procedures.refs import REF_PROCEDURES, diff, merge, rebase
 from bergline.sql.procedures.tables import TABLE_PROCEDURES
-from bergline.sql.statements.statements import Call, Moment
+from bergline.sql.statements.statements import CallProcedure, Moment
 from bergline.sql.text.timestamps import in_zone, parse_moment
 
 _IN_PYTHON = {
@@ -24,7 +24,7 @@ _IN_PYTHON = {
 """Procedures of Iceberg that CALL does not run, and what does their work."""
 
 
-def run_call(call: Call, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
+def run_call(call: CallProcedure, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
     """Carry out a procedure and return its rows; None if it is another catalog's."""
     *prefix, name = (part.lower() for part in call.procedure)
     if prefix != ["system"] and not (prefix[1:] == ["system"] and lakes.has(call.procedure[0])):
@@ -116,7 +116,7 @@ def _in_python(name: str) -> str:
     return f"in Python: {', '.join(f'{other} as `{call}`' for other, call in _IN_PYTHON.items())}"
 
 
-def _bind(name: str, procedure: Procedure, call: Call) -> dict[str, Any]:
+def _bind(name: str, procedure: Procedure, call: CallProcedure) -> dict[str, Any]:
     names = [p.name for p in procedure.parameters]
     if len(call.positional) > len(names):
         raise InvalidInputError(f"expected up to {len(names)} arguments for `{name}`, found {len(call.positional)}")

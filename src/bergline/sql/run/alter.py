@@ -21,12 +21,13 @@ from bergline.sql.statements.table_statements import (
     AlterColumns,
     AlterTable,
     ColumnChange,
+    ColumnPlacement,
     DropColumns,
     DropIdentifierFields,
     DropPartitionField,
-    MoveColumn,
-    Position,
-    RenameColumn,
+    IdentifierFieldsClause,
+    MoveColumnClause,
+    RenameColumnClause,
     RenameTable,
     ReplaceColumns,
     ReplacePartitionField,
@@ -34,7 +35,6 @@ from bergline.sql.statements.table_statements import (
     SetColumnDoc,
     SetColumnRequired,
     SetColumnType,
-    SetIdentifierFields,
     SetTableLocation,
     SetTableProperties,
     SetWriteOrder,
@@ -42,7 +42,7 @@ from bergline.sql.statements.table_statements import (
 from bergline.table.evolution.schema_update import SchemaUpdate
 from bergline.table.table import Table
 
-_SchemaChange = AddColumns | ReplaceColumns | DropColumns | RenameColumn | AlterColumns | SetIdentifierFields
+_SchemaChange = AddColumns | ReplaceColumns | DropColumns | RenameColumnClause | AlterColumns | IdentifierFieldsClause
 
 NO_ROWS = pa.table({})
 _DISTRIBUTION = "write.distribution-mode"
@@ -58,7 +58,12 @@ def alter_table(statement: AlterTable, lakes: Lakes, *, time_zone: str) -> pa.Ta
         case RenameTable(name):
             _rename_table(statement.table, name, lakes)
         case (
-            AddColumns() | ReplaceColumns() | DropColumns() | RenameColumn() | AlterColumns() | SetIdentifierFields()
+            AddColumns()
+            | ReplaceColumns()
+            | DropColumns()
+            | RenameColumnClause()
+            | AlterColumns()
+            | IdentifierFieldsClause()
         ) as change:
             with table.update_schema() as schema:
                 _SchemaChanges(schema, table.metadata.format_version, time_zone).make(change)
@@ -121,11 +126,11 @@ class _SchemaChanges:
                 for path in paths:
                     with _ignoring_missing() if if_exists else contextlib.nullcontext():
                         schema.drop_column(_found(schema, path))
-            case RenameColumn(path, name):
+            case RenameColumnClause(path, name):
                 old = _found(schema, path)
                 _check_free(schema, f"{old.rpartition('.')[0]}.{name}".removeprefix("."), old)
                 schema.rename_column(old, name)
-            case SetIdentifierFields(columns):
+            case IdentifierFieldsClause(columns):
                 schema.set_identifier_fields([_found(schema, (column,)) for column in columns])
             case AlterColumns(changes):
                 for column_change in changes:
@@ -142,7 +147,7 @@ class _SchemaChanges:
                 (schema.require_column if required else schema.make_optional)(path)
             case SetColumnDefault(_, default):
                 schema.set_default(path, self._default(default, schema.schema.find(path).type))
-            case MoveColumn(_, position):
+            case MoveColumnClause(_, position):
                 schema.move_column(path, **_place(position))
 
     def _default(self, literal: Any, type_: IcebergType) -> Any:
@@ -166,7 +171,7 @@ def _free_name(taken: set[str]) -> str:
     return next(name for n in count() if (name := f"replaced_{n}") not in taken)
 
 
-def _place(position: Position | None) -> dict[str, Any]:
+def _place(position: ColumnPlacement | None) -> dict[str, Any]:
     match position:
         case ("first",):
             return {"first": True}

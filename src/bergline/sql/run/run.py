@@ -13,11 +13,11 @@ from bergline.sql.run.show import run_show
 from bergline.sql.run.tables import create_table, drop_table
 from bergline.sql.statements.namespace_statements import AlterNamespace, CreateNamespace, DropNamespace
 from bergline.sql.statements.show_statements import Use
-from bergline.sql.statements.statements import Call, CreateRef, DropRef, ReplaceRef
+from bergline.sql.statements.statements import CallProcedure, CreateRef, DropRef, ReplaceRef
 from bergline.sql.statements.table_statements import AlterTable, CreateTable, DropTable, ForgetCached
 from bergline.table.table import Table
 
-EngineFree = OwnStatement | Call
+EngineFree = OwnStatement | CallProcedure
 
 NO_ROWS = pa.table({})
 
@@ -25,7 +25,7 @@ NO_ROWS = pa.table({})
 def run_statement(statement: EngineFree, lakes: Lakes, *, time_zone: str) -> pa.Table | None:
     """The statement's rows; None if it is about a table that is not ours."""
     match statement:
-        case Call():
+        case CallProcedure():
             return run_call(statement, lakes, time_zone=time_zone)
         case CreateRef() | ReplaceRef() | DropRef():
             return _change_ref(statement, lakes)

@@ -10,7 +10,7 @@ from bergline.format.metadata.refs import SnapshotRefType
 from bergline.table.references.ref_changes import Retention
 
 Name = tuple[str, ...]
-AroundKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
+WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
 
 
 class CreateRef(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class SqlParameter(msgspec.Struct, frozen=True):
     name: str | None
 
 
-class Call(msgspec.Struct, frozen=True):
+class CallProcedure(msgspec.Struct, frozen=True):
     """CALL […].system.procedure(…); values are text, numbers, booleans, Moment, SqlParameter, tuples or mappings.
 
     `error` says why the arguments could not be read: it counts only if the procedure is ours.
@@ -121,13 +121,13 @@ class Insert(msgspec.Struct, frozen=True):
     """Of INSERT INTO t WITH (…)."""
 
 
-class Around(msgspec.Struct, frozen=True):
+class QueryWrapper(msgspec.Struct, frozen=True):
     """A statement around a query: `head` is what stands before it, as written.
 
     Of an INSERT or a CREATE TABLE … AS it is the rows' query that counts where the table is a lake's.
     """
 
-    kind: AroundKind
+    kind: WrapperKind
     head: str
     query: Query
     target: Name | None = None

@@ -7,7 +7,7 @@ import msgspec
 from bergline.format.types.types import IcebergType
 from bergline.sql.statements.statements import Name, Query
 
-Position = tuple[Literal["first"]] | tuple[Literal["after"], str]
+ColumnPlacement = tuple[Literal["first"]] | tuple[Literal["after"], str]
 
 
 class ColumnDefinition(msgspec.Struct, frozen=True):
@@ -18,7 +18,7 @@ class ColumnDefinition(msgspec.Struct, frozen=True):
     required: bool = False
     doc: str | None = None
     default: Any = None
-    position: Position | None = None
+    position: ColumnPlacement | None = None
 
 
 class CreateTable(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class DropColumns(msgspec.Struct, frozen=True):
     if_exists: bool = False
 
 
-class RenameColumn(msgspec.Struct, frozen=True):
+class RenameColumnClause(msgspec.Struct, frozen=True):
     """RENAME COLUMN."""
 
     path: Name
@@ -102,14 +102,14 @@ class SetColumnDefault(msgspec.Struct, frozen=True):
     default: Any
 
 
-class MoveColumn(msgspec.Struct, frozen=True):
+class MoveColumnClause(msgspec.Struct, frozen=True):
     """ALTER COLUMN … FIRST | AFTER."""
 
     path: Name
-    position: Position
+    position: ColumnPlacement
 
 
-ColumnChange = SetColumnType | SetColumnDoc | SetColumnRequired | SetColumnDefault | MoveColumn
+ColumnChange = SetColumnType | SetColumnDoc | SetColumnRequired | SetColumnDefault | MoveColumnClause
 
 
 class AlterColumns(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class SetWriteOrder(msgspec.Struct, frozen=True):
     distribution: Literal["none", "hash", "range"] | None
 
 
-class SetIdentifierFields(msgspec.Struct, frozen=True):
+class IdentifierFieldsClause(msgspec.Struct, frozen=True):
     """SET IDENTIFIER FIELDS."""
 
     paths: tuple[str, ...]
@@ -181,7 +181,7 @@ Alteration = (
     AddColumns
     | ReplaceColumns
     | DropColumns
-    | RenameColumn
+    | RenameColumnClause
     | AlterColumns
     | SetTableProperties
     | SetTableLocation
@@ -189,7 +189,7 @@ Alteration = (
     | DropPartitionField
     | ReplacePartitionField
     | SetWriteOrder
-    | SetIdentifierFields
+    | IdentifierFieldsClause
     | DropIdentifierFields
     | RenameTable
 )

@@ -7,7 +7,7 @@ import msgspec
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, ManifestFile, is_deletion_vector
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
@@ -35,7 +35,9 @@ class Append(SnapshotProducer):
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """The added files in front of what is there."""
         carried_forward = load_manifest_list(self._io, parent) if parent else []
-        return Draft(Operation.APPEND, (*self._added.manifests(base), *carried_forward), added=self._added.files)
+        return Draft(
+            SnapshotOperation.APPEND, (*self._added.manifests(base), *carried_forward), added=self._added.files
+        )
 
 
 class AddedFiles:

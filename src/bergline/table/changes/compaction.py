@@ -40,7 +40,7 @@ class CompactionResult(msgspec.Struct, frozen=True):
     removed_delete_files: int = 0
 
 
-class CompactionWish(msgspec.Struct, frozen=True):
+class CompactionRequest(msgspec.Struct, frozen=True):
     """Which files, to be made how large, and how many there must be in a partition."""
 
     row_filter: Predicate = ALWAYS_TRUE
@@ -50,7 +50,7 @@ class CompactionWish(msgspec.Struct, frozen=True):
 
 
 def compacted(
-    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, wish: CompactionWish, *, pinned: bool
+    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, request: CompactionRequest, *, pinned: bool
 ) -> Rewritten | None:
     """The files of a snapshot that are worth it, written again; None if there are none. An error leaves no file.
 
@@ -63,11 +63,11 @@ def compacted(
         snapshot.snapshot_id,
         table_schema=metadata.schema,
         columns=metadata.schema,
-        row_filter=wish.row_filter,
+        row_filter=request.row_filter,
     )
     spec = msgspec.structs.replace(write_spec(metadata), schema=with_lineage(metadata))
-    size = max(wish.target_size or spec.target_file_size, 1)
-    groups = plan_compaction(plan.files, target_size=size, min_files=wish.min_files)
+    size = max(request.target_size or spec.target_file_size, 1)
+    groups = plan_compaction(plan.files, target_size=size, min_files=request.min_files)
     if not groups:
         return None
     spec = msgspec.structs.replace(spec, target_file_size=size)

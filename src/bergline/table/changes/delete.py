@@ -50,7 +50,7 @@ class RowsToDelete(msgspec.Struct, frozen=True):
 class Delete:
     """Planned on the first base, and the same ever after; nothing to do where no row matches and none is added."""
 
-    conflicts_in_meaning = True
+    needs_validation = True
 
     def __init__(
         self,

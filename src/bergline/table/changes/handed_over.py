@@ -24,9 +24,9 @@ class HandedOver:
         self._loaded = loaded
 
     @property
-    def conflicts_in_meaning(self) -> bool:
+    def needs_validation(self) -> bool:
         """Whether the operation can become wrong."""
-        return self._operation.conflicts_in_meaning
+        return self._operation.needs_validation
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The operation's change."""

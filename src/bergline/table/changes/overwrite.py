@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
@@ -50,7 +50,7 @@ class OverwriteChecks(msgspec.Struct, frozen=True):
 class Overwrite(SnapshotProducer):
     """The added files, and the parent's without the removed ones."""
 
-    conflicts_in_meaning = True
+    needs_validation = True
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Overwrite(SnapshotProducer):
         added = self._added.manifests(base)
         filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
         return Draft(
-            Operation.OVERWRITE if self._added.files else Operation.DELETE,
+            SnapshotOperation.OVERWRITE if self._added.files else SnapshotOperation.DELETE,
             (*added, *filtered.manifests),
             added=tuple(self._added.files),
             removed=filtered.removed,

@@ -8,7 +8,7 @@ from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent, ManifestContent, partition_key
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.delete_index import DeleteIndex
@@ -82,7 +82,7 @@ class RewriteFiles(SnapshotProducer):
             read = base.snapshots_by_id.get(self._since or 0, parent)
             check_same_rows(self._io, base, read, self._added.files, filtered.removed)
         return Draft(
-            Operation.REPLACE,
+            SnapshotOperation.REPLACE,
             (*added, *filtered.manifests),
             added=self._added.files,
             removed=filtered.removed,

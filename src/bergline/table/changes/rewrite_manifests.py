@@ -12,7 +12,7 @@ from bergline.errors import FormatError, InvalidInputError, NotFoundError
 from bergline.format.manifest.inheritance import existing_entry
 from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
@@ -79,7 +79,7 @@ class RewriteManifests(SnapshotProducer):
         replaced = {m.manifest_path for group in groups for m in group.sources}
         created = [m for group in groups for m in group.written]
         return Draft(
-            Operation.REPLACE,
+            SnapshotOperation.REPLACE,
             (*created, *(m for m in manifests if m.manifest_path not in replaced)),
             replaced=len(replaced),
             summary={"entries-processed": str(sum(group.entries for group in groups))},

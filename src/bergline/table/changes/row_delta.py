@@ -17,7 +17,7 @@ from bergline.format.manifest.manifest import (
     is_deletion_vector,
 )
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list
@@ -124,12 +124,12 @@ class RowDelta(SnapshotProducer):
         )
 
     @property
-    def _operation(self) -> Operation:
+    def _operation(self) -> SnapshotOperation:
         adds_data = len(self._added.files) > len(self._deletes)
         removes_data = any(f.content is FileContent.DATA for f in self._removed.values())
         if adds_data and not self._deletes and not removes_data:
-            return Operation.APPEND
-        return Operation.DELETE if self._deletes and not adds_data else Operation.OVERWRITE
+            return SnapshotOperation.APPEND
+        return SnapshotOperation.DELETE if self._deletes and not adds_data else SnapshotOperation.OVERWRITE
 
     def _validate(self, base: TableMetadata, parent: Snapshot) -> None:
         checks = self._checks

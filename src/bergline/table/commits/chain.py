@@ -47,9 +47,9 @@ class Chain:
         return not self._operations
 
     @property
-    def conflicts_in_meaning(self) -> bool:
+    def needs_validation(self) -> bool:
         """Whether one of them can become wrong."""
-        return any(o.conflicts_in_meaning for o in self._operations)
+        return any(o.needs_validation for o in self._operations)
 
     def add(self, operation: Operation, now_ms: int) -> None:
         """Work an operation out on the result so far; one that fails leaves the chain and no files."""

@@ -119,14 +119,14 @@ def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: T
     Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
     gone except where the outcome is unknown.
     """
-    patience = Patience(timing or Timing())
+    policy = RetryPolicy(timing or Timing())
     with _abandoning((work,)):
         while True:
             try:
                 created = catalog.create_table(work.name, metadata)
                 break
             except UnavailableError as error:
-                patience.wait_for_store(error, retry_limits([metadata], conflicts_in_meaning=False))
+                policy.wait_for_store(error, retry_limits([metadata], needs_validation=False))
     with cleaning_up(work.name):
         work.operation.committed(created.metadata)
     return created
@@ -149,7 +149,7 @@ def _abandoning(work: Sequence[TableWork], may_delete: Callable[[], bool] = lamb
         raise
 
 
-class Patience:
+class RetryPolicy:
     """How long one commit goes on."""
 
     def __init__(self, timing: Timing) -> None:
@@ -223,7 +223,7 @@ class _Attempts:
         self._work = {one.name: one for one in work}
         self._timing = timing
         self._refusal = refusal
-        self._patience = Patience(timing)
+        self._patience = RetryPolicy(timing)
         self._count = 0
         self._bases: dict[TableName, LoadedTable] = {}
         self._meant = {
@@ -340,8 +340,8 @@ class _Attempts:
 
     def _limits(self) -> RetryLimits:
         """What the tables say, looked at only where it is needed: other writers may have set anything."""
-        meaning = any(one.operation.conflicts_in_meaning for one in self._work.values())
-        return retry_limits([b.metadata for b in self._bases.values()], conflicts_in_meaning=meaning)
+        meaning = any(one.operation.needs_validation for one in self._work.values())
+        return retry_limits([b.metadata for b in self._bases.values()], needs_validation=meaning)
 
 
 _Result = TypeVar("_Result")

@@ -43,7 +43,7 @@ class Operation(Protocol):
     """A change that can be worked out again on every new base."""
 
     @property
-    def conflicts_in_meaning(self) -> bool:
+    def needs_validation(self) -> bool:
         """Whether another commit can make this one wrong, rather than merely late."""
         ...
 
@@ -71,11 +71,11 @@ class MetadataOperation:
         self,
         change: Callable[[TableMetadata], Change],
         *,
-        conflicts_in_meaning: bool = False,
+        needs_validation: bool = False,
         overwrites: Callable[[TableMetadata], object] = lambda _: None,
     ) -> None:
         self._change = change
-        self.conflicts_in_meaning = conflicts_in_meaning
+        self.needs_validation = needs_validation
         self._overwrites = overwrites
         self._first_base: TableMetadata | None = None
 

@@ -49,7 +49,7 @@ class RetryLimits(msgspec.Struct, frozen=True):
         return self.min_wait_ms * math.pow(2, max(min(attempt - 1, 9 - attempt), -1))
 
 
-def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, conflicts_in_meaning: bool) -> RetryLimits:
+def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, needs_validation: bool) -> RetryLimits:
     """The strictest of the tables' limits; by number where one says so or the meaning may conflict, else by time."""
     if not tables:
         return RetryLimits()
@@ -57,7 +57,7 @@ def retry_limits(tables: Sequence[TableMetadata | ViewMetadata], *, conflicts_in
     every_attempt_counts = any(_NUM_RETRIES in t.properties for t in tables)
     waiting = [t.properties for t in tables if {_MIN_WAIT, _MAX_WAIT} & t.properties.keys()]
     return RetryLimits(
-        retries=retries if every_attempt_counts or conflicts_in_meaning else None,
+        retries=retries if every_attempt_counts or needs_validation else None,
         every_attempt_counts=every_attempt_counts,
         when_unavailable=retries,
         total_ms=min(whole_number(t.properties, "commit.retry.total-timeout-ms", 1_800_000) for t in tables),

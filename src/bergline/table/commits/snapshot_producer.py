@@ -20,7 +20,7 @@ from bergline.format.manifest.manifest import (
 from bergline.format.manifest.summary import describe_manifest
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.metadata.requirements import AssertRefSnapshotId, same_table
-from bergline.format.metadata.snapshot import Operation, Snapshot, summarize
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation, summarize
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata, positive_property
 from bergline.format.metadata.updates import AddSnapshot, SetProperties, set_ref
 from bergline.format.partition.spec import PartitionSpec
@@ -37,7 +37,7 @@ from bergline.table.manifests.merging import DEFAULT_MANIFEST_SIZE, ManifestMerg
 class Draft(msgspec.Struct, frozen=True):
     """What a snapshot will hold: its manifests, and the files that it adds and removes."""
 
-    operation: Operation
+    operation: SnapshotOperation
     manifests: tuple[ManifestFile, ...]
     added: tuple[DataFile, ...] = ()
     removed: tuple[DataFile, ...] = ()
@@ -51,7 +51,7 @@ class Draft(msgspec.Struct, frozen=True):
 class SnapshotProducer:
     """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
 
-    conflicts_in_meaning = False
+    needs_validation = False
     merges = True
     """Whether small manifests of the parent are joined, and those without live files left out."""
     starts_branch = True

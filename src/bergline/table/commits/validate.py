@@ -19,17 +19,17 @@ from bergline.format.manifest.manifest import (
     ManifestContent,
     is_deletion_vector,
 )
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, Scope
 from bergline.table.manifests.removal import HitFiles, file_key
 
-_ADDS_DATA: Final = frozenset({Operation.APPEND, Operation.OVERWRITE})
-_ADDS_DELETES: Final = frozenset({Operation.OVERWRITE, Operation.DELETE})
-_REMOVES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
-_REWRITES_DATA: Final = frozenset({Operation.OVERWRITE, Operation.REPLACE})
-_ADDS_VECTORS: Final = frozenset({Operation.OVERWRITE, Operation.DELETE, Operation.REPLACE})
+_ADDS_DATA: Final = frozenset({SnapshotOperation.APPEND, SnapshotOperation.OVERWRITE})
+_ADDS_DELETES: Final = frozenset({SnapshotOperation.OVERWRITE, SnapshotOperation.DELETE})
+_REMOVES_DATA: Final = frozenset({SnapshotOperation.OVERWRITE, SnapshotOperation.REPLACE, SnapshotOperation.DELETE})
+_REWRITES_DATA: Final = frozenset({SnapshotOperation.OVERWRITE, SnapshotOperation.REPLACE})
+_ADDS_VECTORS: Final = frozenset({SnapshotOperation.OVERWRITE, SnapshotOperation.DELETE, SnapshotOperation.REPLACE})
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 _DELETED = pl.col("status") == int(EntryStatus.DELETED)
@@ -120,17 +120,17 @@ class Validation:
                 )
 
     def _data(
-        self, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+        self, operations: Collection[SnapshotOperation], scope: Scope, entries: pl.Expr
     ) -> Iterator[tuple[DataFile, Snapshot]]:
         return self._entries(ManifestContent.DATA, operations, scope, entries)
 
-    def _deletes(self, operations: Collection[Operation], scope: Scope) -> Iterator[tuple[DataFile, Snapshot]]:
+    def _deletes(self, operations: Collection[SnapshotOperation], scope: Scope) -> Iterator[tuple[DataFile, Snapshot]]:
         # what was carried on in a manifest that they wrote anew has an older number
         newer = pl.col("sequence_number") > self._window.starting_number
         return self._entries(ManifestContent.DELETES, operations, scope, ~_DELETED & newer)
 
     def _entries(
-        self, content: ManifestContent, operations: Collection[Operation], scope: Scope, entries: pl.Expr
+        self, content: ManifestContent, operations: Collection[SnapshotOperation], scope: Scope, entries: pl.Expr
     ) -> Iterator[tuple[DataFile, Snapshot]]:
         for written in self._window.files(content, operations, scope, entries):
             yield written.file, written.snapshot

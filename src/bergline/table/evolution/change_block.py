@@ -9,16 +9,16 @@ from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 
-Wish = TypeVar("Wish")
+Requested = TypeVar("Requested")
 
 
-class ChangeBlock(ABC, Generic[Wish]):
+class ChangeBlock(ABC, Generic[Requested]):
     """Wishes of a caller who saw the table in one state; each attempt works them out on the state it finds."""
 
     def __init__(self, seen: TableMetadata, commit: Callable[[Operation], object]) -> None:
         self._seen = seen
         self._commit = commit
-        self._wishes: list[Wish] = []
+        self._wishes: list[Requested] = []
         self._open = False
 
     def __enter__(self) -> Self:
@@ -41,9 +41,9 @@ class ChangeBlock(ABC, Generic[Wish]):
     def _on(self, base: TableMetadata) -> Change:
         """The wishes on a base; ConflictError where others came between."""
 
-    def _wish(self, wish: Wish) -> None:
+    def _request(self, request: Requested) -> None:
         if not self._open:
             raise InvalidInputError(
                 f"expected changes inside a `with` block of the {type(self).__name__}, found one outside"
             )
-        self._wishes.append(wish)
+        self._wishes.append(request)

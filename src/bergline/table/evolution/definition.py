@@ -84,10 +84,10 @@ def define_table(
     return TableDefinition(iceberg, parse_partition_by(terms, iceberg), given, location)
 
 
-def new_location(catalog: Catalog, name: TableName, wish: str | None) -> str:
+def new_location(catalog: Catalog, name: TableName, request: str | None) -> str:
     """The location that the user wishes, if no other table is there, or the catalog's own choice."""
-    if not wish:
+    if not request:
         return catalog.default_location(name)
-    location = absolute_location(check_text(wish, "text for the location"))
+    location = absolute_location(check_text(request, "text for the location"))
     catalog.check_location(name, location)
     return location

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from bergline.arguments import check_list, check_text
 from bergline.errors import InvalidInputError
-from bergline.format.evolution.columns import Place
+from bergline.format.evolution.columns import ColumnPosition
 from bergline.format.evolution.schema_changes import (
     AddColumn,
     DropColumn,
@@ -128,7 +128,7 @@ class SchemaUpdate(ChangeBlock[SchemaChange]):
     def _change(self, change: SchemaChange) -> Self:
         after = apply_schema_change(self._work, change)
         check_known_types(after.schema, self._work.schema)
-        self._wish(change)
+        self._request(change)
         self._work = after
         return self
 
@@ -139,7 +139,7 @@ class SchemaUpdate(ChangeBlock[SchemaChange]):
         return change_schema(base, rebase_schema(self._seen, base, self._wishes))
 
 
-def _place(path: str, *, first: bool, after: str | None, before: str | None) -> Place | None:
+def _place(path: str, *, first: bool, after: str | None, before: str | None) -> ColumnPosition | None:
     given = sum((bool(first), after is not None, before is not None))
     if given > 1:
         raise InvalidInputError(f"expected first, after or before for column `{path}`, found {given} of them")

@@ -39,7 +39,7 @@ class SpecUpdate(ChangeBlock[SpecChange]):
 
     def _change(self, change: SpecChange) -> Self:
         after = _evolved(self._seen, [*self._wishes, change])
-        self._wish(change)
+        self._request(change)
         self.spec = after
         return self
 
@@ -48,8 +48,8 @@ class SpecUpdate(ChangeBlock[SpecChange]):
 
     def _on(self, base: TableMetadata) -> Change:
         with conflict_if_refused(self._seen, base):
-            for wish in self._wishes:
-                _check_same_field(wish, self._seen, base)
+            for request in self._wishes:
+                _check_same_field(request, self._seen, base)
             return change_spec(base, _evolved(base, self._wishes))
 
 

@@ -24,7 +24,7 @@ from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
 from bergline.table.expiry.explain import size_text
 from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded, unneeded_files
-from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryWish, decide_expiry
+from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest, decide_expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
@@ -72,7 +72,7 @@ class ExpiryResult(msgspec.Struct, frozen=True):
         return f"removed: {', '.join(removed)}; deleted: {files}{f' ({kinds})' if kinds else ''}{left}"
 
 
-class Cleaning(msgspec.Struct, frozen=True):
+class Cleanup(msgspec.Struct, frozen=True):
     """What else goes with the snapshots, and how."""
 
     level: CleanupLevel = CleanupLevel.ALL
@@ -108,13 +108,13 @@ class PlannedExpiry(msgspec.Struct, frozen=True):
 
 
 def work_out_expiry(
-    io: FileIO, base: TableMetadata, wish: ExpiryWish, cleaning: Cleaning, now_ms: int, *, fresh: FreshReads
+    io: FileIO, base: TableMetadata, request: ExpiryRequest, cleaning: Cleanup, now_ms: int, *, fresh: FreshReads
 ) -> PlannedExpiry:
     """Decide, and find out which files then have no snapshot left; what cannot be read stops it.
 
     Manifests that are not `fresh` are read from storage.
     """
-    decision = decide_expiry(base, wish, now_ms)
+    decision = decide_expiry(base, request, now_ms)
     updates: tuple[Update, ...] = tuple(RemoveSnapshotRef(name) for name in decision.removed_refs)
     if decision.removed_snapshots:
         updates = (*updates, RemoveSnapshots(decision.removed_snapshots))
@@ -133,13 +133,13 @@ def work_out_expiry(
 class Expire:
     """Works out from scratch on every attempt what may go: a ref made meanwhile protects its snapshot."""
 
-    conflicts_in_meaning = False
+    needs_validation = False
 
     def __init__(
         self,
         io: FileIO,
-        wish: ExpiryWish,
-        cleaning: Cleaning,
+        request: ExpiryRequest,
+        cleaning: Cleanup,
         newest: Callable[[], TableMetadata],
         *,
         dry_run: bool = False,
@@ -147,7 +147,7 @@ class Expire:
         """`newest` loads the table as it is by then: whoever adds a file again before it is deleted keeps it."""
         self._io = io
         self._newest = newest
-        self._wish = wish
+        self._request = request
         self._cleaning = cleaning
         self._dry_run = dry_run
         self._fresh = FreshReads()
@@ -159,7 +159,7 @@ class Expire:
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan what goes, metadata and files; what cannot be read stops it here, before anything is changed."""
-        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms, fresh=self._fresh)
+        planned = work_out_expiry(self._io, base, self._request, self._cleaning, stamp.now_ms, fresh=self._fresh)
         self._planned = planned
         self.result = _result(planned, planned.files)
         if self._dry_run or not planned.updates:

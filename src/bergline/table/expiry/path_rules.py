@@ -12,7 +12,7 @@ from bergline.io.locations import normalized, scheme_of
 _SLASHES = re.compile("/{2,}")
 
 
-class Spelling(NamedTuple):
+class NormalizedPath(NamedTuple):
     """Two texts for a location: `exact` is the same for all names of a file, `loose` for all that may be one.
 
     What differs in nothing but scheme, authority, percent-encoding or the form of accents may be one.
@@ -35,10 +35,10 @@ class PathRules:
         self._authorities = _flat(equal_authorities)
         self._real: dict[str, str] = {}
 
-    def spell(self, location: str) -> Spelling:
+    def spell(self, location: str) -> NormalizedPath:
         """The spelling of a file's location; on a disk, links are followed, of its directory and its own."""
         exact, path = self._exact(location, whole=True)
-        return Spelling(exact, unicodedata.normalize("NFC", unquote(path)))
+        return NormalizedPath(exact, unicodedata.normalize("NFC", unquote(path)))
 
     def exact(self, location: str) -> str:
         """The exact spelling alone."""

@@ -11,10 +11,10 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.expiry.expire import Cleaning, work_out_expiry
+from bergline.table.expiry.expire import Cleanup, work_out_expiry
 from bergline.table.expiry.explain import Amount, ExpiryPlan, total
 from bergline.table.expiry.reachable import NOBODY, Owners, StoredFile, held_files
-from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryWish
+from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest
 
 _NO_REF: Owners = frozenset({""})
 _READERS = 16
@@ -23,18 +23,18 @@ _READERS = 16
 class ExplainExpiry:
     """An operation that changes nothing: it plans on the table as it is now."""
 
-    conflicts_in_meaning = False
+    needs_validation = False
 
-    def __init__(self, io: FileIO, wish: ExpiryWish, cleaning: Cleaning) -> None:
+    def __init__(self, io: FileIO, request: ExpiryRequest, cleaning: Cleanup) -> None:
         self._io = io
-        self._wish = wish
+        self._request = request
         self._cleaning = cleaning
         self.plan = ExpiryPlan(ExpiryDecision((), ()))
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """Plan on this base, as expiry itself would."""
         fresh = FreshReads()
-        planned = work_out_expiry(self._io, base, self._wish, self._cleaning, stamp.now_ms, fresh=fresh)
+        planned = work_out_expiry(self._io, base, self._request, self._cleaning, stamp.now_ms, fresh=fresh)
         self.plan = ExpiryPlan(
             planned.decision,
             tuple(_with_sizes(self._io, planned.files)),

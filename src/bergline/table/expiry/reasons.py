@@ -80,7 +80,7 @@ class OldWithoutRef(msgspec.Struct, frozen=True):
         return f"older than {self.limit}, on no branch or tag"
 
 
-class AskedFor(msgspec.Struct, frozen=True):
+class NamedByCaller(msgspec.Struct, frozen=True):
     """The caller named the snapshot."""
 
     def __str__(self) -> str:
@@ -119,8 +119,8 @@ class OldRef(msgspec.Struct, frozen=True):
         return f"its snapshot is older than {duration_text(self.age_ms)}"
 
 
-Keeping = Head | Young | AmongNewest | YoungWithoutRef
-Removing = Beyond | OldWithoutRef | AskedFor
+KeepReason = Head | Young | AmongNewest | YoungWithoutRef
+RemoveReason = Beyond | OldWithoutRef | NamedByCaller
 RefReason = MainStays | RefWithoutLimit | YoungRef | OldRef
 
 

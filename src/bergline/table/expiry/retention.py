@@ -18,16 +18,16 @@ from bergline.format.metadata.table_metadata import TableMetadata, positive_prop
 from bergline.table.expiry.reasons import (
     AgeLimit,
     AmongNewest,
-    AskedFor,
     Beyond,
     Head,
-    Keeping,
+    KeepReason,
     MainStays,
+    NamedByCaller,
     OldRef,
     OldWithoutRef,
     RefReason,
     RefWithoutLimit,
-    Removing,
+    RemoveReason,
     Young,
     YoungRef,
     YoungWithoutRef,
@@ -40,7 +40,7 @@ _FIVE_DAYS_MS = 432_000_000
 _NEVER = 2**63 - 1
 
 
-class ExpiryWish(msgspec.Struct, frozen=True):
+class ExpiryRequest(msgspec.Struct, frozen=True):
     """What the caller asks for; None means the table's own setting."""
 
     older_than_ms: int | None = None
@@ -62,7 +62,7 @@ class SnapshotDecision(msgspec.Struct, frozen=True):
 
     snapshot: Snapshot
     kept: bool
-    reasons: tuple[Keeping | Removing, ...]
+    reasons: tuple[KeepReason | RemoveReason, ...]
 
     @property
     def kept_by(self) -> frozenset[str]:
@@ -87,25 +87,25 @@ class ExpiryDecision(msgspec.Struct, frozen=True):
         return tuple(d.snapshot.snapshot_id for d in self.snapshots if not d.kept)
 
 
-def decide_expiry(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> ExpiryDecision:
+def decide_expiry(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) -> ExpiryDecision:
     """Keep what any live ref protects; of the rest, remove what is old enough or named."""
     gc_enabled = metadata.properties.get("gc.enabled", "true").lower()
     if gc_enabled != "true":  # a misspelt value too: nothing is deleted by mistake
         raise RefusedError(f"cannot expire snapshots: `gc.enabled` is {gc_enabled}, other tables may share the files")
-    if wish.retain_last is not None and wish.retain_last < 1:
-        raise InvalidInputError(f"expected retain_last of at least 1, found {wish.retain_last}")
-    limits = _table_limits(metadata, wish, now_ms)
+    if request.retain_last is not None and request.retain_last < 1:
+        raise InvalidInputError(f"expected retain_last of at least 1, found {request.retain_last}")
+    limits = _table_limits(metadata, request, now_ms)
     refs = tuple(_decide_ref(metadata, name, ref, now_ms) for name, ref in sorted(metadata.refs.items()))
     live = {d.name: d.ref for d in refs if d.kept}
-    _check_not_referenced(live, wish.snapshot_ids)
-    reasons: dict[int, list[Keeping | Removing]] = defaultdict(list)
+    _check_not_referenced(live, request.snapshot_ids)
+    reasons: dict[int, list[KeepReason | RemoveReason]] = defaultdict(list)
     for name, ref in live.items():
         for snapshot_id, reason in _by_ref(metadata, name, ref, _ref_limits(ref, limits, now_ms)):
             reasons[snapshot_id].append(reason)
     decided = []
     for snapshot in metadata.snapshots:
         rules = reasons.get(snapshot.snapshot_id) or [_without_ref(snapshot, limits.age)]
-        asked_for = snapshot.snapshot_id in wish.snapshot_ids
+        asked_for = snapshot.snapshot_id in request.snapshot_ids
         decided.append(_decide_snapshot(snapshot, rules, asked_for=asked_for))
     return ExpiryDecision(refs, tuple(decided))
 
@@ -117,14 +117,14 @@ class _Limits(msgspec.Struct, frozen=True):
     least: int
 
 
-def _table_limits(metadata: TableMetadata, wish: ExpiryWish, now_ms: int) -> _Limits:
+def _table_limits(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) -> _Limits:
     """What holds for branches without settings of their own, and for snapshots on no branch."""
-    if wish.older_than_ms is None:
+    if request.older_than_ms is None:
         age_ms = positive_property(metadata, _MAX_AGE, _FIVE_DAYS_MS)
         age = AgeLimit(now_ms - age_ms, age_ms)
     else:
-        age = AgeLimit(wish.older_than_ms)
-    return _Limits(age, wish.retain_last or positive_property(metadata, _MIN_KEEP, 1))
+        age = AgeLimit(request.older_than_ms)
+    return _Limits(age, request.retain_last or positive_property(metadata, _MIN_KEEP, 1))
 
 
 def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:
@@ -147,7 +147,7 @@ def _decide_ref(metadata: TableMetadata, name: str, ref: SnapshotRef, now_ms: in
 
 def _by_ref(
     metadata: TableMetadata, name: str, ref: SnapshotRef, limits: _Limits
-) -> Iterator[tuple[int, Keeping | Removing]]:
+) -> Iterator[tuple[int, KeepReason | RemoveReason]]:
     """What a live ref says of its snapshot and, if it is a branch, of all before it.
 
     A branch keeps its newest snapshots: at least the minimum, and on from there while they are young.
@@ -169,18 +169,20 @@ def _by_ref(
             yield snapshot.snapshot_id, newest if is_old else young
 
 
-def _without_ref(snapshot: Snapshot, limit: AgeLimit) -> Keeping | Removing:
+def _without_ref(snapshot: Snapshot, limit: AgeLimit) -> KeepReason | RemoveReason:
     """What holds for a snapshot to which no live ref leads."""
     return OldWithoutRef(limit) if snapshot.timestamp_ms < limit.cutoff_ms else YoungWithoutRef(limit)
 
 
-def _decide_snapshot(snapshot: Snapshot, rules: list[Keeping | Removing], *, asked_for: bool) -> SnapshotDecision:
+def _decide_snapshot(
+    snapshot: Snapshot, rules: list[KeepReason | RemoveReason], *, asked_for: bool
+) -> SnapshotDecision:
     """One rule that keeps is enough, unless the snapshot was asked for."""
-    keeping = tuple(r for r in rules if isinstance(r, Keeping))
+    keeping = tuple(r for r in rules if isinstance(r, KeepReason))
     if keeping and not asked_for:
         return SnapshotDecision(snapshot, True, keeping)
-    removing = tuple(r for r in rules if isinstance(r, Removing)) if not keeping else ()
-    return SnapshotDecision(snapshot, False, (*((AskedFor(),) if asked_for else ()), *removing))
+    removing = tuple(r for r in rules if isinstance(r, RemoveReason)) if not keeping else ()
+    return SnapshotDecision(snapshot, False, (*((NamedByCaller(),) if asked_for else ()), *removing))
 
 
 def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection[int]) -> None:

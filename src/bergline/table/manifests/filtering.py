@@ -18,10 +18,10 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_entries
 from bergline.table.manifests.removal import (
     POSITION,
+    FileSelector,
     PartitionLookup,
     Removal,
     RemovedFiles,
-    Selector,
     file_key,
     live_rows,
 )
@@ -66,7 +66,7 @@ class ManifestFilter:
         that is left: the data of `added` manifests too, which the snapshot brings in itself.
         """
         live = [m for m in manifests if m.has_live_files]
-        selector = Selector(self._removals, base)
+        selector = FileSelector(self._removals, base)
         data = [m for m in live if m.content is ManifestContent.DATA]
         outcome = self._filter(base, data, selector)
         gone = [file for filtered in outcome.values() for file in filtered.removed]
@@ -87,7 +87,7 @@ class ManifestFilter:
         self,
         base: TableMetadata,
         manifests: Sequence[ManifestFile],
-        selector: Selector,
+        selector: FileSelector,
         obsolete: "_Obsolete | None" = None,
     ) -> dict[str, Filtered]:
         """What becomes of each manifest, by path."""

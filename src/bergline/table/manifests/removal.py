@@ -59,7 +59,7 @@ def file_key(file: DataFile) -> FileKey:
     return file.file_path, file.content_offset
 
 
-class Selector:
+class FileSelector:
     """The removals of one commit, looked up in the manifests of one base."""
 
     def __init__(self, removals: Iterable[Removal], base: TableMetadata) -> None:

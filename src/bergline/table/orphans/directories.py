@@ -13,7 +13,7 @@ from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.named_files import named_files, named_in_metadata
-from bergline.table.orphans.neighbours import Neighbours, Places
+from bergline.table.orphans.neighbours import DirectorySet, Neighbours
 
 _HIDDEN = ("_", ".")
 
@@ -42,7 +42,7 @@ def check_alone(
 ) -> None:
     """RefusedError if another table or view of the catalog has, or had and still uses, files in one of the places."""
     doing = f"remove orphan files of `{table.name}`"
-    asked = Places(rules, places)
+    asked = DirectorySet(rules, places)
     neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
     for other in neighbours.tables():
         same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
@@ -103,7 +103,7 @@ def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> 
     return False
 
 
-def _shared(neighbours: Neighbours, other: LoadedTable, asked: Places, rules: PathRules) -> str | None:
+def _shared(neighbours: Neighbours, other: LoadedTable, asked: DirectorySet, rules: PathRules) -> str | None:
     """A place where another table has files too: where it writes, or where one of its files is all the same."""
     if (shared := asked.overlapping(places_of(other.metadata))) is not None:
         return shared

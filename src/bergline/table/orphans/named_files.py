@@ -22,7 +22,7 @@ _MANIFESTS_AT_ONCE = 100
 _HINT = "version-hint.text"
 
 
-class Naming(Enum):
+class NamedBy(Enum):
     """Whether metadata names a file."""
 
     NAMED = "by this location, or one that is equal to it"
@@ -53,12 +53,12 @@ class NamedFiles:
             self._loose.add(hash(spelling.loose))
             self.prefixes.add(spelling.prefix)
 
-    def find(self, location: str) -> Naming:
+    def find(self, location: str) -> NamedBy:
         """Whether a file is named."""
         spelling = self._rules.spell(location)
         if hash(spelling.exact) in self._exact:
-            return Naming.NAMED
-        return Naming.IN_DOUBT if hash(spelling.loose) in self._loose else Naming.NOT_NAMED
+            return NamedBy.NAMED
+        return NamedBy.IN_DOUBT if hash(spelling.loose) in self._loose else NamedBy.NOT_NAMED
 
 
 def named_files(io: FileIO, table: LoadedTable, read: set[str] | None = None) -> Iterator[str]:

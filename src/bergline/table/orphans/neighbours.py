@@ -32,7 +32,7 @@ _METADATA = "metadata"
 _UNREADABLE = (AuthenticationError, NotFoundError, FormatError, UnsupportedError, RefusedError, StorageError)
 
 
-class Places:
+class DirectorySet:
     """Directories, and what overlaps with them."""
 
     def __init__(self, rules: PathRules, directories: Iterable[str]) -> None:
@@ -73,7 +73,7 @@ class Neighbours:
     RefusedError, which says what that is, if nobody can know what one of them uses. With `read_all` all are read.
     """
 
-    def __init__(self, catalog: Catalog, name: TableName, places: Places, doing: str, *, read_all: bool) -> None:
+    def __init__(self, catalog: Catalog, name: TableName, places: DirectorySet, doing: str, *, read_all: bool) -> None:
         self._catalog = catalog
         self._name = name
         self._places = places

@@ -23,7 +23,7 @@ class PrefixMismatch(Enum):
     DELETE = "delete"
 
 
-class OrphanWish(msgspec.Struct, frozen=True):
+class OrphanRequest(msgspec.Struct, frozen=True):
     """What the caller asks for; None means the default."""
 
     older_than_ms: int | None = None
@@ -41,7 +41,7 @@ class OrphanPlan(msgspec.Struct, frozen=True):
     table: TableName
     table_uuid: str | None
     metadata_location: str
-    wish: OrphanWish
+    request: OrphanRequest
     locations: tuple[str, ...]
     """The directories that were looked through."""
     cutoff_ms: int

@@ -23,7 +23,7 @@ from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.orphans.neighbours import Neighbours, Places
+from bergline.table.orphans.neighbours import DirectorySet, Neighbours
 
 _TRIES = 100
 _READERS = 16
@@ -149,9 +149,9 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *,
     """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
     doing, rules = f"purge table `{table.name}`", PathRules({}, {})
     own = {rules.exact(location) for location in files}
-    places = Places(rules, places_of(table.metadata))
+    places = DirectorySet(rules, places_of(table.metadata))
     outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
-    asked = Places(rules, [*places_of(table.metadata), *outside])
+    asked = DirectorySet(rules, [*places_of(table.metadata), *outside])
     neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
     for other in neighbours.tables():
         uuid = other.metadata.table_uuid

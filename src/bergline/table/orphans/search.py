@@ -12,8 +12,8 @@ from bergline.table.commits.commit import load_same_table
 from bergline.table.expiry.deletion import Progress
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directories import HiddenNames, check_alone, places_to_look
-from bergline.table.orphans.named_files import NamedFiles, Naming
-from bergline.table.orphans.plan import OrphanPlan, OrphanWish, PrefixMismatch, printable
+from bergline.table.orphans.named_files import NamedBy, NamedFiles
+from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch, printable
 from bergline.table.scans.version import readable_ms
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -23,7 +23,7 @@ _NAMED_IN_ERRORS = 3
 _SAY_EVERY = 1000
 
 
-class Kept(Enum):
+class KeptReason(Enum):
     """Why a file that was listed stays."""
 
     NEEDED = "metadata or the catalog needs it"
@@ -32,20 +32,20 @@ class Kept(Enum):
 
 
 def plan_orphans(
-    catalog: Catalog, table: LoadedTable, wish: OrphanWish, now_ms: int, progress: Progress | None = None
+    catalog: Catalog, table: LoadedTable, request: OrphanRequest, now_ms: int, progress: Progress | None = None
 ) -> OrphanPlan:
     """Look through the table's directories; raises, and so plans nothing, if any metadata cannot be read."""
-    cutoff_ms = _cutoff(wish, now_ms)
-    rules = PathRules(wish.equal_schemes, wish.equal_authorities)
+    cutoff_ms = _cutoff(request, now_ms)
+    rules = PathRules(request.equal_schemes, request.equal_authorities)
     named = NamedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
-    places = places_to_look(catalog.io, table, wish.location, rules)
-    check_alone(catalog, table, places, rules, read_all=wish.read_all_tables)
+    places = places_to_look(catalog.io, table, request.location, rules)
+    check_alone(catalog, table, places, rules, read_all=request.read_all_tables)
     found: list[ListedFile] = []
-    kept: Counter[Kept] = Counter()
+    kept: Counter[KeptReason] = Counter()
     for listed, verdict in enumerate(_judge(catalog, table, places, cutoff_ms, named), 1):
         match verdict:
-            case Kept():
+            case KeptReason():
                 kept[verdict] += 1
             case _:
                 found.append(verdict)
@@ -53,24 +53,24 @@ def plan_orphans(
             progress(listed, len(found))
     table = include_newest(catalog, table, named)  # what was committed while files were listed is needed as well
     naming = [(file, named.find(file.location)) for file in sorted(found)]
-    in_doubt = tuple(file for file, how in naming if how is Naming.IN_DOUBT)
-    if in_doubt and wish.prefix_mismatch is PrefixMismatch.ERROR:
+    in_doubt = tuple(file for file, how in naming if how is NamedBy.IN_DOUBT)
+    if in_doubt and request.prefix_mismatch is PrefixMismatch.ERROR:
         raise _mismatch(table, in_doubt, named, rules)
     if progress:
         progress(len(found) + kept.total(), len(found))
-    deletable = deletable_namings(wish)
+    deletable = deletable_namings(request)
     return OrphanPlan(
         table=table.name,
         table_uuid=table.metadata.table_uuid,
         metadata_location=table.metadata_location,
-        wish=wish,
+        request=request,
         locations=places,
         cutoff_ms=cutoff_ms,
         files=tuple(file for file, how in naming if how in deletable),
-        in_doubt=in_doubt if Naming.IN_DOUBT not in deletable else (),
-        needed=kept[Kept.NEEDED] + sum(how is Naming.NAMED for _, how in naming),
-        recent=kept[Kept.RECENT],
-        hidden=kept[Kept.HIDDEN],
+        in_doubt=in_doubt if NamedBy.IN_DOUBT not in deletable else (),
+        needed=kept[KeptReason.NEEDED] + sum(how is NamedBy.NAMED for _, how in naming),
+        recent=kept[KeptReason.RECENT],
+        hidden=kept[KeptReason.HIDDEN],
     )
 
 
@@ -104,31 +104,31 @@ def list_places(catalog: Catalog, places: Sequence[str]) -> Iterator[tuple[str, 
             yield file.location[len(spelt) :].lstrip("/"), file
 
 
-def deletable_namings(wish: OrphanWish) -> frozenset[Naming]:
+def deletable_namings(request: OrphanRequest) -> frozenset[NamedBy]:
     """How metadata may name a file that is deleted all the same."""
-    bold = wish.prefix_mismatch is PrefixMismatch.DELETE
-    return frozenset({Naming.NOT_NAMED, Naming.IN_DOUBT} if bold else {Naming.NOT_NAMED})
+    bold = request.prefix_mismatch is PrefixMismatch.DELETE
+    return frozenset({NamedBy.NOT_NAMED, NamedBy.IN_DOUBT} if bold else {NamedBy.NOT_NAMED})
 
 
 def _judge(
     catalog: Catalog, table: LoadedTable, places: Sequence[str], cutoff_ms: int, named: NamedFiles
-) -> Iterator[Kept | ListedFile]:
+) -> Iterator[KeptReason | ListedFile]:
     """Each file below the places: why it stays, or the file itself."""
     hidden = HiddenNames(table.metadata)
     for path, file in list_places(catalog, places):
         if hidden.holds(path):
-            yield Kept.HIDDEN
+            yield KeptReason.HIDDEN
         elif file.modified_ms >= cutoff_ms:
-            yield Kept.RECENT
-        elif named.find(file.location) is Naming.NAMED or catalog.is_own_file(file.location):
-            yield Kept.NEEDED
+            yield KeptReason.RECENT
+        elif named.find(file.location) is NamedBy.NAMED or catalog.is_own_file(file.location):
+            yield KeptReason.NEEDED
         else:
             yield file
 
 
-def _cutoff(wish: OrphanWish, now_ms: int) -> int:
-    cutoff = now_ms - _DEFAULT_AGE_MS if wish.older_than_ms is None else wish.older_than_ms
-    if now_ms - cutoff < _DAY_MS and not wish.allow_recent:
+def _cutoff(request: OrphanRequest, now_ms: int) -> int:
+    cutoff = now_ms - _DEFAULT_AGE_MS if request.older_than_ms is None else request.older_than_ms
+    if now_ms - cutoff < _DAY_MS and not request.allow_recent:
         raise RefusedError(
             f"cannot remove orphan files of the last 24 hours: expected an earlier time, found {readable_ms(cutoff)}",
             hints=[

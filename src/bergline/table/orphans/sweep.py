@@ -29,13 +29,13 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     """Look at everything again, then delete; before each batch, what has been committed meanwhile is spared."""
     if not plan.files:
         return SweepResult()
-    rules = PathRules(plan.wish.equal_schemes, plan.wish.equal_authorities)
-    named, deletable = NamedFiles(catalog.io, rules), deletable_namings(plan.wish)
+    rules = PathRules(plan.request.equal_schemes, plan.request.equal_authorities)
+    named, deletable = NamedFiles(catalog.io, rules), deletable_namings(plan.request)
     wanted = {file.location: file for file in plan.files}
     there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
     unchanged = [file for file in there if wanted[file.location] == file]
     table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
-    check_alone(catalog, table, plan.locations, rules, read_all=plan.wish.read_all_tables)
+    check_alone(catalog, table, plan.locations, rules, read_all=plan.request.read_all_tables)
     deleted: list[ListedFile] = []
     failed: set[str] = set()
     for start in range(0, len(unchanged), _FILES_AT_ONCE):

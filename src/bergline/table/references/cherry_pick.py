@@ -9,7 +9,7 @@ from bergline.catalog.conflicts import describe_snapshot
 from bergline.errors import ConflictError, InvalidInputError, RefusedError
 from bergline.format.manifest.manifest import EntryStatus, ManifestContent, ManifestFile, partition_key
 from bergline.format.metadata.requirements import same_table
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
@@ -50,7 +50,7 @@ class CherryPick(SnapshotProducer):
         head, picked = branch_head(base, self._branch), self._find(base)
         head_id = head.snapshot_id if head else None
         history = list(base.ancestors(head_id))
-        can_be_repeated = picked.operation == Operation.APPEND or _replaces_partitions(picked)
+        can_be_repeated = picked.operation == SnapshotOperation.APPEND or _replaces_partitions(picked)
         if can_be_repeated:
             check_not_published(picked, history, self._branch)
         if picked.parent_snapshot_id == head_id:
@@ -110,7 +110,7 @@ class CherryPick(SnapshotProducer):
             self._summary |= repetition(picked) | published_summary(picked)
             if self._again.change.replaced:
                 self._summary |= {REPLACED_AMONG_OTHERS: "true"}
-            self.conflicts_in_meaning = picked.operation != Operation.APPEND
+            self.needs_validation = picked.operation != SnapshotOperation.APPEND
 
     def _check_new(self, picked: Snapshot, history: Iterable[Snapshot]) -> None:
         """Refuse what the branch has had already, by this id or another."""
@@ -171,4 +171,4 @@ class _Again:
 
 def _replaces_partitions(snapshot: Snapshot) -> bool:
     marked = snapshot.summary.get(REPLACED, "").lower() == "true"
-    return marked and snapshot.operation == Operation.OVERWRITE
+    return marked and snapshot.operation == SnapshotOperation.OVERWRITE

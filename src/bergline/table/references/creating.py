@@ -12,7 +12,7 @@ from bergline.io.fileio import FileIO
 from bergline.table.changes.append import Append
 from bergline.table.commits.operation import Change, CommitStamp, MetadataOperation, Operation
 from bergline.table.references.ref_changes import Retention, create_ref, existing_ref, place_of
-from bergline.table.scans.version import Place, snapshot_at
+from bergline.table.scans.version import SnapshotChoice, snapshot_at
 
 
 class NewRef(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class NewRef(msgspec.Struct, frozen=True):
         if self.if_not_exists and self.or_replace:
             raise InvalidInputError("expected one of if_not_exists and or_replace, found both")
 
-    def operation(self, io: FileIO, at: Place | None) -> Operation:
+    def operation(self, io: FileIO, at: SnapshotChoice | None) -> Operation:
         """The ref at a place, by default the head of `main`; a branch of an empty table gets an empty snapshot."""
         replaced = place_of(self.name) if self.or_replace else lambda _: None
         create = MetadataOperation(self._creation(at), overwrites=replaced)
@@ -36,7 +36,7 @@ class NewRef(msgspec.Struct, frozen=True):
             return StartBranch(io, self.name, self.retention, create)
         return create
 
-    def _creation(self, at: Place | None) -> Callable[[TableMetadata], Change]:
+    def _creation(self, at: SnapshotChoice | None) -> Callable[[TableMetadata], Change]:
         def create(base: TableMetadata) -> Change:
             check_ref_name(self.name)
             if self.if_not_exists and self.name in base.refs:

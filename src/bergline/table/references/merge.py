@@ -9,17 +9,17 @@ from bergline.errors import RefusedError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
 from bergline.format.metadata.requirements import AssertRefSnapshotId, same_table
-from bergline.format.metadata.snapshot import Operation
+from bergline.format.metadata.snapshot import SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import set_ref
 from bergline.io.fileio import FileIO
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
-from bergline.table.references.merge_conflicts import OtherSide
-from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.merge_conflicts import MergeConflicts
+from bergline.table.references.merge_plan import MergeRequest, plan_merge
 from bergline.table.references.ref_changes import hold_snapshot
-from bergline.table.references.replay import Place, Replay
+from bergline.table.references.replay import Replay, ReplayBase
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
 from bergline.table.references.squash import load_squashed
 
@@ -42,13 +42,13 @@ class MergeResult(msgspec.Struct, frozen=True):
 class Merge:
     """Worked out anew on every base; a snapshot that is done again has the same id and manifests in all attempts."""
 
-    def __init__(self, io: FileIO, wish: MergeWish) -> None:
+    def __init__(self, io: FileIO, request: MergeRequest) -> None:
         self._io = io
-        self._wish = wish
+        self._request = request
         self._replays: dict[tuple[int, int | None], Replay] = {}
         self._outdated: list[Replay] = []
         self._used: list[Replay] = []
-        self.conflicts_in_meaning = False
+        self.needs_validation = False
         self.result = MergeResult(None, None)
 
     def has_landed(self, base: TableMetadata) -> bool:
@@ -59,8 +59,8 @@ class Merge:
         """All snapshots on this base, or a ref that merely moves."""
         if self.has_landed(base):
             return Change()
-        plan = plan_merge(self._io, base, self._wish)
-        ref = base.refs.get(self._wish.moved)
+        plan = plan_merge(self._io, base, self._request)
+        ref = base.refs.get(self._request.moved)
         previous = ref.snapshot_id if ref else None
         changes, self._used, now = [], [], base
         if plan.divergence is not None:
@@ -73,7 +73,7 @@ class Merge:
         replayed = {r.change.source.snapshot_id: r.snapshot_id for r in self._used}
         head = self._used[-1].snapshot_id if self._used else plan.start or previous
         self.result = MergeResult(previous, head, replayed)
-        self.conflicts_in_meaning = any(r.change.operation is not Operation.APPEND for r in self._used)
+        self.needs_validation = any(r.change.operation is not SnapshotOperation.APPEND for r in self._used)
         return join_changes(changes)
 
     def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
@@ -99,25 +99,25 @@ class Merge:
         moved = SnapshotRef(snapshot_id, SnapshotRefType.BRANCH)
         if ref is not None:
             moved = msgspec.structs.replace(ref, snapshot_id=snapshot_id)
-        held = AssertRefSnapshotId(self._wish.moved, ref.snapshot_id if ref else None)
-        return Change((set_ref(self._wish.moved, moved),), (*same_table(base), held))
+        held = AssertRefSnapshotId(self._request.moved, ref.snapshot_id if ref else None)
+        return Change((set_ref(self._request.moved, moved),), (*same_table(base), held))
 
     def _ends(self, base: TableMetadata) -> Iterator[AssertRefSnapshotId]:
         """Both lines must end where they did: files of both are used, and expiry spares only what a ref names."""
-        yield from (AssertRefSnapshotId(n, base.ref(n).snapshot_id) for n in (self._wish.picked, self._wish.onto))
+        yield from (AssertRefSnapshotId(n, base.ref(n).snapshot_id) for n in (self._request.picked, self._request.onto))
 
     def _replay(
         self, base: TableMetadata, now: TableMetadata, divergence: Divergence, stamp: CommitStamp
     ) -> Iterator[Change]:
         """One change after the other, each on the result of those before it."""
-        head = base.snapshot(base.ref(self._wish.onto).snapshot_id)
+        head = base.snapshot(base.ref(self._request.onto).snapshot_id)
         if (partly := divergence.partly_present()) is not None:
             raise RefusedError(
-                f"{self._wish.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
-                f"of which `{self._wish.onto}` has some already, and not all"
+                f"{self._request.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
+                f"of which `{self._request.onto}` has some already, and not all"
             )
-        place = Place(
-            OtherSide(self._io, base, head, since=divergence.ancestor_id, branch=self._wish.onto),
+        place = ReplayBase(
+            MergeConflicts(self._io, base, head, since=divergence.ancestor_id, branch=self._request.onto),
             divergence.ancestor_number,
             numbers=divergence.numbers_there(),
         )
@@ -132,8 +132,8 @@ class Merge:
 
     def _to_replay(self, base: TableMetadata, divergence: Divergence) -> Iterator[tuple[int, Replay]]:
         """What is to be done, each with the number of picked snapshots that it builds on."""
-        if self._wish.squash:
-            squashed = load_squashed(self._io, base, divergence, self._wish.refusal)
+        if self._request.squash:
+            squashed = load_squashed(self._io, base, divergence, self._request.refusal)
             if squashed is not None:
                 done = divergence.leading_present()
                 start = divergence.picked[done - 1].snapshot_id if done else divergence.ancestor_id or 0
@@ -160,7 +160,7 @@ class Merge:
         known = self._replays.get(key)
         if known is not None and known.change.source == change.source:
             return known
-        replay = Replay(self._io, change, wish=self._wish, squashed=squashed)
+        replay = Replay(self._io, change, request=self._request, squashed=squashed)
         if known is not None:
             replay.snapshot_id = known.snapshot_id
             self._outdated.append(known)

@@ -9,7 +9,7 @@ import polars as pl
 from bergline.catalog.conflicts import describe_snapshot
 from bergline.format.deletes.delete_files import FILE_PATH_ID, only_data_file
 from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestContent, partition_key
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
@@ -25,14 +25,14 @@ _DELETED_ROWS: Final = "deleted rows"
 _TOOK_BACK: Final = "took back deletes"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class MergeConflict(msgspec.Struct, frozen=True):
     """One thing that is in the way: a file, and who did what with it."""
 
     snapshot: Snapshot
     did: str
 
 
-class OtherSide:
+class MergeConflicts:
     """The other line, in one attempt; `since` is the common ancestor, None if there is none."""
 
     def __init__(self, io: FileIO, base: TableMetadata, head: Snapshot, *, since: int | None, branch: str) -> None:
@@ -42,7 +42,9 @@ class OtherSide:
         self._window = HistoryWindow(io, base, head, since=since, branch=branch, earlier={})
         self._number = self._window.starting_number
 
-    def findings(self, change: SnapshotChange, *, seen: Collection[int], fresh: Mapping[str, int]) -> list[Finding]:
+    def findings(
+        self, change: SnapshotChange, *, seen: Collection[int], fresh: Mapping[str, int]
+    ) -> list[MergeConflict]:
         """Everything that stands against a change.
 
         `seen` are snapshots of this line whose changes were in what the change was made on. `fresh` data files, with
@@ -60,24 +62,24 @@ class OtherSide:
             *self._taken_back(change, theirs),
         ]
 
-    def described(self, finding: Finding) -> str:
+    def described(self, finding: MergeConflict) -> str:
         """A finding in words."""
         return f"{describe_snapshot(finding.snapshot, [self._branch])} {finding.did}"
 
-    def _twice(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
+    def _twice(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
         """A file may stand in a snapshot once."""
         paths = [f.file_path for f in change.added_data]
         for written in theirs.data(_ADDED & pl.col("file_path").is_in(paths)) if paths else ():
-            yield Finding(written.snapshot, f"added {self._shown(written.file)} too")
+            yield MergeConflict(written.snapshot, f"added {self._shown(written.file)} too")
 
-    def _touched(self, change: SnapshotChange, theirs: "_Theirs", fresh: Mapping[str, int]) -> Iterator[Finding]:
+    def _touched(self, change: SnapshotChange, theirs: "_Theirs", fresh: Mapping[str, int]) -> Iterator[MergeConflict]:
         """Data files that the change removes, or deletes rows of, must be as they were."""
         touched = {f.file_path: f for f in _data_files_of(change)}
         wide = [d.file for d in change.added_deletes if _is_wide_by_position(d.file)]
         for written in theirs.data(_DELETED) if touched or wide else ():
             path = written.file.file_path
             if (path in touched and path not in fresh) or any(_may_be_about(d, written.file) for d in wide):
-                yield Finding(written.snapshot, f"removed {self._shown(written.file)}")
+                yield MergeConflict(written.snapshot, f"removed {self._shown(written.file)}")
         older = {f.file.file_path: f for f in change.added if f.is_data and f.pinned and f.number <= self._number}
         touched |= {path: f.file for path, f in older.items()}
         if not touched and not wide:
@@ -95,12 +97,14 @@ class OtherSide:
                 new_here = path in fresh or path in older
                 applies = numbers.get(path, 0) < written.number if by_equality else not new_here
                 if applies:
-                    yield Finding(written.snapshot, f"{did} of {self._shown(file)} by {written.file.file_path}")
+                    yield MergeConflict(written.snapshot, f"{did} of {self._shown(file)} by {written.file.file_path}")
             for delete in wide:
                 if _same_partition(delete, written.file, self._base):
-                    yield Finding(written.snapshot, f"{did} beside {delete.file_path} by {written.file.file_path}")
+                    yield MergeConflict(
+                        written.snapshot, f"{did} beside {delete.file_path} by {written.file.file_path}"
+                    )
 
-    def _new_rows(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
+    def _new_rows(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
         """Nothing may have come that the change would delete now, and did not know of."""
         equality = [d.file for d in change.added_deletes if self._deletes_new_rows(d)]
         if not change.replaced and not equality:
@@ -108,17 +112,19 @@ class OtherSide:
         whole = any(len(key) == 1 for key in change.replaced)
         for written in theirs.new_rows():
             if whole or partition_key(written.file) in change.replaced:
-                yield Finding(written.snapshot, f"added {self._shown(written.file)}, to a partition that was replaced")
+                yield MergeConflict(
+                    written.snapshot, f"added {self._shown(written.file)}, to a partition that was replaced"
+                )
             for delete in equality:
                 if _same_partition(written.file, delete, self._base) and may_share_keys(
                     written.file, delete, self._base
                 ):
-                    yield Finding(
+                    yield MergeConflict(
                         written.snapshot,
                         f"added {self._shown(written.file)}, of which {delete.file_path} would delete rows by equality",
                     )
 
-    def _needed_deletes(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
+    def _needed_deletes(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
         """Equality deletes that nothing needed may be needed by rows that were written again under an older number."""
         gone = [d for d in change.removed_deletes if d.file.content is FileContent.EQUALITY_DELETES]
         for written in theirs.data(_ADDED) if gone else ():
@@ -126,19 +132,19 @@ class OtherSide:
                 if written.number < delete.number <= self._number and _same_partition(
                     written.file, delete.file, self._base
                 ):
-                    yield Finding(
+                    yield MergeConflict(
                         written.snapshot, f"added {self._shown(written.file)}, needing {delete.file.file_path}"
                     )
 
-    def _taken_back(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[Finding]:
+    def _taken_back(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
         """Rows that come back because deletes of many files went must still be in their files."""
-        if change.operation is Operation.REPLACE:
+        if change.operation is SnapshotOperation.REPLACE:
             return
         gone = [d for d in change.removed_deletes if only_data_file(d.file) is None]
         for written in theirs.data(_DELETED) if gone else ():
             for delete in gone:
                 if self._may_have_deleted(delete, written):
-                    yield Finding(
+                    yield MergeConflict(
                         written.snapshot,
                         f"removed {self._shown(written.file)}, of which {delete.file.file_path} deleted rows",
                     )
@@ -151,7 +157,7 @@ class OtherSide:
 
     def _only_moves(self, change: SnapshotChange, delete: WrittenFile, fresh: Mapping[str, int]) -> bool:
         """Whether an equality delete that came after the rows still deletes them where the change has moved them."""
-        if change.operation is not Operation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
+        if change.operation is not SnapshotOperation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
             return False
         added = [f for f in change.added if f.is_data]
         if any(not f.pinned or f.number > self._number or f.number >= delete.number for f in added):
@@ -189,14 +195,14 @@ class _Theirs:
     def new_rows(self) -> Iterator[WrittenFile]:
         """Data files that came, without those that only took the place of others."""
         files = self._files(ManifestContent.DATA, _ADDED)
-        return (written for written in files if written.snapshot.operation != Operation.REPLACE)
+        return (written for written in files if written.snapshot.operation != SnapshotOperation.REPLACE)
 
     def changed_deletes(self) -> Iterator[tuple[WrittenFile, str]]:
         """Delete files that came or went, each with what that did; in a rewrite none of them went for good."""
         for written in self._files(ManifestContent.DELETES, _ADDED):
             yield written, _DELETED_ROWS
         for written in self._files(ManifestContent.DELETES, _DELETED):
-            if written.snapshot.operation != Operation.REPLACE:
+            if written.snapshot.operation != SnapshotOperation.REPLACE:
                 yield written, _TOOK_BACK
 
     def _files(self, content: ManifestContent, entries: pl.Expr) -> Iterator[WrittenFile]:

@@ -14,7 +14,7 @@ from bergline.table.references.common_ancestor import Divergence, find_divergenc
 from bergline.table.references.squash import squash_divergence
 
 
-class MergeWish(msgspec.Struct, frozen=True):
+class MergeRequest(msgspec.Struct, frozen=True):
     """Whose snapshots go on top of which ref, and which of the two moves."""
 
     picked: str
@@ -49,36 +49,36 @@ class MergePlan(msgspec.Struct, frozen=True):
     divergence: Divergence | None = None
 
 
-def plan_merge(io: FileIO, base: TableMetadata, wish: MergeWish) -> MergePlan:
+def plan_merge(io: FileIO, base: TableMetadata, request: MergeRequest) -> MergePlan:
     """The plan on this base; RefusedError where expired snapshots are needed to tell."""
-    picked = base.ref(wish.picked).snapshot_id
-    if wish.onto == wish.moved == MAIN and MAIN not in base.refs:
+    picked = base.ref(request.picked).snapshot_id
+    if request.onto == request.moved == MAIN and MAIN not in base.refs:
         return MergePlan(picked)
-    onto = base.ref(wish.onto).snapshot_id
-    check_writable(base.refs[wish.moved], wish.moved)
+    onto = base.ref(request.onto).snapshot_id
+    check_writable(base.refs[request.moved], request.moved)
     if base.is_ancestor(picked, of=onto):
-        return MergePlan(onto if wish.moves == "picked" and picked != onto else None)
+        return MergePlan(onto if request.moves == "picked" and picked != onto else None)
     if base.is_ancestor(onto, of=picked):
-        return MergePlan(picked if wish.moves == "onto" else None)
+        return MergePlan(picked if request.moves == "onto" else None)
     divergence = find_divergence(base, picked, onto)
-    if divergence is None and wish.squash:
+    if divergence is None and request.squash:
         divergence = squash_divergence(io, base, picked, onto)
     if divergence is None:
-        raise _unknown(base, wish)
-    return MergePlan(onto if wish.moves == "picked" else None, divergence)
+        raise _unknown(base, request)
+    return MergePlan(onto if request.moves == "picked" else None, divergence)
 
 
-def _unknown(base: TableMetadata, wish: MergeWish) -> RefusedError:
+def _unknown(base: TableMetadata, request: MergeRequest) -> RefusedError:
     """Nobody knows any more where the lines parted: the oldest known parents say which snapshots are missing."""
-    oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (wish.picked, wish.onto)}
+    oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (request.picked, request.onto)}
     missing = [f"{s.parent_snapshot_id} of `{name}`" for name, s in oldest.items() if s.parent_snapshot_id is not None]
     hints = (
         ["append the rows that `changes` gives, or keep snapshots longer than branches live"]
-        if wish.squash
+        if request.squash
         else ["`squash=True` takes the difference of the two ends, if the snapshot where they parted is still there"]
     )
     return RefusedError(
-        f"{wish.refusal}: the snapshot where they parted cannot be found, for snapshots have expired: "
+        f"{request.refusal}: the snapshot where they parted cannot be found, for snapshots have expired: "
         f"{' and '.join(missing)}",
         hints=hints,
     )

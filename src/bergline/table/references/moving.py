@@ -12,10 +12,10 @@ from bergline.table.commits.operation import Change, MetadataOperation, Operatio
 from bergline.table.references.cherry_pick import CherryPick
 from bergline.table.references.diff import RefDiff, diff_refs
 from bergline.table.references.merge import Merge, MergeResult
-from bergline.table.references.merge_plan import MergeWish
+from bergline.table.references.merge_plan import MergeRequest
 from bergline.table.references.ref_changes import existing_ref, fast_forward, move_branch
 from bergline.table.references.staged import find_staged
-from bergline.table.scans.version import Place, epoch_ms, readable_ms, snapshot_at
+from bergline.table.scans.version import SnapshotChoice, epoch_ms, readable_ms, snapshot_at
 
 
 class MovingRefs:
@@ -32,18 +32,18 @@ class MovingRefs:
         """Move a branch forward to a ref that descends from it; one that does not exist is made there."""
         return self._move(branch, lambda base: fast_forward(base, branch, to))
 
-    def rollback(self, branch: str = MAIN, *, to: Place) -> MergeResult:
+    def rollback(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
         """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a moment.
 
         ConflictError if others commit to the branch meanwhile: nothing goes that was not there to be seen.
         """
         return self._leave(branch, lambda base: rollback_target(base, branch, to))
 
-    def set_current(self, branch: str = MAIN, *, to: Place) -> MergeResult:
+    def set_current(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
         """Move a branch to any snapshot: by id, by ref, or what `main` was at a moment."""
         return self._leave(branch, lambda base: snapshot_at(base, to))
 
-    def cherry_pick(self, snapshot: Place, *, onto: str = MAIN) -> MergeResult:
+    def cherry_pick(self, snapshot: SnapshotChoice, *, onto: str = MAIN) -> MergeResult:
         """Bring one snapshot, by its id or the ref that names it, to a branch.
 
         The branch moves to a snapshot that was made on its head. Else an append is done again on top of it, and
@@ -66,11 +66,11 @@ class MovingRefs:
         ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
         two ends as one snapshot.
         """
-        return self._merge(MergeWish(branch, into, "onto", squash))
+        return self._merge(MergeRequest(branch, into, "onto", squash))
 
     def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
         """Move a branch on top of another ref: its own snapshots are done again there."""
-        return self._merge(MergeWish(branch, onto, "picked", squash))
+        return self._merge(MergeRequest(branch, onto, "picked", squash))
 
     def diff(self, from_ref: str, to_ref: str) -> RefDiff:
         """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""
@@ -106,13 +106,13 @@ class MovingRefs:
         self._run(operation)
         return operation.result
 
-    def _merge(self, wish: MergeWish) -> MergeResult:
-        operation = Merge(self._io, wish)
+    def _merge(self, request: MergeRequest) -> MergeResult:
+        operation = Merge(self._io, request)
         self._run(operation)
         return operation.result
 
 
-def rollback_target(base: TableMetadata, branch: str, to: Place) -> int:
+def rollback_target(base: TableMetadata, branch: str, to: SnapshotChoice) -> int:
     """The snapshot that a branch goes back to: for a moment, the last one of its history before it."""
     head = existing_ref(base, branch, SnapshotRefType.BRANCH).snapshot_id
     if isinstance(to, dt.datetime):

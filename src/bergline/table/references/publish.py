@@ -10,12 +10,12 @@ from bergline.io.fileio import FileIO
 from bergline.table.commits.joined import join_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.merge import Merge, MergeResult
-from bergline.table.references.merge_plan import MergeWish, plan_merge
+from bergline.table.references.merge_plan import MergeRequest, plan_merge
 from bergline.table.references.published_runs import PublishedRun, note_run
 from bergline.table.references.ref_changes import Retention, create_ref, drop_ref, existing_ref
 
 
-class PublishWish(msgspec.Struct, frozen=True):
+class PublishRequest(msgspec.Struct, frozen=True):
     """What goes where, whether both may have moved on, and whether the branch stays."""
 
     branch: str
@@ -31,22 +31,22 @@ class PublishWish(msgspec.Struct, frozen=True):
     """The pipeline's run that is published, to be kept in the table if `into` moves."""
 
     @property
-    def merging(self) -> MergeWish:
+    def merging(self) -> MergeRequest:
         """The same as a merge."""
-        return MergeWish(self.branch, self.into, "onto", self.squash)
+        return MergeRequest(self.branch, self.into, "onto", self.squash)
 
 
 class Publish:
     """The branch as the first attempt finds it: one that others move meanwhile is not what the caller looked at."""
 
     # checked anew on every base; several tables meet other commits so often that a number of attempts would not do
-    conflicts_in_meaning = False
+    needs_validation = False
 
-    def __init__(self, io: FileIO, wish: PublishWish) -> None:
+    def __init__(self, io: FileIO, request: PublishRequest) -> None:
         self._io = io
-        self._wish = wish
-        self._merge = Merge(io, wish.merging)
-        self._published = wish.head
+        self._request = request
+        self._merge = Merge(io, request.merging)
+        self._published = request.head
         self._was_attempted = False
 
     @property
@@ -59,16 +59,16 @@ class Publish:
         if self._has_landed(base):
             return Change()
         self._check_branch(base)
-        if not self._wish.merge:
+        if not self._request.merge:
             self._check_fast_forward(base)
         moved = self._merge.attempt(base, stamp)
         changes = [moved]
-        if self._wish.run is not None:
-            changes.append(self._note_run(base, moved, stamp, self._wish.run))
-        if self._wish.tag is not None:
-            changes.append(self._tag(base, moved, stamp, self._wish.tag))
-        if not self._wish.keep_branch:
-            changes.append(drop_ref(base, self._wish.branch, SnapshotRefType.BRANCH))
+        if self._request.run is not None:
+            changes.append(self._note_run(base, moved, stamp, self._request.run))
+        if self._request.tag is not None:
+            changes.append(self._tag(base, moved, stamp, self._request.tag))
+        if not self._request.keep_branch:
+            changes.append(drop_ref(base, self._request.branch, SnapshotRefType.BRANCH))
         self._was_attempted = True
         return join_changes(changes)
 
@@ -83,39 +83,40 @@ class Publish:
     def _note_run(self, base: TableMetadata, moved: Change, stamp: CommitStamp, run: PublishedRun) -> Change:
         """None where `into` stays: a requirement that it has not moved guards the property."""
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
-        before, head = base.head(self._wish.into), after.head(self._wish.into)
+        before, head = base.head(self._request.into), after.head(self._request.into)
         return Change() if head is None or head == before else Change((note_run(base, run, head),))
 
     def _tag(self, base: TableMetadata, moved: Change, stamp: CommitStamp, tag: str) -> Change:
         after = apply_updates(base, moved.updates, base_location=None, now_ms=stamp.now_ms)
-        return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._wish.into).snapshot_id, Retention())
+        return create_ref(after, tag, SnapshotRefType.TAG, after.ref(self._request.into).snapshot_id, Retention())
 
     def _has_landed(self, base: TableMetadata) -> bool:
         """Whether an earlier attempt landed after all: its branch is gone then, which is no reason to fail."""
         if self._merge.has_landed(base):
             return True
         head = self._merge.result.head
-        if not self._was_attempted or self._wish.keep_branch or self._wish.branch in base.refs or head is None:
+        if not self._was_attempted or self._request.keep_branch or self._request.branch in base.refs or head is None:
             return False
-        into, tag = base.refs.get(self._wish.into), base.refs.get(self._wish.tag or "")
-        is_tagged = self._wish.tag is None or (tag is not None and tag.snapshot_id == head)
+        into, tag = base.refs.get(self._request.into), base.refs.get(self._request.tag or "")
+        is_tagged = self._request.tag is None or (tag is not None and tag.snapshot_id == head)
         return is_tagged and into is not None and base.is_ancestor(head, of=into.snapshot_id)
 
     def _check_branch(self, base: TableMetadata) -> None:
-        ref = existing_ref(base, self._wish.branch, SnapshotRefType.BRANCH)
+        ref = existing_ref(base, self._request.branch, SnapshotRefType.BRANCH)
         if self._published not in {None, ref.snapshot_id}:
             raise ConflictError(
-                f"expected branch `{self._wish.branch}` at snapshot {self._published}, found {ref.snapshot_id}: "
+                f"expected branch `{self._request.branch}` at snapshot {self._published}, found {ref.snapshot_id}: "
                 "another commit moved it while it was published",
                 hints=["look at what the branch has now, then publish it again"],
             )
         self._published = ref.snapshot_id
 
     def _check_fast_forward(self, base: TableMetadata) -> None:
-        divergence = plan_merge(self._io, base, self._wish.merging).divergence
+        divergence = plan_merge(self._io, base, self._request.merging).divergence
         if divergence is not None and not self._merge.is_done(base, divergence):
             since = "they began" if divergence.ancestor_id is None else f"snapshot {divergence.ancestor_id}"
             raise RefusedError(
-                f"cannot fast-forward `{self._wish.into}` to `{self._wish.branch}`: both have moved on since {since}",
+                f"cannot fast-forward `{self._request.into}` to `{self._request.branch}`: "
+                f"both have moved on since {since}",
                 hints=["`merge=True` does the branch's snapshots again on top of the other"],
             )

@@ -18,7 +18,7 @@ from bergline.table.references.ref_changes import (
     replace_ref,
     set_retention,
 )
-from bergline.table.scans.version import Place, snapshot_at
+from bergline.table.scans.version import SnapshotChoice, snapshot_at
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
@@ -58,7 +58,7 @@ class Refs(MovingRefs):
         self,
         name: str,
         *,
-        at: Place | None = None,
+        at: SnapshotChoice | None = None,
         min_snapshots_to_keep: int | None = None,
         max_snapshot_age_ms: int | None = None,
         max_ref_age_ms: int | None = None,
@@ -73,7 +73,7 @@ class Refs(MovingRefs):
         self,
         name: str,
         *,
-        at: Place | None = None,
+        at: SnapshotChoice | None = None,
         max_ref_age_ms: int | None = None,
         if_not_exists: bool = False,
         or_replace: bool = False,
@@ -82,11 +82,13 @@ class Refs(MovingRefs):
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
         self._run(NewRef(name, _TAG, retention, if_not_exists, or_replace).operation(self._io, at))
 
-    def replace_branch(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
+    def replace_branch(
+        self, name: str, *, at: SnapshotChoice | None = None, retention: Retention | None = None
+    ) -> None:
         """Move a branch anywhere, keeping the retention that is not mentioned."""
         self._replace(name, _BRANCH, at, retention)
 
-    def replace_tag(self, name: str, *, at: Place | None = None, retention: Retention | None = None) -> None:
+    def replace_tag(self, name: str, *, at: SnapshotChoice | None = None, retention: Retention | None = None) -> None:
         """Move a tag: the only way a tag ever moves."""
         self._replace(name, _TAG, at, retention)
 
@@ -127,7 +129,9 @@ class Refs(MovingRefs):
     def _change(self, change: Callable[..., Change], *arguments: object) -> None:
         self._run(MetadataOperation(lambda base: change(base, *arguments)))
 
-    def _replace(self, name: str, kind: SnapshotRefType, at: Place | None, retention: Retention | None) -> None:
+    def _replace(
+        self, name: str, kind: SnapshotRefType, at: SnapshotChoice | None, retention: Retention | None
+    ) -> None:
         wanted = Retention() if retention is None else retention
         if not isinstance(wanted, Retention):
             raise InvalidInputError(f"expected a Retention, found {shown(retention)}")
@@ -144,5 +148,5 @@ class Refs(MovingRefs):
         )
 
 
-def _snapshot_at(base: TableMetadata, at: Place | None) -> int | None:
+def _snapshot_at(base: TableMetadata, at: SnapshotChoice | None) -> int | None:
     return None if at is None else snapshot_at(base, at)

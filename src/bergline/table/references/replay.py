@@ -19,8 +19,8 @@ from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.manifests.filtering import ManifestFilter
 from bergline.table.manifests.removal import RemovedFiles
 from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
-from bergline.table.references.merge_conflicts import OtherSide
-from bergline.table.references.merge_plan import MergeWish
+from bergline.table.references.merge_conflicts import MergeConflicts
+from bergline.table.references.merge_plan import MergeRequest
 from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, ChangedFile, SnapshotChange
 from bergline.table.references.staged import WAP_ID, published_summary
 
@@ -32,10 +32,10 @@ _COMPUTED: Final = frozenset(
 )
 
 
-class Place(msgspec.Struct, frozen=True):
+class ReplayBase(msgspec.Struct, frozen=True):
     """Where a snapshot is done again, in one attempt."""
 
-    other: OtherSide
+    other: MergeConflicts
     ancestor_number: int
     seen: frozenset[int] = frozenset()
     """Snapshots of the other line that the change knew of."""
@@ -52,7 +52,7 @@ class Place(msgspec.Struct, frozen=True):
             return added.number
         return next((here for there, here in reversed(self.numbers) if there <= added.number), self.ancestor_number)
 
-    def after(self, change: SnapshotChange, number: int) -> "Place":
+    def after(self, change: SnapshotChange, number: int) -> "ReplayBase":
         """The place of the next change, once one was done again under a sequence number."""
         added = ((f.file.file_path, self.number_of(f)) for f in change.added if f.is_data)
         return msgspec.structs.replace(
@@ -70,7 +70,7 @@ class Replay(SnapshotProducer):
         io: FileIO,
         change: SnapshotChange,
         *,
-        wish: MergeWish,
+        request: MergeRequest,
         squashed: Mapping[str, str] | None = None,
     ) -> None:
         """`squashed` is what the summary of several in one says of them."""
@@ -80,17 +80,19 @@ class Replay(SnapshotProducer):
             kept.pop(REPLACED, None)
         if change.replaced and REPLACED not in kept:
             kept[REPLACED_AMONG_OTHERS] = "true"
-        super().__init__(io, wish.moved, kept | repetition(source) | published_summary(source) | dict(squashed or {}))
+        super().__init__(
+            io, request.moved, kept | repetition(source) | published_summary(source) | dict(squashed or {})
+        )
         self.change = change
-        self._wish = wish
-        self._place: Place | None = None
+        self._request = request
+        self._place: ReplayBase | None = None
         self._written: dict[tuple[bool, tuple[int | None, ...]], tuple[ManifestFile, ...]] = {}
         removed_deletes = tuple(d.file for d in change.removed_deletes)
         self._filter = ManifestFilter(
             io, self, [RemovedFiles(change.removed_data, must_exist=True), RemovedFiles(removed_deletes)]
         )
 
-    def attempt_at(self, base: TableMetadata, stamp: CommitStamp, place: Place) -> Change:
+    def attempt_at(self, base: TableMetadata, stamp: CommitStamp, place: ReplayBase) -> Change:
         """The snapshot on the branch's head; ConflictError says what is in the way."""
         self._place = place
         try:
@@ -117,7 +119,7 @@ class Replay(SnapshotProducer):
             replaced=filtered.replaced,
         )
 
-    def _check(self, place: Place) -> None:
+    def _check(self, place: ReplayBase) -> None:
         findings = place.other.findings(self.change, seen=place.seen, fresh=place.fresh)
         texts = list(dict.fromkeys(place.other.described(f) for f in findings))
         if texts:
@@ -140,11 +142,11 @@ class Replay(SnapshotProducer):
         return self._written[key]
 
     def _refused(self) -> str:
-        described = describe_snapshot(self.change.source, [self._wish.picked])
-        return f"{self._wish.refusal}: {described} cannot be done again"
+        described = describe_snapshot(self.change.source, [self._request.picked])
+        return f"{self._request.refusal}: {described} cannot be done again"
 
     def _hints(self) -> list[str]:
-        picked, onto = self._wish.picked, self._wish.onto
+        picked, onto = self._request.picked, self._request.onto
         return [
             f'`refs.diff("{onto}", "{picked}")` shows how they differ',
             f"make that change anew on a branch at `{onto}`, and merge that one",

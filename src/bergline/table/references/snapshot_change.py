@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.format.manifest.manifest import DataFile, EntryStatus, FileContent, ManifestEntry, partition_key
-from bergline.format.metadata.snapshot import Operation, Snapshot
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
@@ -37,7 +37,7 @@ class SnapshotChange(msgspec.Struct, frozen=True):
 
     source: Snapshot
     """The snapshot, or the last of several."""
-    operation: Operation
+    operation: SnapshotOperation
     added: tuple[ChangedFile, ...] = ()
     removed: tuple[ChangedFile, ...] = ()
     replaced: frozenset[tuple[Any, ...]] = frozenset()
@@ -46,7 +46,7 @@ class SnapshotChange(msgspec.Struct, frozen=True):
     @property
     def is_nothing(self) -> bool:
         """Whether only manifests were rewritten."""
-        return not self.added and not self.removed and self.operation is Operation.REPLACE
+        return not self.added and not self.removed and self.operation is SnapshotOperation.REPLACE
 
     @property
     def added_data(self) -> tuple[DataFile, ...]:
@@ -107,9 +107,9 @@ def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, af
     removed = tuple(_changed(e) for k, e in first.items() if k not in last)
     adds_data, adds_deletes = (any(f.is_data is kind for f in added) for kind in (True, False))
     if not removed and not adds_deletes:
-        operation = Operation.APPEND
+        operation = SnapshotOperation.APPEND
     else:
-        operation = Operation.OVERWRITE if adds_data else Operation.DELETE
+        operation = SnapshotOperation.OVERWRITE if adds_data else SnapshotOperation.DELETE
     return SnapshotChange(after, operation, added, removed)
 
 
@@ -133,7 +133,7 @@ def _changed(entry: ManifestEntry, *, pinned: bool = False) -> ChangedFile:
     return ChangedFile(entry.data_file, entry.sequence_number or 0, pinned)
 
 
-def _operation(snapshot: Snapshot) -> Operation:
+def _operation(snapshot: Snapshot) -> SnapshotOperation:
     """What it did; words that nobody knows count as the most that a snapshot can do."""
-    known: Iterator[Operation] = (o for o in Operation if o == snapshot.operation)
-    return next(known, Operation.OVERWRITE)
+    known: Iterator[SnapshotOperation] = (o for o in SnapshotOperation if o == snapshot.operation)
+    return next(known, SnapshotOperation.OVERWRITE)

@@ -26,9 +26,9 @@ class Staged:
         self._operation = operation
 
     @property
-    def conflicts_in_meaning(self) -> bool:
+    def needs_validation(self) -> bool:
         """Whether the write can become wrong."""
-        return self._operation.conflicts_in_meaning
+        return self._operation.needs_validation
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
         """The snapshot alone; a branch that does not exist is not made.

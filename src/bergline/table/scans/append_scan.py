@@ -3,7 +3,7 @@
 from bergline.arguments import check_whole
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
-from bergline.format.metadata.snapshot import Operation
+from bergline.format.metadata.snapshot import SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import ScanPlan
@@ -41,7 +41,7 @@ def append_snapshots(metadata: TableMetadata, start: int, end: int | None) -> li
     for snapshot in metadata.ancestors(None if end is None else metadata.snapshot(end).snapshot_id):
         if snapshot.snapshot_id == start:
             return found
-        if snapshot.operation == Operation.APPEND:
+        if snapshot.operation == SnapshotOperation.APPEND:
             found.append(snapshot.snapshot_id)
         if snapshot.parent_snapshot_id == start:  # which may have expired
             return found

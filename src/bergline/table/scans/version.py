@@ -13,7 +13,7 @@ from bergline.format.schema.schema import Schema
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LATEST_MS = 253_402_300_799_999
 
-Place = int | str | dt.datetime
+SnapshotChoice = int | str | dt.datetime
 """A snapshot by its id, by a branch or tag, or by a moment at which it was the head of `main`."""
 
 
@@ -66,7 +66,7 @@ def resolve_version(
     return _at_snapshot(metadata, found.snapshot_id)
 
 
-def snapshot_at(metadata: TableMetadata, place: Place) -> int:
+def snapshot_at(metadata: TableMetadata, place: SnapshotChoice) -> int:
     """The id of the snapshot at a place; NotFoundError if there is none."""
     if isinstance(place, str):
         return metadata.ref(place).snapshot_id

@@ -13,7 +13,7 @@ import pytest
 from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
 
 from bergline.catalog.glue.glue_store import GluePointerStore
-from bergline.catalog.glue.requests import Answer
+from bergline.catalog.glue.requests import GlueResponse
 from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
@@ -467,7 +467,7 @@ def _kill_at(store: GluePointerStore, action: str, *, arrives: bool) -> None:
     send = store._calls.change
     operation = {"CreateTable": "create_table", "UpdateTable": "update_table", "DeleteTable": "delete_table"}[action]
 
-    def change(name: str, **arguments: Any) -> Answer:
+    def change(name: str, **arguments: Any) -> GlueResponse:
         if name == operation and not arrives:
             raise Killed
         answer = send(name, **arguments)

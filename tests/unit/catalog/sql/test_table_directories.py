@@ -10,7 +10,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.records import records_of
 from bergline.catalog.sql.table_directories import TableDirectories, outermost, overlap
 from bergline.errors import NotFoundError, RefusedError, StorageError
-from bergline.lake.opening import CatalogWish, open_catalog
+from bergline.lake.opening import CatalogConfig, open_catalog
 
 NEW = TableName(("db",), "new")
 
@@ -52,7 +52,9 @@ class Tables:
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Iterator[Tables]:
-    catalog = open_catalog(CatalogWish(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path), "lake", {}, 5.0, create=True))
+    catalog = open_catalog(
+        CatalogConfig(f"sqlite:///{tmp_path}/catalog.db", str(tmp_path), "lake", {}, 5.0, create=True)
+    )
     assert isinstance(catalog, PointerCatalog)
     yield Tables(catalog)
     catalog.close()

@@ -10,7 +10,7 @@ from bergline.format.deletes import puffin
 from bergline.format.deletes.puffin import (
     FOOTER_TAIL_SIZE,
     Blob,
-    BlobMetadata,
+    PuffinBlob,
     blob_content,
     footer_size,
     parse_footer,
@@ -42,7 +42,7 @@ def test_blobs_and_properties_come_back_with_exact_places() -> None:
     assert metadata == written
     assert metadata.properties == {"created-by": "me"}
     note, long = metadata.blobs
-    assert note == BlobMetadata("note", (1, 2), 7, 3, offset=4, length=9, properties={"k": "v"})
+    assert note == PuffinBlob("note", (1, 2), 7, 3, offset=4, length=9, properties={"k": "v"})
     assert (long.offset, long.compression_codec) == (13, "zstd")
     assert long.length < 100
     contents = [blob_content(data[b.offset : b.offset + b.length], b, "f") for b in metadata.blobs]
@@ -80,14 +80,14 @@ def test_a_compressed_footer_is_read() -> None:
 
 def test_an_lz4_blob_is_read() -> None:
     stored = pa.compress(b"y" * 5000, codec="lz4", asbytes=True)
-    blob = BlobMetadata("t", (), 1, 1, 4, len(stored), "lz4")
+    blob = PuffinBlob("t", (), 1, 1, 4, len(stored), "lz4")
     assert blob_content(stored, blob, "f") == b"y" * 5000
 
 
 def test_unknown_fields_of_the_footer_are_passed_over() -> None:
     blob = footer_json(4, 2).removesuffix("}") + ',"later":{"a":[1]},"compression-codec":null}'
     data = file_with_footer(f'{{"blobs":[{blob}],"new":1}}'.encode(), blobs=b"ab")
-    assert parse_puffin(data, "f").blobs == (BlobMetadata("t", (), 1, 1, 4, 2),)
+    assert parse_puffin(data, "f").blobs == (PuffinBlob("t", (), 1, 1, 4, 2),)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_content_that_inflates_without_end_is_refused(codec: str, monkeypatch: p
     monkeypatch.setattr(puffin, "MAX_INFLATED", 1 << 22)
     stored = pa.compress(bytes(1 << 23), codec=codec, asbytes=True)
     with pytest.raises(UnsupportedError, match="expected at most 4194304 bytes of content, found more in the blob at"):
-        blob_content(stored, BlobMetadata("t", (), 1, 1, 4, len(stored), codec), "f")
+        blob_content(stored, PuffinBlob("t", (), 1, 1, 4, len(stored), codec), "f")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_stored_bytes_that_are_not_what_the_footer_says(
 ) -> None:
     length = 2 if codec is None else len(stored)
     with pytest.raises(error, match="byte 4"):
-        blob_content(stored, BlobMetadata("t", (), 1, 1, 4, length, codec), "f")
+        blob_content(stored, PuffinBlob("t", (), 1, 1, 4, length, codec), "f")
 
 
 def test_lz4_is_not_written() -> None:

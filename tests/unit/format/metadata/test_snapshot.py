@@ -7,7 +7,7 @@ import pytest
 from bergline.errors import FormatError
 from bergline.format.encoding.wire import decode_json, encode_json
 from bergline.format.manifest.manifest import DataFile, FileContent
-from bergline.format.metadata.snapshot import Operation, Snapshot, summarize
+from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation, summarize
 
 
 def file(records: int = 10, size: int = 100, partition: str = "eu") -> DataFile:
@@ -15,7 +15,7 @@ def file(records: int = 10, size: int = 100, partition: str = "eu") -> DataFile:
 
 
 def test_first_append_counts_from_zero() -> None:
-    assert summarize(Operation.APPEND, [file(), file(5, 50, "us")], [], None, {"engine": "bergline"}) == {
+    assert summarize(SnapshotOperation.APPEND, [file(), file(5, 50, "us")], [], None, {"engine": "bergline"}) == {
         "operation": "append",
         "engine": "bergline",
         "added-data-files": "2",
@@ -32,8 +32,8 @@ def test_first_append_counts_from_zero() -> None:
 
 
 def test_totals_carry_on_from_the_parent() -> None:
-    parent = summarize(Operation.APPEND, [file(), file(5, 50)], [], None, {})
-    summary = summarize(Operation.OVERWRITE, [file(1, 7)], [file()], parent, {})
+    parent = summarize(SnapshotOperation.APPEND, [file(), file(5, 50)], [], None, {})
+    summary = summarize(SnapshotOperation.OVERWRITE, [file(1, 7)], [file()], parent, {})
     assert (summary["added-records"], summary["deleted-records"], summary["total-records"]) == ("1", "10", "6")
     assert (summary["removed-files-size"], summary["total-files-size"]) == ("100", "57")
     assert (summary["deleted-data-files"], summary["total-data-files"]) == ("1", "2")
@@ -43,11 +43,11 @@ def test_totals_carry_on_from_the_parent() -> None:
 @pytest.mark.parametrize("total", [None, "many", "-20"])
 def test_total_is_left_out_where_it_cannot_be_known(total: str | None) -> None:
     parent = {} if total is None else {"total-records": total}
-    assert "total-records" not in summarize(Operation.APPEND, [file()], [], parent, {})
+    assert "total-records" not in summarize(SnapshotOperation.APPEND, [file()], [], parent, {})
 
 
 def test_caller_cannot_replace_computed_keys() -> None:
-    summary = summarize(Operation.APPEND, [file()], [], None, {"operation": "magic", "added-records": "999"})
+    summary = summarize(SnapshotOperation.APPEND, [file()], [], None, {"operation": "magic", "added-records": "999"})
     assert (summary["operation"], summary["added-records"]) == ("append", "10")
 
 
@@ -59,7 +59,7 @@ VECTOR = DataFile(
 
 
 def test_deletes_are_counted_by_kind_and_vectors_by_their_own_size() -> None:
-    summary = summarize(Operation.DELETE, [POSITIONS, EQUALITY, VECTOR], [], None, {})
+    summary = summarize(SnapshotOperation.DELETE, [POSITIONS, EQUALITY, VECTOR], [], None, {})
     assert {k: v for k, v in summary.items() if k.startswith("added")} == {
         "added-files-size": "120",
         "added-equality-delete-files": "1",
@@ -69,7 +69,7 @@ def test_deletes_are_counted_by_kind_and_vectors_by_their_own_size() -> None:
         "added-position-deletes": "8",
         "added-equality-deletes": "4",
     }
-    gone = summarize(Operation.OVERWRITE, [], [POSITIONS, VECTOR], summary, {})
+    gone = summarize(SnapshotOperation.OVERWRITE, [], [POSITIONS, VECTOR], summary, {})
     assert (gone["removed-dvs"], gone["removed-delete-files"], gone["removed-files-size"]) == ("1", "2", "80")
     assert (gone["total-delete-files"], gone["total-position-deletes"]) == ("1", "0")
     assert (gone["total-equality-deletes"], gone["total-files-size"]) == ("4", "40")
@@ -80,7 +80,7 @@ def test_few_changed_partitions_are_summed_up_one_by_one() -> None:
 
     def details(limit: int) -> dict[str, str]:
         summary = summarize(
-            Operation.OVERWRITE, files, [file(1, 7)], None, {}, partition_limit=limit, partition_path=path
+            SnapshotOperation.OVERWRITE, files, [file(1, 7)], None, {}, partition_limit=limit, partition_path=path
         )
         return {k: v for k, v in summary.items() if k.startswith("partition")}
 

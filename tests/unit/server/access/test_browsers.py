@@ -3,9 +3,9 @@
 import pytest
 from asked import Asking
 
-from bergline.server.access.tokens import Doorkeeper
+from bergline.server.access.tokens import Authenticator
 from bergline.server.app import Application
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 CREATE = ("POST", "/v1/namespaces", {"namespace": ["db"]})
 
@@ -33,15 +33,15 @@ def test_names_that_others_gave_this_machine_are_refused(ask: Asking, host: str)
     assert ask("GET", "/health", headers={"Host": host}).status == 200
 
 
-def test_every_name_is_right_where_everybody_may_come_in(served: Served) -> None:
-    with Asking(served, Application(served, by_any_name=True)) as ask:
+def test_every_name_is_right_where_everybody_may_come_in(context: ServerContext) -> None:
+    with Asking(context, Application(context, by_any_name=True)) as ask:
         assert ask("GET", "/v1/config", headers={"Host": "catalog:8181"}).status == 200
         assert ask(*CREATE, headers={"Host": "catalog:8181", "Origin": "http://other"}).status == 403
 
 
-def test_tokens_are_enough(served: Served) -> None:
-    served.records.create_token("ann", "bl_x", 0, None)
-    served.door = Doorkeeper(served.records)
-    with Asking(served) as ask:
+def test_tokens_are_enough(context: ServerContext) -> None:
+    context.records.create_token("ann", "bl_x", 0, None)
+    context.authenticator = Authenticator(context.records)
+    with Asking(context) as ask:
         headers = {"Host": "catalog.example", "Origin": "https://notebook.example", "Authorization": "Bearer bl_x"}
         assert ask(*CREATE, headers=headers).status == 200

@@ -10,8 +10,8 @@ from asked import Asking
 
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError
-from bergline.server.access.tokens import Doorkeeper
-from bergline.server.handlers.context import Served
+from bergline.server.access.tokens import Authenticator
+from bergline.server.handlers.context import ServerContext
 from bergline.server.start import check_host
 
 TOKEN = "bl_secret"  # noqa: S105
@@ -19,19 +19,19 @@ EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
 @pytest.fixture
-def guarded(served: Served) -> Served:
+def guarded(context: ServerContext) -> ServerContext:
     now = time.time_ns() // 1_000_000
-    served.records.create_token("ann", TOKEN, now, None)
-    served.records.create_token("old", "bl_old", now - 2, now - 1)
-    served.door = Doorkeeper(served.records)
-    return served
+    context.records.create_token("ann", TOKEN, now, None)
+    context.records.create_token("old", "bl_old", now - 2, now - 1)
+    context.authenticator = Authenticator(context.records)
+    return context
 
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_token_is_needed_where_there_are_tokens(guarded: Served) -> None:
+def test_token_is_needed_where_there_are_tokens(guarded: ServerContext) -> None:
     with Asking(guarded) as ask:
         refused = ask("GET", "/v1/config")
         assert refused.error == (401, "NotAuthorizedException")
@@ -44,39 +44,39 @@ def test_token_is_needed_where_there_are_tokens(guarded: Served) -> None:
         assert ask("GET", "/health").status == ask("GET", "/metrics").status == 200
 
 
-def test_changes_are_recorded_under_the_tokens_name(guarded: Served) -> None:
+def test_changes_are_recorded_under_the_tokens_name(guarded: ServerContext) -> None:
     with Asking(guarded) as ask:
         assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}, headers=bearer(TOKEN)).status == 200
         assert ask("POST", "/v1/namespaces", {"namespace": ["x"]}).status == 401
     assert [e.principal for e in guarded.records.audit()] == ["ann"]
 
 
-def test_revoked_token_is_forgotten_after_a_moment(guarded: Served) -> None:
+def test_revoked_token_is_forgotten_after_a_moment(guarded: ServerContext) -> None:
     clock = [1_000.0]
-    door = Doorkeeper(guarded.records, lambda: clock[0])
+    authenticator = Authenticator(guarded.records, lambda: clock[0])
     header = f"Bearer {TOKEN}"
-    assert door.check(header) == "ann"
+    assert authenticator.check(header) == "ann"
     guarded.records.revoke_token("ann")
     guarded.records.revoke_token("old")
-    assert door.remembered(header) == "ann"
+    assert authenticator.remembered(header) == "ann"
     clock[0] += 6
-    assert door.remembered(header) is None
-    assert door.has_tokens
+    assert authenticator.remembered(header) is None
+    assert authenticator.has_tokens
 
 
-def test_server_without_tokens_notices_the_first(served: Served) -> None:
+def test_server_without_tokens_notices_the_first(context: ServerContext) -> None:
     clock = [1_000.0]
-    door = Doorkeeper(served.records, lambda: clock[0])
-    assert door.remembered(None) == "anonymous"
-    served.records.create_token("ann", TOKEN, 0, None)
+    authenticator = Authenticator(context.records, lambda: clock[0])
+    assert authenticator.remembered(None) == "anonymous"
+    context.records.create_token("ann", TOKEN, 0, None)
     clock[0] += 6
-    assert door.remembered(None) is None
-    assert door.check(f"Bearer {TOKEN}") == "ann"
-    assert door.remembered(None) is None
+    assert authenticator.remembered(None) is None
+    assert authenticator.check(f"Bearer {TOKEN}") == "ann"
+    assert authenticator.remembered(None) is None
 
 
-def test_catalog_that_had_a_token_stays_closed(served: Served) -> None:
-    records = served.records
+def test_catalog_that_had_a_token_stays_closed(context: ServerContext) -> None:
+    records = context.records
     assert not records.is_closed
     with pytest.raises(NotFoundError):
         records.revoke_token("nobody")
@@ -84,46 +84,46 @@ def test_catalog_that_had_a_token_stays_closed(served: Served) -> None:
     records.create_token("ann", TOKEN, 0, None)
     records.revoke_token("ann")
     assert records.tokens() == []
-    for door in (served.door, Doorkeeper(records)):
+    for authenticator in (context.authenticator, Authenticator(records)):
         with pytest.raises(AuthenticationError):
-            door.check(None)
+            authenticator.check(None)
         with pytest.raises(AuthenticationError):
-            door.check(f"Bearer {TOKEN}")
-        assert door.has_tokens
+            authenticator.check(f"Bearer {TOKEN}")
+        assert authenticator.has_tokens
     records.create_token("ann", "bl_again", 0, None)
-    assert Doorkeeper(records).check("Bearer bl_again") == "ann"
+    assert Authenticator(records).check("Bearer bl_again") == "ann"
     with pytest.raises(NotFoundError):
         records.revoke_token("")
 
 
-def test_closed_catalog_is_opened_by_whoever_says_so(served: Served) -> None:
-    served.records.create_token("ann", TOKEN, 0, None)
-    door = Doorkeeper(served.records)
-    door.open_to_all()
-    assert door.has_tokens  # there is one
-    served.records.revoke_token("ann")
+def test_closed_catalog_is_opened_by_whoever_says_so(context: ServerContext) -> None:
+    context.records.create_token("ann", TOKEN, 0, None)
+    authenticator = Authenticator(context.records)
+    authenticator.open_to_all()
+    assert authenticator.has_tokens  # there is one
+    context.records.revoke_token("ann")
     clock = [1_000.0]
-    door = Doorkeeper(served.records, lambda: clock[0])
-    assert door.has_tokens
-    door.open_to_all()
-    assert not door.has_tokens
-    assert door.check(None) == "anonymous"
-    served.records.create_token("bob", TOKEN, 0, None)
+    authenticator = Authenticator(context.records, lambda: clock[0])
+    assert authenticator.has_tokens
+    authenticator.open_to_all()
+    assert not authenticator.has_tokens
+    assert authenticator.check(None) == "anonymous"
+    context.records.create_token("bob", TOKEN, 0, None)
     clock[0] += 6
     with pytest.raises(AuthenticationError):
-        door.check(None)
+        authenticator.check(None)
 
 
-def test_other_catalogs_of_the_database_stay_as_they_are(served: Served) -> None:
-    other = Records(served.records.database, "other")
-    for records in (served.records, other):
+def test_other_catalogs_of_the_database_stay_as_they_are(context: ServerContext) -> None:
+    other = Records(context.records.database, "other")
+    for records in (context.records, other):
         assert not records.is_closed
         records.create_token("ann", f"{TOKEN} {records.catalog_name}", 0, None)
         records.revoke_token("ann")
         assert records.is_closed
 
 
-def test_tokens_are_hashed_at_rest(guarded: Served) -> None:
+def test_tokens_are_hashed_at_rest(guarded: ServerContext) -> None:
     with guarded.records.database.reading() as connection:
         rows = connection.execute(sa.text("SELECT * FROM bergline_tokens")).all()
     assert TOKEN not in str(rows)
@@ -140,7 +140,7 @@ def test_tokens_are_hashed_at_rest(guarded: Served) -> None:
         ({}, 400),
     ],
 )
-def test_older_clients_get_their_token_back(guarded: Served, form: dict[str, str], status: int) -> None:
+def test_older_clients_get_their_token_back(guarded: ServerContext, form: dict[str, str], status: int) -> None:
     with Asking(guarded) as ask:
         told = ask("POST", "/v1/oauth/tokens", urlencode(form).encode())
         assert told.status == status
@@ -164,7 +164,7 @@ def test_loopback_needs_none(host: str) -> None:
     check_host(host, has_tokens=False, anonymous=False)
 
 
-def test_secret_may_come_as_a_password(guarded: Served) -> None:
+def test_secret_may_come_as_a_password(guarded: ServerContext) -> None:
     form = b"grant_type=client_credentials"
     with Asking(guarded) as ask:
         for secret, status in ((TOKEN, 200), ("x", 401)):

@@ -6,13 +6,13 @@ from asked import Asking, set_property
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.server.cache.loads import CachedLoads, check_mode, entity_tag, matches
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 
 @pytest.fixture
-def metadata(ask: Asking, served: Served) -> TableMetadata:
+def metadata(ask: Asking, context: ServerContext) -> TableMetadata:
     ask.namespace("db")
-    return served.catalog.metadata_at(ask.table().json["metadata-location"])
+    return context.catalog.metadata_at(ask.table().json["metadata-location"])
 
 
 def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
@@ -43,12 +43,12 @@ def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
 
 
 def test_server_loads_a_table_again_only_when_it_changed(
-    ask: Asking, served: Served, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "/v1/namespaces/db/tables/orders"
     first = ask("GET", path).json
     with monkeypatch.context() as patch:
-        patch.setattr(served.catalog, "metadata_at", lambda _: 1 / 0)
+        patch.setattr(context.catalog, "metadata_at", lambda _: 1 / 0)
         assert ask("GET", path).json == first
     changed = ask.commit(set_property("a", "b")).json
     assert ask("GET", path).json == changed != first

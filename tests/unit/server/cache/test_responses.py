@@ -6,17 +6,17 @@ import zlib
 import pytest
 
 from bergline.server.cache import responses as kept_answers
-from bergline.server.cache.responses import KeptAnswer, KeptAnswers, Packed, pack
+from bergline.server.cache.responses import CachedResponse, Packed, ResponseCache, pack
 
 BODY = b'{"a":1,"b":2}' * 1000 + b"{end}"
 
 
-def kept(answers: KeptAnswers, key: str, body: bytes = BODY, end: bytes = b"{end}") -> KeptAnswer:
-    return answers.find(key, lambda: KeptAnswer(key, body, end))
+def kept(answers: ResponseCache, key: str, body: bytes = BODY, end: bytes = b"{end}") -> CachedResponse:
+    return answers.find(key, lambda: CachedResponse(key, body, end))
 
 
 def test_both_forms_take_another_end() -> None:
-    answers = KeptAnswers(1 << 20)
+    answers = ResponseCache(1 << 20)
     answer = kept(answers, "a")
     other = BODY.removesuffix(b"{end}") + b"{other}"
     assert (answer.plain(), answer.plain(b"{other}")) == (BODY, other)
@@ -25,8 +25,8 @@ def test_both_forms_take_another_end() -> None:
 
 
 def test_short_answers_are_not_worth_packing() -> None:
-    assert not KeptAnswer("a", b"x" * 8191).is_long
-    assert KeptAnswer("a", b"x" * 8192).is_long
+    assert not CachedResponse("a", b"x" * 8191).is_long
+    assert CachedResponse("a", b"x" * 8192).is_long
 
 
 def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
         return pack(data)
 
     monkeypatch.setattr(kept_answers, "pack", slowly)
-    answers = KeptAnswers(1 << 20)
+    answers = ResponseCache(1 << 20)
     answer, told = kept(answers, "a"), []
     threads = [threading.Thread(target=lambda: told.append(answers.gzip(answer))) for _ in range(4)]
     for thread in threads:
@@ -56,7 +56,7 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
 
 def test_both_forms_count() -> None:
     packed = len(pack(BODY.removesuffix(b"{end}")).blocks)
-    answers = KeptAnswers(3 * len(BODY) + packed)
+    answers = ResponseCache(3 * len(BODY) + packed)
     for key in "abc":
         kept(answers, key)
     answers.gzip(kept(answers, "c"))
@@ -70,7 +70,7 @@ def test_both_forms_count() -> None:
 
 
 def test_what_is_not_kept_is_packed_all_the_same() -> None:
-    answers = KeptAnswers(len(BODY))
+    answers = ResponseCache(len(BODY))
     gone = kept(answers, "a")
     kept(answers, "b")
     assert answers.known("a") is None

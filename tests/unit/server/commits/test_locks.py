@@ -6,7 +6,7 @@ import pytest
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.commits.locks import TableLocks
-from bergline.server.http.errors import Refusal
+from bergline.server.http.errors import RequestRefused
 
 A, B = TableName(("db",), "a"), TableName(("db",), "b")
 
@@ -68,11 +68,11 @@ def test_too_many_that_wait_or_too_many_bytes_are_refused_and_hold_nothing() -> 
         release = await locks.take([A], 1000)  # whoever works does not wait
         first = asyncio.create_task(locks.take([A], 80))
         await asyncio.sleep(0)
-        with pytest.raises(Refusal) as too_large:
+        with pytest.raises(RequestRefused) as too_large:
             await locks.take([A, B], 30)
         second = asyncio.create_task(locks.take([A], 10))
         await asyncio.sleep(0)
-        with pytest.raises(Refusal, match=r"too many commits wait for `db\.a`"):
+        with pytest.raises(RequestRefused, match=r"too many commits wait for `db\.a`"):
             await locks.take([B, A])
         assert too_large.value.answer.status == 503
         (await locks.take([B]))()

@@ -13,7 +13,7 @@ from sts_server import StsServer
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy
 from bergline.server.credentials.vending import StaticVending, asks_for_keys, prefixes_of
-from bergline.server.opening import Vend, open_served
+from bergline.server.opening import Vend, open_server
 from bergline.server.start import serve
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
@@ -103,22 +103,22 @@ def test_policies_are_for_the_part_of_aws_that_the_role_is_in() -> None:
 
 
 def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path) -> None:
-    served = open_served(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
     with pytest.raises(RefusedError, match="hand out credentials on"):
-        serve(served, "0.0.0.0", 0, anonymous=True, say=print)  # noqa: S104
-    served.catalog.close()
+        serve(context, "0.0.0.0", 0, anonymous=True, say=print)  # noqa: S104
+    context.catalog.close()
 
 
 def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
-    served = open_served(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
-    with Asking(served) as ask:
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
+    with Asking(context) as ask:
         ask.namespace("db")
         ask.table()
         for _ in range(2):
             told = ask("GET", "/v1/namespaces/db/tables/orders", headers=WISH)
             assert "storage-credentials" not in told.json
         assert ask("GET", "/v1/namespaces/db/tables/orders/credentials").json == {"storage-credentials": []}
-    served.catalog.close()
+    context.catalog.close()
 
 
 @pytest.fixture
@@ -198,14 +198,14 @@ def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> 
 
 @pytest.mark.usefixtures("sts")
 def test_answers_with_keys_that_expire_say_where_to_renew_them(tmp_path: Path) -> None:
-    served = open_served(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend(ROLE))
-    assert served.vending
-    keys = served.vending.keys(["s3://b/w/t"])
-    end = served.loads.end_with_keys(keys, "v1/namespaces/db/tables/t/credentials")
-    told = json.loads(served.loads.with_end(b'{"metadata":{},"config":{}}', end))
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend(ROLE))
+    assert context.vending
+    keys = context.vending.keys(["s3://b/w/t"])
+    end = context.loads.end_with_keys(keys, "v1/namespaces/db/tables/t/credentials")
+    told = json.loads(context.loads.with_end(b'{"metadata":{},"config":{}}', end))
     assert told["config"]["client.refresh-credentials-endpoint"] == "v1/namespaces/db/tables/t/credentials"
     assert told["config"]["s3.session-token"] == told["storage-credentials"][0]["config"]["s3.session-token"]
-    served.catalog.close()
+    context.catalog.close()
 
 
 def test_a_role_that_cannot_be_assumed_is_said_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

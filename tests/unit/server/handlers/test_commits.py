@@ -10,7 +10,7 @@ from at_once import run_for_each
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
 from bergline.lake.lake import connect
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 
@@ -57,9 +57,9 @@ def test_commit_without_updates_changes_nothing(ask: Asking) -> None:
     assert ask.commit(requirements=[{"type": "assert-current-schema-id", "current-schema-id": 7}]).status == 409
 
 
-def test_many_writers_at_once_all_succeed(ask: Asking, served: Served) -> None:
+def test_many_writers_at_once_all_succeed(ask: Asking, context: ServerContext) -> None:
     """Each sets a property of its own: no requirement stands between them."""
-    other = Asking(served)
+    other = Asking(context)
     told: list[int] = []
 
     def write(number: int) -> None:
@@ -73,20 +73,20 @@ def test_many_writers_at_once_all_succeed(ask: Asking, served: Served) -> None:
 
 
 def test_writer_beside_the_server_is_not_overwritten(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process commits between the server's load and its swap: the server tries again on the newer table."""
-    swap = served.catalog.store.swap
+    swap = context.catalog.store.swap
     raced: list[bool] = []
 
     def racing(table: TableName, expected: str, new: str) -> bool:
         if not raced:
             raced.append(True)
-            with connect(f"sqlite:///{served.catalog.store.database.name}") as lake:
+            with connect(f"sqlite:///{context.catalog.store.database.name}") as lake:
                 lake.load_table("db.orders").set_properties({"theirs": "1"})
         return swap(table, expected, new)
 
-    monkeypatch.setattr(served.catalog.store, "swap", racing)
+    monkeypatch.setattr(context.catalog.store, "swap", racing)
     told = ask.commit(set_property("ours", "2"))
     assert told.status == 200
     assert {"theirs", "ours"} <= told.json["metadata"]["properties"].keys()
@@ -163,7 +163,7 @@ def transact(ask: Asking, *changes: dict[str, Any], **more: Any) -> Told:
     return ask("POST", "/v1/transactions/commit", {"table-changes": changes}, **more)
 
 
-def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, served: Served) -> None:
+def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, context: ServerContext) -> None:
     changes = (part("orders", set_property("a", "b")), creation(ask, "items"), creation(ask, "parts"))
     headers = {"Idempotency-Key": str(uuid4())}
     for _ in range(2):
@@ -172,15 +172,15 @@ def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, serv
         table = ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata"]
         assert table["current-snapshot-id"] == 77
     assert ask("GET", ORDERS).json["metadata"]["properties"]["a"] == "b"
-    names = [row.resource for row in served.records.audit() if row.operation == "commit_transaction"]
+    names = [row.resource for row in context.records.audit() if row.operation == "commit_transaction"]
     assert sorted(names) == ["table/db/items", "table/db/orders", "table/db/parts"]
 
 
-def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, served: Served) -> None:
+def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, context: ServerContext) -> None:
     items = creation(ask, "items")
     ask.table("items")
     before = ask("GET", ORDERS).json
-    files = set(served.catalog.io.list(served.settings.warehouse or ""))
+    files = set(context.catalog.io.list(context.settings.warehouse or ""))
     taken = transact(ask, part("orders", set_property("a", "b")), items, creation(ask, "parts"))
     assert taken.error == (409, "AlreadyExistsException")
     stale = [{"type": "assert-table-uuid", "uuid": "x"}]
@@ -194,29 +194,29 @@ def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, s
     assert transact(ask, part("orders", set_property("a", "b")), outside).status == 403
     assert ask("GET", ORDERS).json == before
     assert ask("HEAD", "/v1/namespaces/db/tables/parts").status == 404
-    assert set(served.catalog.io.list(served.settings.warehouse or "")) == files
+    assert set(context.catalog.io.list(context.settings.warehouse or "")) == files
 
 
 def test_name_taken_at_the_last_moment_holds_the_whole_transaction(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = (part("orders", set_property("a", "b")), creation(ask, "items"))
-    swap_all = served.catalog.store.swap_all
+    swap_all = context.catalog.store.swap_all
 
     def late(swaps: Any) -> bool:
         monkeypatch.undo()
         ask.table("items")
         return swap_all(swaps)
 
-    monkeypatch.setattr(served.catalog.store, "swap_all", late)
+    monkeypatch.setattr(context.catalog.store, "swap_all", late)
     assert transact(ask, *changes).status == 409
     assert "a" not in ask("GET", ORDERS).json["metadata"]["properties"]
 
 
 def test_transaction_whose_answer_was_lost_is_found_out(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swap_all = served.catalog.store.swap_all
+    swap_all = context.catalog.store.swap_all
 
     def lose(swaps: Any) -> bool:
         assert swap_all(swaps)
@@ -224,7 +224,7 @@ def test_transaction_whose_answer_was_lost_is_found_out(
 
     changes = (part("orders", set_property("a", "b")), creation(ask, "items"))
     with monkeypatch.context() as patch:
-        patch.setattr(served.catalog.store, "swap_all", lose)
+        patch.setattr(context.catalog.store, "swap_all", lose)
         assert transact(ask, *changes).status == 204
     assert ask("HEAD", "/v1/namespaces/db/tables/items").status == 204
 

@@ -13,8 +13,8 @@ from served_socket import on_socket
 
 from bergline.server.cache import responses as kept_answers
 from bergline.server.cache.responses import Packed, pack
-from bergline.server.handlers.context import Served
-from bergline.server.opening import Vend, open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import Vend, open_server
 
 pytestmark = pytest.mark.long
 
@@ -38,10 +38,10 @@ class Loaded:
 
 
 @pytest.fixture
-def port(served: Served, ask: Asking) -> Iterator[int]:
+def port(context: ServerContext, ask: Asking) -> Iterator[int]:
     ask.namespace("db")
     ask.table(properties={f"key{number}": "some text" for number in range(400)})
-    with on_socket(served) as found:
+    with on_socket(context) as found:
         yield found
 
 
@@ -146,16 +146,16 @@ def test_others_are_answered_while_an_answer_is_packed(port: int, monkeypatch: p
 
 def test_keys_are_put_behind_the_packed_bytes(tmp_path: Path) -> None:
     properties = {"s3.access-key-id": "key", "s3.secret-access-key": "very secret", "s3.region": "eu-west-1"}
-    served = open_served(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=Vend())
-    with Asking(served) as ask, on_socket(served) as port:
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=Vend())
+    with Asking(context) as ask, on_socket(context) as port:
         ask.namespace("db")
         ask.table(properties={f"key{number}": "some text" for number in range(400)})
         keys = {"X-Iceberg-Access-Delegation": "vended-credentials"}
         pointer = ask("GET", ORDERS).json["metadata-location"]
-        served.loads.places(pointer, lambda: ("s3://bucket/orders",))
+        context.loads.places(pointer, lambda: ("s3://bucket/orders",))
         plain, packed = load(port, **keys), load(port, **FAR, **keys)
         assert packed.is_gzip
         assert gzip.decompress(packed.body) == plain.body
         assert json.loads(plain.body)["storage-credentials"][0]["config"]["s3.secret-access-key"] == "very secret"
         assert b"very secret" not in gzip.decompress(load(port, **FAR).body)
-    served.catalog.close()
+    context.catalog.close()

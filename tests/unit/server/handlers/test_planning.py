@@ -14,7 +14,7 @@ from asked import Asking
 
 from bergline import Table
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 pytestmark = pytest.mark.long
 
@@ -24,9 +24,9 @@ SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("name", pa.string
 
 
 @pytest.fixture
-def table(served: Served) -> Table:
+def table(context: ServerContext) -> Table:
     """Three files: ids 0 to 9, 10 to 19, and one with nulls alone."""
-    lake = Lake(served.catalog, "lake")
+    lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     table = lake.create_table("db.t", SCHEMA, partition_by=["day"])
     for start in (0, 10):
@@ -181,8 +181,8 @@ def test_names_are_taken_in_their_case_unless_told_otherwise(table: Table, ask: 
     assert found(ask, **asked, **{"case-sensitive": False}) == [FIRST]
 
 
-def test_select_takes_nested_names_and_metadata_columns(served: Served, ask: Asking) -> None:
-    lake = Lake(served.catalog, "lake")
+def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, ask: Asking) -> None:
+    lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     nested = pa.struct([("x", pa.list_(pa.struct([("y", pa.int32())])))])
     lake.create_table("db.t", pa.schema([("s", nested), ("m", pa.map_(pa.string(), pa.int64()))]))
@@ -214,10 +214,10 @@ def test_few_rows_need_few_files(table: Table, ask: Asking) -> None:
 
 
 @pytest.fixture
-def few(served: Served, table: Table) -> Iterator[Asking]:
+def few(context: ServerContext, table: Table) -> Iterator[Asking]:
     """A server that names two files at once."""
-    served.settings = msgspec.structs.replace(served.settings, files_per_plan=2)
-    with Asking(served) as asking:
+    context.settings = msgspec.structs.replace(context.settings, files_per_plan=2)
+    with Asking(context) as asking:
         yield asking
 
 
@@ -296,8 +296,8 @@ def test_snapshots_that_are_not_there_are_not_found(table: Table, ask: Asking) -
     assert ask("POST", PLAN, {"start-snapshot-id": 1, "end-snapshot-id": 2}).status == 404
 
 
-def test_partitions_that_json_has_no_number_for_are_text(served: Served, ask: Asking) -> None:
-    lake = Lake(served.catalog, "lake")
+def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext, ask: Asking) -> None:
+    lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     columns = pa.schema([("x", pa.float64())])
     table = lake.create_table("db.t", columns, partition_by=["x"])
@@ -321,10 +321,10 @@ def test_partitions_that_json_has_no_number_for_are_text(served: Served, ask: As
     ],
 )
 def test_literals_of_every_type_are_read(
-    served: Served, ask: Asking, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
+    context: ServerContext, ask: Asking, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
 ) -> None:
     """Two files with a value each: each is found by its own, and by no other."""
-    lake = Lake(served.catalog, "lake")
+    lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     columns = pa.schema([(column, type_)])
     table = lake.create_table("db.t", columns, properties={"format-version": "3"})

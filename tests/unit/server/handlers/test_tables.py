@@ -10,8 +10,8 @@ from asked import SCHEMA, Asking, set_branch, set_property, snapshot
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
 from bergline.lake.lake import Lake
-from bergline.server.handlers.context import Served
-from bergline.server.opening import open_served
+from bergline.server.handlers.context import ServerContext
+from bergline.server.opening import open_server
 
 ORDERS = "/v1/namespaces/db/tables/orders"
 
@@ -162,7 +162,7 @@ def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
     assert ask("POST", f"{ORDERS}/metrics", {}).status == 400
 
 
-def broken_table(tmp_path: Path, ask: Asking, served: Served, how: str) -> None:
+def broken_table(tmp_path: Path, ask: Asking, context: ServerContext, how: str) -> None:
     """A table `db.broken` whose metadata cannot be read; `outside` nothing says where it lies."""
     pointer = ask.table("broken").json["metadata-location"]
     file = Path(pointer.removeprefix("file://"))
@@ -174,16 +174,16 @@ def broken_table(tmp_path: Path, ask: Asking, served: Served, how: str) -> None:
         case _:
             (tmp_path / "outside").mkdir()
             file.rename(tmp_path / "outside" / file.name)
-            served.catalog.store.swap(TableName(("db",), "broken"), pointer, f"file://{tmp_path}/outside/{file.name}")
+            context.catalog.store.swap(TableName(("db",), "broken"), pointer, f"file://{tmp_path}/outside/{file.name}")
 
 
 @pytest.mark.parametrize("how", ["gone", "garbage"])
 def test_table_elsewhere_that_cannot_be_read_does_not_stop_a_purge(
-    tmp_path: Path, ask: Asking, served: Served, how: str
+    tmp_path: Path, ask: Asking, context: ServerContext, how: str
 ) -> None:
     ask.table()
-    broken_table(tmp_path, ask, served, how)
-    fresh = open_served(f"sqlite:///{tmp_path}/lake/catalog.db")
+    broken_table(tmp_path, ask, context, how)
+    fresh = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
     with Asking(fresh) as ask_fresh:
         assert ask_fresh("DELETE", ORDERS, query={"purgeRequested": "true"}).status == 204
         assert ask_fresh("HEAD", ORDERS).status == 404
@@ -192,11 +192,11 @@ def test_table_elsewhere_that_cannot_be_read_does_not_stop_a_purge(
 
 
 def test_purge_is_refused_while_a_table_cannot_be_read_that_may_lie_there_until_that_is_dropped(
-    tmp_path: Path, ask: Asking, served: Served
+    tmp_path: Path, ask: Asking, context: ServerContext
 ) -> None:
     ask.table()
-    broken_table(tmp_path, ask, served, "outside")
-    fresh = open_served(f"sqlite:///{tmp_path}/lake/catalog.db")
+    broken_table(tmp_path, ask, context, "outside")
+    fresh = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
     with Asking(fresh) as ask_fresh:
         purge = "DELETE", ORDERS
         no = ask_fresh(*purge, query={"purgeRequested": "true"})
@@ -214,17 +214,17 @@ def test_purge_is_refused_while_a_table_cannot_be_read_that_may_lie_there_until_
 
 
 def test_table_that_moves_on_while_it_is_unregistered_is_told_as_it_is_last(
-    ask: Asking, served: Served, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask.table()
-    drop, moved = served.catalog.drop_table, []
+    drop, moved = context.catalog.drop_table, []
 
     def drop_late(name: TableName, expected: str | None = None) -> None:
         if not moved:
             moved.append(ask.commit(set_property("late", "yes")).json["metadata-location"])
         drop(name, expected)
 
-    monkeypatch.setattr(served.catalog, "drop_table", drop_late)
+    monkeypatch.setattr(context.catalog, "drop_table", drop_late)
     told = ask("POST", f"{ORDERS}/unregister").json
     assert told["metadata-location"] == moved[0]
     assert told["metadata"]["properties"]["late"] == "yes"
@@ -262,13 +262,13 @@ def test_places_outside_the_warehouse_are_refused(ask: Asking, body: dict[str, s
     assert ask("GET", "/v1/namespaces/db/tables").json["identifiers"] == []
 
 
-def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, served: Served) -> None:
+def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, context: ServerContext) -> None:
     ask.table()
-    out = f"{served.settings.warehouse}/../../out"
+    out = f"{context.settings.warehouse}/../../out"
     forbidden = (403, "ForbiddenException")
     assert ask.commit({"action": "set-location", "location": out}).error == forbidden
     assert ask.commit(set_property("write.metadata.path", out)).error == forbidden
-    register = {"name": "r", "metadata-location": f"{served.settings.warehouse}/../catalog.db"}
+    register = {"name": "r", "metadata-location": f"{context.settings.warehouse}/../catalog.db"}
     assert ask("POST", "/v1/namespaces/db/register", register).error == forbidden
     assert ask("POST", "/v1/namespaces/db/properties", {"updates": {"location": out}}).error == forbidden
     assert ask("POST", "/v1/namespaces", {"namespace": ["x"], "properties": {"location": out}}).error == forbidden
@@ -283,28 +283,28 @@ def test_new_table_writes_nowhere_else(ask: Asking, key: str, stage: bool) -> No
         assert ask("POST", "/v1/namespaces/db/tables", body).status == status
 
 
-def test_only_metadata_files_are_registered(ask: Asking, served: Served) -> None:
-    home = served.settings.warehouse
+def test_only_metadata_files_are_registered(ask: Asking, context: ServerContext) -> None:
+    home = context.settings.warehouse
     for name, status in (("", 400), ("/data.parquet", 400), ("/no.metadata.json", 404), ("/x.metadata.json/y", 400)):
         body = {"name": "x", "metadata-location": f"{home}{name}"}
         assert ask("POST", "/v1/namespaces/db/register", body).status == status
     assert ask("POST", "/v1/namespaces/db/register", {"name": "x", "metadata-location": "/etc/passwd"}).status == 403
 
 
-def test_location_that_no_disk_can_have_is_refused(ask: Asking, served: Served) -> None:
+def test_location_that_no_disk_can_have_is_refused(ask: Asking, context: ServerContext) -> None:
     for stage, more in ((True, "d" * 300), (False, "d" * 300), (True, "d/" * 3000), (False, "d/" * 3000)):
-        place = f"{served.settings.warehouse}/{more}"
+        place = f"{context.settings.warehouse}/{more}"
         body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "location": place}
         assert ask("POST", "/v1/namespaces/db/tables", body).error == (400, "IllegalArgumentException")
 
 
-def test_struct_without_fields_is_accepted_and_not_written(ask: Asking, served: Served) -> None:
+def test_struct_without_fields_is_accepted_and_not_written(ask: Asking, context: ServerContext) -> None:
     inner = {"id": 2, "name": "s", "type": {"type": "struct", "fields": []}, "required": False}
     schema = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}, inner]}
     made = ask("POST", "/v1/namespaces/db/tables", {"name": "t", "schema": schema})
     assert made.status == 200, made
     assert made.json["metadata"]["schemas"][0]["fields"][1]["type"] == {"type": "struct", "fields": []}
-    table = Lake(served.catalog, "lake").load_table("db.t")
+    table = Lake(context.catalog, "lake").load_table("db.t")
     rows = pa.table({"id": [1]})
     with pytest.raises(UnsupportedError, match="which Parquet has no form for, found in column `s`"):
         table.append(rows)

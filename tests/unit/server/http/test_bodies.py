@@ -7,10 +7,10 @@ import pytest
 from starlette.datastructures import Headers
 
 from bergline.server.http.bodies import Bodies
-from bergline.server.http.errors import Refusal
-from bergline.server.http.settings import Settings
+from bergline.server.http.errors import RequestRefused
+from bergline.server.http.settings import ServerSettings
 
-SETTINGS = Settings(max_body_bytes=100, max_held_bytes=150, body_timeout_s=5)
+SETTINGS = ServerSettings(max_body_bytes=100, max_held_bytes=150, body_timeout_s=5)
 
 
 def read(bodies: Bodies, *parts: bytes | None) -> bytes:
@@ -29,7 +29,7 @@ def read(bodies: Bodies, *parts: bytes | None) -> bytes:
 def test_bodies_of_all_requests_together_are_bounded() -> None:
     bodies = Bodies()
     first = read(bodies, b"a" * 50, b"b" * 50)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(RequestRefused) as refused:
         read(bodies, b"c" * 40, b"d" * 40)
     assert refused.value.answer.status == 503
     assert refused.value.answer.headers["retry-after"] == "1"
@@ -42,6 +42,6 @@ def test_bodies_of_all_requests_together_are_bounded() -> None:
 def test_body_that_was_refused_is_held_no_more(parts: tuple[bytes | None, ...]) -> None:
     bodies = Bodies()
     for _ in range(5):
-        with pytest.raises(Refusal):
+        with pytest.raises(RequestRefused):
             read(bodies, *parts)
     assert len(read(bodies, b"c" * 100)) == 100

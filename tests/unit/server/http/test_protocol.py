@@ -12,7 +12,7 @@ from asked import Asking
 from hand_clock import HandClock
 from served_socket import on_socket
 
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 
 pytestmark = pytest.mark.long
 
@@ -26,9 +26,9 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def port(served: Served, clock: HandClock) -> Iterator[int]:
-    limits = msgspec.structs.replace(served.settings, body_timeout_s=TIMEOUT, max_header_bytes=2000)
-    with on_socket(served, clock.protocol(limits)) as found:
+def port(context: ServerContext, clock: HandClock) -> Iterator[int]:
+    limits = msgspec.structs.replace(context.settings, body_timeout_s=TIMEOUT, max_header_bytes=2000)
+    with on_socket(context, clock.protocol(limits)) as found:
         yield found
 
 
@@ -69,8 +69,8 @@ def test_head_that_never_ends_is_given_up(port: int, clock: HandClock, part: byt
         assert heard(connection) == b""
 
 
-def test_body_that_never_comes_is_given_up(port: int, served: Served) -> None:
-    served.settings = msgspec.structs.replace(served.settings, body_timeout_s=0.05)
+def test_body_that_never_comes_is_given_up(port: int, context: ServerContext) -> None:
+    context.settings = msgspec.structs.replace(context.settings, body_timeout_s=0.05)
     told = sent(port, b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
     assert told.startswith(b"HTTP/1.1 408")
 
@@ -147,8 +147,8 @@ def test_blank_lines_keep_no_connection_open(port: int, clock: HandClock) -> Non
         assert heard(connection) == b""
 
 
-def test_reader_who_stops_reading_is_given_up(port: int, served: Served, clock: HandClock) -> None:
-    with Asking(served) as ask:
+def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext, clock: HandClock) -> None:
+    with Asking(context) as ask:
         ask.namespace("db")
         ask.table(properties={"p": "x" * 8_000_000})
     with socket.socket() as connection:
@@ -164,9 +164,9 @@ def test_reader_who_stops_reading_is_given_up(port: int, served: Served, clock: 
         assert len(heard(connection)) < 8_000_000
 
 
-def test_slow_reader_is_waited_for(port: int, served: Served, clock: HandClock) -> None:
+def test_slow_reader_is_waited_for(port: int, context: ServerContext, clock: HandClock) -> None:
     """Time passes whenever the server got rid of something, and more of it in the end than any reader has."""
-    with Asking(served) as ask:
+    with Asking(context) as ask:
         ask.namespace("db")
         ask.table(properties={"p": "x" * 8_000_000})
     told, waited, unread = 0, 0.0, math.inf
@@ -182,8 +182,8 @@ def test_slow_reader_is_waited_for(port: int, served: Served, clock: HandClock) 
     assert waited > TIMEOUT * 3
 
 
-def test_sender_of_too_large_a_body_sees_why(port: int, served: Served) -> None:
-    size = served.settings.max_body_bytes + 1
+def test_sender_of_too_large_a_body_sees_why(port: int, context: ServerContext) -> None:
+    size = context.settings.max_body_bytes + 1
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/namespaces", b"x" * size)
     assert connection.getresponse().read().startswith(b'{"error"')
@@ -199,9 +199,9 @@ def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(po
     assert b"connection: close" in told
 
 
-def test_connections_beyond_the_limit_are_told_to_come_back(served: Served, clock: HandClock) -> None:
-    limits = msgspec.structs.replace(served.settings, max_connections=2)
-    with on_socket(served, clock.protocol(limits)) as port, connected(port) as first, connected(port) as second:
+def test_connections_beyond_the_limit_are_told_to_come_back(context: ServerContext, clock: HandClock) -> None:
+    limits = msgspec.structs.replace(context.settings, max_connections=2)
+    with on_socket(context, clock.protocol(limits)) as port, connected(port) as first, connected(port) as second:
         for connection in (first, second):
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")

@@ -30,7 +30,7 @@ from bergline.format.types.types import (
 )
 from bergline.server.planning import filters as wire_filters
 from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.filters import KeptFilters, choosing, read_filter
+from bergline.server.planning.filters import FilterCache, choosing, read_filter
 from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
 
 MANY = 200
@@ -101,7 +101,7 @@ def test_short_lists_stay_as_the_client_said_them() -> None:
 
 def test_long_filters_are_read_once_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire_filters, "_MOST_KEPT_TEXT", 100_000)
-    kept = KeptFilters()
+    kept = FilterCache()
     names, _ = residuals(LONG, True)
     wire = {"type": "in", "term": "x", "values": list(range(4_000))}
     first = kept.read(wire, names, "a")

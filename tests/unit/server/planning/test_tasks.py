@@ -16,7 +16,7 @@ from bergline.lake.lake import Lake
 from bergline.scan.manifest_cache import forget_files
 from bergline.scan.manifests import load_manifest_list
 from bergline.server.handlers import planning as handlers_planning
-from bergline.server.handlers.context import Served
+from bergline.server.handlers.context import ServerContext
 from bergline.server.planning.tasks import PlanTask, parse_task, render_task
 
 PLAN = "/v1/namespaces/db/tables/t/plan"
@@ -27,9 +27,9 @@ FILES = 12
 
 
 @pytest.fixture
-def table(served: Served) -> Table:
+def table(context: ServerContext) -> Table:
     """Six manifests of two files each, ten rows in a file: ids 0 to 9 in the first, and so on."""
-    lake = Lake(served.catalog, "lake")
+    lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     table = lake.create_table("db.t", SCHEMA, partition_by=["part"])
     table.set_properties({"commit.manifest-merge.enabled": "false", "write.delete.mode": "merge-on-read"})
@@ -40,10 +40,10 @@ def table(served: Served) -> Table:
 
 
 @pytest.fixture
-def few(served: Served, table: Table) -> Iterator[Asking]:
+def few(context: ServerContext, table: Table) -> Iterator[Asking]:
     """A server that names three files at once."""
-    served.settings = msgspec.structs.replace(served.settings, files_per_plan=3)
-    with Asking(served) as asking:
+    context.settings = msgspec.structs.replace(context.settings, files_per_plan=3)
+    with Asking(context) as asking:
         yield asking
 
 
@@ -91,10 +91,10 @@ def test_every_file_is_named_once_in_answers_of_so_many_bytes(
         assert references == set(range(len(answer.json["delete-files"])))
 
 
-def test_tasks_of_another_setting_bring_the_same_files(served: Served, few: Asking) -> None:
+def test_tasks_of_another_setting_bring_the_same_files(context: ServerContext, few: Asking) -> None:
     first = few("POST", PLAN, {})
     for most in (1, 2, 100):
-        served.settings = msgspec.structs.replace(served.settings, files_per_plan=most)
+        context.settings = msgspec.structs.replace(context.settings, files_per_plan=most)
         waiting, told = list(first.json["plan-tasks"]), [first]
         while waiting:
             told.append(few("POST", TASKS, {"plan-task": waiting.pop()}))
@@ -159,10 +159,10 @@ def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: Asking) 
 
 
 def test_answers_do_not_grow_with_the_filter_times_the_files(
-    served: Served, few: Asking, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, few: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values that lie between the bounds of every file stay in what is left: then fewer files fit an answer."""
-    table = Lake(served.catalog, "lake").create_table("db.wide", SCHEMA)
+    table = Lake(context.catalog, "lake").create_table("db.wide", SCHEMA)
     for number in range(3):
         table.append(pa.table({"id": [number, 10**6 - number], "part": [0, 0]}, schema=SCHEMA))
     asked = {"filter": {"type": "in", "term": "id", "values": list(range(5, 5_000))}}

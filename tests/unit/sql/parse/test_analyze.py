@@ -5,7 +5,7 @@ import pytest
 from bergline.errors import UnsupportedError
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.rewrite.tables import rewrite_query
-from bergline.sql.statements.statements import Around, AsOf, Insert, OtherStatement, Query
+from bergline.sql.statements.statements import AsOf, Insert, OtherStatement, Query, QueryWrapper
 from bergline.sql.statements.table_statements import CreateTable
 
 
@@ -192,12 +192,12 @@ def test_other_statements_mean(text: str, meaning: object) -> None:
 )
 def test_query_is_found_behind_the_words_of_a_statement(head: str, kind: str) -> None:
     query = analyze("SELECT id FROM db.orders")
-    assert analyze(f"{head}SELECT id FROM db.orders") == Around(kind, head, query)  # type: ignore[arg-type]
+    assert analyze(f"{head}SELECT id FROM db.orders") == QueryWrapper(kind, head, query)  # type: ignore[arg-type]
 
 
 def test_explained_insert_knows_its_rows() -> None:
     explained = analyze("EXPLAIN INSERT INTO s.t SELECT id FROM db.orders")
-    assert isinstance(explained, Around)
+    assert isinstance(explained, QueryWrapper)
     assert (explained.target, (explained.source or "").strip()) == (("s", "t"), "SELECT id FROM db.orders")
     assert explained.query.text == "INSERT INTO s.t SELECT id FROM db.orders"
 

@@ -7,7 +7,7 @@ import pytest
 
 from bergline.errors import InvalidInputError, SqlSyntaxError
 from bergline.sql.parse.call import parse_call
-from bergline.sql.statements.statements import Call, Moment, SqlParameter
+from bergline.sql.statements.statements import CallProcedure, Moment, SqlParameter
 
 
 @pytest.mark.parametrize(
@@ -15,11 +15,11 @@ from bergline.sql.statements.statements import Call, Moment, SqlParameter
     [
         (
             "CALL system.fast_forward('db.orders', 'main', 'staging');",
-            Call(("system", "fast_forward"), ("db.orders", "main", "staging")),
+            CallProcedure(("system", "fast_forward"), ("db.orders", "main", "staging")),
         ),
         (
             "call lake.system.expire_snapshots(table => 'db.orders', OLDER_THAN => TIMESTAMP '2026-01-02 03:04:05')",
-            Call(
+            CallProcedure(
                 ("lake", "system", "expire_snapshots"),
                 (),
                 {"table": "db.orders", "older_than": Moment(dt.datetime(2026, 1, 2, 3, 4, 5))},  # noqa: DTZ001
@@ -27,16 +27,16 @@ from bergline.sql.statements.statements import Call, Moment, SqlParameter
         ),
         (
             "CALL p(now(), current_timestamp, array(1, -2), true, NULL, 1.5)",
-            Call(("p",), (Moment(None), Moment(None), (1, -2), True, None, Decimal("1.5"))),
+            CallProcedure(("p",), (Moment(None), Moment(None), (1, -2), True, None, Decimal("1.5"))),
         ),
-        ("CALL p('it''s', \"d\\nq\")", Call(("p",), ("it's", "d\nq"))),
-        ("CALL p(map('s3a,s3n', 's3', 'a', 'b'), map())", Call(("p",), ({"s3a,s3n": "s3", "a": "b"}, {}))),
-        ("CALL p(:t, n => ?)", Call(("p",), (SqlParameter("t"),), {"n": SqlParameter(None)})),
-        ("CALL p()", Call(("p",))),
+        ("CALL p('it''s', \"d\\nq\")", CallProcedure(("p",), ("it's", "d\nq"))),
+        ("CALL p(map('s3a,s3n', 's3', 'a', 'b'), map())", CallProcedure(("p",), ({"s3a,s3n": "s3", "a": "b"}, {}))),
+        ("CALL p(:t, n => ?)", CallProcedure(("p",), (SqlParameter("t"),), {"n": SqlParameter(None)})),
+        ("CALL p()", CallProcedure(("p",))),
         ("SELECT 1", None),
     ],
 )
-def test_call_means(text: str, call: Call | None) -> None:
+def test_call_means(text: str, call: CallProcedure | None) -> None:
     assert parse_call(text) == call
 
 

@@ -37,15 +37,15 @@ from bergline.sql.statements.table_statements import (
     DropIdentifierFields,
     DropPartitionField,
     DropTable,
-    MoveColumn,
-    RenameColumn,
+    IdentifierFieldsClause,
+    MoveColumnClause,
+    RenameColumnClause,
     RenameTable,
     ReplacePartitionField,
     SetColumnDefault,
     SetColumnDoc,
     SetColumnRequired,
     SetColumnType,
-    SetIdentifierFields,
     SetTableLocation,
     SetTableProperties,
     SetWriteOrder,
@@ -176,7 +176,7 @@ def test_statements_mean(text: str, meaning: object) -> None:
         ("ADD COLUMNS a INT, b INT", AddColumns((column("a"), column("b")))),
         ("DROP COLUMN a.b", DropColumns((("a", "b"),))),
         ("DROP COLUMNS IF EXISTS (a, b)", DropColumns((("a",), ("b",)), if_exists=True)),
-        ("RENAME COLUMN a.b TO c", RenameColumn(("a", "b"), "c")),
+        ("RENAME COLUMN a.b TO c", RenameColumnClause(("a", "b"), "c")),
         ("RENAME TO db.u", RenameTable(("db", "u"))),
         ("ALTER COLUMN a TYPE BIGINT", AlterColumns((SetColumnType(("a",), LONG),))),
         (
@@ -186,8 +186,8 @@ def test_statements_mean(text: str, meaning: object) -> None:
                     SetColumnDoc(("a",), "x"),
                     SetColumnRequired(("b", "c"), required=True),
                     SetColumnRequired(("d",), required=False),
-                    MoveColumn(("e",), ("first",)),
-                    MoveColumn(("f",), ("after", "g")),
+                    MoveColumnClause(("e",), ("first",)),
+                    MoveColumnClause(("f",), ("after", "g")),
                 )
             ),
         ),
@@ -204,7 +204,9 @@ def test_statements_mean(text: str, meaning: object) -> None:
         ("ALTER COLUMN a DROP DEFAULT", AlterColumns((SetColumnDefault(("a",), None),))),
         (
             "CHANGE COLUMN a a DOUBLE COMMENT 'x' FIRST",
-            AlterColumns((SetColumnType(("a",), DOUBLE), SetColumnDoc(("a",), "x"), MoveColumn(("a",), ("first",)))),
+            AlterColumns(
+                (SetColumnType(("a",), DOUBLE), SetColumnDoc(("a",), "x"), MoveColumnClause(("a",), ("first",)))
+            ),
         ),
         ("SET TBLPROPERTIES ('a' = 'b')", SetTableProperties({"a": "b"})),
         ("UNSET TBLPROPERTIES IF EXISTS ('a', b)", SetTableProperties(removals=("a", "b"))),
@@ -219,7 +221,7 @@ def test_statements_mean(text: str, meaning: object) -> None:
         ("WRITE DISTRIBUTED BY PARTITION", SetWriteOrder((), "hash")),
         ("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a", SetWriteOrder(("a",), "hash")),
         ("WRITE ORDERED BY a DISTRIBUTED BY PARTITION", SetWriteOrder(("a",), "hash")),
-        ("SET IDENTIFIER FIELDS a, b.c", SetIdentifierFields(("a", "b.c"))),
+        ("SET IDENTIFIER FIELDS a, b.c", IdentifierFieldsClause(("a", "b.c"))),
         ("DROP IDENTIFIER FIELDS a", DropIdentifierFields(("a",))),
     ],
 )

@@ -7,12 +7,12 @@ import pytest
 
 from bergline.sql.parse.call import parse_call
 from bergline.sql.procedures.parameters import bind_parameters
-from bergline.sql.statements.statements import Call, Moment
+from bergline.sql.statements.statements import CallProcedure, Moment
 
 NOON = dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)
 
 
-def bound(text: str, args: Any) -> Call:
+def bound(text: str, args: Any) -> CallProcedure:
     call = parse_call(text)
     assert call is not None
     return bind_parameters(call, args)
@@ -31,7 +31,7 @@ def bound(text: str, args: Any) -> Call:
     ],
 )
 def test_parameters_have_their_values(text: str, args: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-    assert bound(text, args) == Call(("p",), positional, named)
+    assert bound(text, args) == CallProcedure(("p",), positional, named)
 
 
 @pytest.mark.parametrize(

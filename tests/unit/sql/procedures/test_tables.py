@@ -13,12 +13,12 @@ from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.run.run import run_statement
-from bergline.sql.statements.statements import Call
+from bergline.sql.statements.statements import CallProcedure
 
 
 def run(lake: Lake, text: str, **others: Lake) -> pa.Table:
     call = analyze(f"CALL {text}")
-    assert isinstance(call, Call)
+    assert isinstance(call, CallProcedure)
     found = run_statement(call, Lakes({"lake": lake, **others}, "lake"), time_zone="UTC")
     assert found is not None
     return found

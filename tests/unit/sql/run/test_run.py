@@ -18,7 +18,7 @@ from bergline.errors import (
 )
 from bergline.io.locations import local_path
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.names.selector import Selector
+from bergline.sql.names.selector import VersionSelector
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.run.run import run_statement
 from bergline.sql.text.timestamps import timestamp_ms
@@ -137,22 +137,22 @@ def test_create_and_drop_table(lake: Lake) -> None:
 def test_names_resolve_to_tables_first_then_to_selectors(lake: Lake, orders: Table) -> None:
     lakes = Lakes({"lake": lake}, "lake")
 
-    def selector(*name: str) -> Selector | None:
+    def selector(*name: str) -> VersionSelector | None:
         target = lakes.resolve(name)
         return target and target.selector
 
-    assert selector("db", "orders") == selector("lake", "db", "orders") == Selector()
-    assert selector("db", "orders", "refs") == Selector(metadata_table="refs")
-    assert selector("lake", "db", "orders", "SNAPSHOTS") == Selector(metadata_table="snapshots")
-    assert selector("db", "orders", "branch_a/b") == Selector(branch="a/b")
-    assert selector("db", "orders", "tag_v1") == Selector(ref="v1")
-    assert selector("db", "orders", "snapshot_id_7") == Selector(snapshot_id=7)
-    assert selector("db", "orders", "at_timestamp_7") == Selector(as_of_ms=7)
+    assert selector("db", "orders") == selector("lake", "db", "orders") == VersionSelector()
+    assert selector("db", "orders", "refs") == VersionSelector(metadata_table="refs")
+    assert selector("lake", "db", "orders", "SNAPSHOTS") == VersionSelector(metadata_table="snapshots")
+    assert selector("db", "orders", "branch_a/b") == VersionSelector(branch="a/b")
+    assert selector("db", "orders", "tag_v1") == VersionSelector(ref="v1")
+    assert selector("db", "orders", "snapshot_id_7") == VersionSelector(snapshot_id=7)
+    assert selector("db", "orders", "at_timestamp_7") == VersionSelector(as_of_ms=7)
     assert selector("elsewhere", "orders") is None
     lake.create_namespace("db.orders")
     lake.create_table("db.orders.refs", orders.schema)
-    assert selector("db", "orders", "refs") == Selector()
-    assert selector("db", "orders", "history") == Selector(metadata_table="history")
+    assert selector("db", "orders", "refs") == VersionSelector()
+    assert selector("db", "orders", "history") == VersionSelector(metadata_table="history")
 
 
 def test_times_without_a_zone_are_in_the_sessions() -> None:

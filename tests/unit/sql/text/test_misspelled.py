@@ -8,7 +8,7 @@ from bergline.sql.names.resolve import Lakes
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.run.refused import check_not_of_lakes
 from bergline.sql.run.run import run_statement
-from bergline.sql.statements.statements import Call, OtherStatement
+from bergline.sql.statements.statements import CallProcedure, OtherStatement
 
 
 def run(text: str, lake: Lake) -> None:
@@ -74,7 +74,7 @@ def test_typos_that_are_not_about_a_lake_are_left_to_the_engine(lake: Lake, orde
 
 def test_procedure_of_another_catalog_is_left_to_the_engine(lake: Lake) -> None:
     statement = analyze("CALL other.systems.refresh()")
-    assert isinstance(statement, Call)
+    assert isinstance(statement, CallProcedure)
     assert run_statement(statement, Lakes({"lake": lake}, "lake"), time_zone="UTC") is None
 
 

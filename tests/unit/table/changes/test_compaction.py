@@ -331,8 +331,8 @@ def test_a_table_that_was_made_anew_is_another_one(lake: Lake) -> None:
         table.compact()
 
 
-@pytest.mark.parametrize("wish", [{"target_size": 0}, {"target_size": -1}, {"min_files": 0}])
-def test_sizes_and_counts_are_positive(lake: Lake, wish: dict[str, int]) -> None:
+@pytest.mark.parametrize("wanted", [{"target_size": 0}, {"target_size": -1}, {"min_files": 0}])
+def test_sizes_and_counts_are_positive(lake: Lake, wanted: dict[str, int]) -> None:
     table = lake.create_table("db.sizes", ORDERS)
     with pytest.raises(InvalidInputError, match="expected a number from 1 on"):
-        table.compact(**wish)
+        table.compact(**wanted)

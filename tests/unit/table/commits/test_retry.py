@@ -27,7 +27,7 @@ def longest_waits(limits: RetryLimits, attempts: int) -> list[float]:
 
 
 def test_who_has_lost_often_waits_less_again(metadata: TableMetadata) -> None:
-    limits = retry_limits([metadata], conflicts_in_meaning=False)
+    limits = retry_limits([metadata], needs_validation=False)
     assert longest_waits(limits, 12) == [0.1, 0.2, 0.4, 0.8, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.05, 0.05]
 
 
@@ -42,15 +42,15 @@ def test_who_has_lost_often_waits_less_again(metadata: TableMetadata) -> None:
 def test_waits_that_a_table_sets_double_up_to_the_longest(
     metadata: TableMetadata, properties: dict[str, str], waits: list[float]
 ) -> None:
-    limits = retry_limits([with_properties(metadata, **properties)], conflicts_in_meaning=False)
+    limits = retry_limits([with_properties(metadata, **properties)], needs_validation=False)
     assert longest_waits(limits, 4) == waits
 
 
 def test_every_attempt_counts_only_where_a_table_sets_the_number(metadata: TableMetadata) -> None:
     three = with_properties(metadata, num_retries="3")
-    assert retry_limits([metadata], conflicts_in_meaning=False).retries is None
+    assert retry_limits([metadata], needs_validation=False).retries is None
     for meaning in (False, True):
-        limits = retry_limits([metadata, three], conflicts_in_meaning=meaning)
+        limits = retry_limits([metadata, three], needs_validation=meaning)
         assert (limits.retries, limits.every_attempt_counts) == (3, True)
-    limits = retry_limits([metadata], conflicts_in_meaning=True)
+    limits = retry_limits([metadata], needs_validation=True)
     assert (limits.retries, limits.every_attempt_counts) == (4, False)

@@ -314,10 +314,10 @@ def test_name_mapping_that_cannot_be_read_is_left_alone(orders: Table, caplog: p
 # with others at the same time
 
 
-def change(table: Table, wish: Callable[[SchemaUpdate], object]) -> Callable[[], None]:
+def change(table: Table, wanted: Callable[[SchemaUpdate], object]) -> Callable[[], None]:
     def act() -> None:
         with table.update_schema() as schema:
-            wish(schema)
+            wanted(schema)
 
     return act
 

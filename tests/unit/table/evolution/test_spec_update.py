@@ -102,10 +102,10 @@ def test_what_is_wrong_is_said_where_it_is_asked_for(table: Table) -> None:
 Wish = Callable[[SpecUpdate], object]
 
 
-def change(table: Table, wish: Wish) -> Callable[[], None]:
+def change(table: Table, wanted: Wish) -> Callable[[], None]:
     def act() -> None:
         with table.refresh().update_spec() as spec:
-            wish(spec)
+            wanted(spec)
 
     return act
 

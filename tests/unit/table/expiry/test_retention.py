@@ -12,7 +12,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.parquet.file.arrow_schema import schema_from_arrow
 from bergline.table.expiry.reasons import duration_text
-from bergline.table.expiry.retention import ExpiryWish, decide_expiry
+from bergline.table.expiry.retention import ExpiryRequest, decide_expiry
 
 DAY = 86_400_000
 NOW = 10 * DAY
@@ -63,8 +63,8 @@ def table(
     )
 
 
-def days(**wish: int) -> ExpiryWish:
-    return ExpiryWish(**{k: v * DAY if k == "older_than_ms" else v for k, v in wish.items()})
+def days(**wanted: int) -> ExpiryRequest:
+    return ExpiryRequest(**{k: v * DAY if k == "older_than_ms" else v for k, v in wanted.items()})
 
 
 EXAMPLES = {
@@ -101,7 +101,7 @@ EXAMPLES = {
     ),
     "12 an id goes although within limits": (
         table(),
-        ExpiryWish(retain_last=6, snapshot_ids=frozenset({5})),
+        ExpiryRequest(retain_last=6, snapshot_ids=frozenset({5})),
         {1, 2, 3, 4, 6},
         set(),
     ),
@@ -113,7 +113,7 @@ EXAMPLES = {
     ),
     "15 an id on a tag past its age goes": (
         table({"t": tag(3, ref_age=1)}),
-        ExpiryWish(snapshot_ids=frozenset({3})),
+        ExpiryRequest(snapshot_ids=frozenset({3})),
         {4, 5, 6},
         set(),
     ),
@@ -123,32 +123,32 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize(("metadata", "wish", "left", "refs"), EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_worked_example(metadata: TableMetadata, wish: ExpiryWish, left: set[int], refs: set[str]) -> None:
-    plan = decide_expiry(metadata, wish, NOW)
+@pytest.mark.parametrize(("metadata", "wanted", "left", "refs"), EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_worked_example(metadata: TableMetadata, wanted: ExpiryRequest, left: set[int], refs: set[str]) -> None:
+    plan = decide_expiry(metadata, wanted, NOW)
     assert set(metadata.snapshots_by_id) - set(plan.removed_snapshots) == left
     assert set(metadata.refs) - set(plan.removed_refs) == {"main", *refs}
 
 
 def test_worked_example_14_an_id_that_a_tag_names_is_refused() -> None:
     with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t` still names it"):
-        decide_expiry(table({"t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+        decide_expiry(table({"t": tag(3)}), ExpiryRequest(snapshot_ids=frozenset({3})), NOW)
 
 
 def test_several_refs_that_name_an_id_are_listed() -> None:
     with pytest.raises(RefusedError, match="cannot expire snapshot 3: `t`, `u` still name it") as caught:
-        decide_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryWish(snapshot_ids=frozenset({3})), NOW)
+        decide_expiry(table({"u": tag(3), "t": tag(3)}), ExpiryRequest(snapshot_ids=frozenset({3})), NOW)
     assert caught.value.hints == ("drop the refs first",)
 
 
 def test_table_settings_are_the_defaults() -> None:
     settings = {"history.expire.max-snapshot-age-ms": "1", "history.expire.min-snapshots-to-keep": "2"}
-    assert decide_expiry(table(properties=settings), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3, 4)
+    assert decide_expiry(table(properties=settings), ExpiryRequest(), NOW).removed_snapshots == (1, 2, 3, 4)
 
 
 def test_table_setting_for_refs_expires_them() -> None:
     metadata = table({"t": tag(2)}, properties={"history.expire.max-ref-age-ms": str(DAY)})
-    assert decide_expiry(metadata, ExpiryWish(), NOW).removed_refs == ("t",)
+    assert decide_expiry(metadata, ExpiryRequest(), NOW).removed_refs == ("t",)
 
 
 def test_main_never_expires_by_age() -> None:
@@ -161,7 +161,7 @@ def test_main_never_expires_by_age() -> None:
 
 def test_walk_stops_at_the_first_snapshot_that_fails() -> None:
     odd = tuple(msgspec.structs.replace(s, timestamp_ms=9 * DAY) if s.snapshot_id == 2 else s for s in MAIN)
-    assert decide_expiry(table(None, odd), ExpiryWish(), NOW).removed_snapshots == (1, 2, 3)
+    assert decide_expiry(table(None, odd), ExpiryRequest(), NOW).removed_snapshots == (1, 2, 3)
 
 
 def test_cyclic_parents_end_the_walk() -> None:
@@ -172,16 +172,16 @@ def test_cyclic_parents_end_the_walk() -> None:
 @pytest.mark.parametrize("retain_last", [0, -1])
 def test_retaining_less_than_one_is_refused(retain_last: int) -> None:
     with pytest.raises(InvalidInputError, match=f"at least 1, found {retain_last}"):
-        decide_expiry(table(), ExpiryWish(retain_last=retain_last), NOW)
+        decide_expiry(table(), ExpiryRequest(retain_last=retain_last), NOW)
 
 
 def test_gc_disabled_is_refused() -> None:
     with pytest.raises(RefusedError, match=r"`gc\.enabled` is false"):
-        decide_expiry(table(properties={"gc.enabled": "false"}), ExpiryWish(), NOW)
+        decide_expiry(table(properties={"gc.enabled": "false"}), ExpiryRequest(), NOW)
 
 
-def reasons(metadata: TableMetadata, wish: ExpiryWish | None = None) -> dict[int, str]:
-    decided = decide_expiry(metadata, wish or ExpiryWish(), NOW).snapshots
+def reasons(metadata: TableMetadata, wanted: ExpiryRequest | None = None) -> dict[int, str]:
+    decided = decide_expiry(metadata, wanted or ExpiryRequest(), NOW).snapshots
     return {
         d.snapshot.snapshot_id: f"{'kept' if d.kept else 'removed'}: {'; '.join(map(str, d.reasons))}" for d in decided
     }
@@ -204,7 +204,7 @@ def test_each_snapshot_says_by_which_rule_it_stays_or_goes() -> None:
 
 
 def test_a_snapshot_says_that_it_was_asked_for() -> None:
-    said = reasons(table(), ExpiryWish(snapshot_ids=frozenset({3, 5})))
+    said = reasons(table(), ExpiryRequest(snapshot_ids=frozenset({3, 5})))
     assert said[5] == "removed: asked for by its id"
     assert said[3] == "removed: asked for by its id; older than 5 d, beyond the newest 1 of `main`"
 
@@ -222,7 +222,7 @@ def test_a_moment_that_was_given_is_said() -> None:
 
 def test_refs_say_why_they_stay_or_go() -> None:
     refs = {"young": tag(4, ref_age=4), "old": tag(4, ref_age=3), "free": branch(5)}
-    decided = decide_expiry(table(refs), ExpiryWish(), NOW).refs
+    decided = decide_expiry(table(refs), ExpiryRequest(), NOW).refs
     assert {d.name: (d.kept, str(d.reason)) for d in decided} == {
         "main": (True, "`main` always stays"),
         "young": (True, "its snapshot is not older than 4 d"),
@@ -232,7 +232,7 @@ def test_refs_say_why_they_stay_or_go() -> None:
 
 
 def test_kept_by_names_the_refs_that_protect_a_snapshot() -> None:
-    decided = decide_expiry(table({"b": branch(6, keep=4), "t": tag(3)}), ExpiryWish(), NOW).snapshots
+    decided = decide_expiry(table({"b": branch(6, keep=4), "t": tag(3)}), ExpiryRequest(), NOW).snapshots
     kept_by = {d.snapshot.snapshot_id: d.kept_by for d in decided if d.kept}
     assert kept_by == {3: {"b", "t"}, 4: {"main", "b"}, 5: {"main", "b"}, 6: {"main", "b"}}
 

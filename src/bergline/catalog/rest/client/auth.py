@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from bergline.catalog.rest.client.settings import RestSettings
-from bergline.catalog.rest.client.transport import Answer, AnswerLostError, NotSentError, Transport
-from bergline.catalog.rest.protocol.bodies import TokenAnswer, TokenErrorAnswer
+from bergline.catalog.rest.client.transport import HttpResponse, NotSentError, ResponseLostError, Transport
+from bergline.catalog.rest.protocol.bodies import OAuthError, OAuthTokenResponse
 from bergline.catalog.rest.protocol.endpoints import GET_TOKEN
 from bergline.errors import AuthenticationError, UnavailableError
 from bergline.io.settings import check_endpoint
@@ -25,7 +25,7 @@ _OK = 200
 _FIRST_SERVER_ERROR = 500
 
 
-class Token(NamedTuple):
+class BearerToken(NamedTuple):
     """A token, and when it must be replaced by the clock that counts seconds since 1970."""
 
     text: str
@@ -88,7 +88,7 @@ class Authorization:
             return "the token may be wrong, too old or revoked: give another as property `token`"
         return "give a token as property `token`, or `id:secret` as `credential`"
 
-    def _given_token(self) -> Token | None:
+    def _given_token(self) -> BearerToken | None:
         text = self._settings.text("token")
         if text is None:
             return None
@@ -97,13 +97,13 @@ class Authorization:
             expires = self._clock_s() + self._settings.number("token-expires-in-ms", 1, 2**40) / 1000
         return self._made(text, expires)
 
-    def _made(self, text: str, expires: float | None) -> Token:
+    def _made(self, text: str, expires: float | None) -> BearerToken:
         if expires is None or not self._settings.flag("token-refresh-enabled", otherwise=True):
-            return Token(text, None)
+            return BearerToken(text, None)
         left = max(0.0, expires - self._clock_s())
-        return Token(text, expires - min(_EARLY_S, left / 10))
+        return BearerToken(text, expires - min(_EARLY_S, left / 10))
 
-    def _renewed(self, old: Token) -> Token:
+    def _renewed(self, old: BearerToken) -> BearerToken:
         """A fresh token for one that is about to expire; what cannot be exchanged is used until it is refused."""
         if self._settings.flag("token-exchange-enabled", otherwise=True):
             form = {"grant_type": _EXCHANGE, "subject_token": old.text, "subject_token_type": _TOKEN_TYPE}
@@ -113,36 +113,36 @@ class Authorization:
                 pass
         if self._settings.text("credential"):
             return self._ask_for_token()
-        return Token(old.text, None)
+        return BearerToken(old.text, None)
 
-    def _ask_for_token(self) -> Token:
+    def _ask_for_token(self) -> BearerToken:
         """A token by client credentials, `id:secret` or the secret alone."""
         before, colon, after = (self._settings.text("credential") or "").partition(":")
         who = {"client_id": before.strip(), "client_secret": after.strip()} if colon else {"client_secret": before}
         return self._fetch({"grant_type": "client_credentials", **who}, {})
 
-    def _fetch(self, form: Mapping[str, str], headers: Mapping[str, str]) -> Token:
+    def _fetch(self, form: Mapping[str, str], headers: Mapping[str, str]) -> BearerToken:
         asked = {name: text for name in ("audience", "resource") if (text := self._settings.text(name))}
         body = urlencode({**form, "scope": self._settings.text("scope") or "catalog", **asked}).encode()
         sent = {**headers, "Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
         try:
             answer = self._transport.send("POST", self._token_url(), sent, body)
-        except (NotSentError, AnswerLostError) as error:
+        except (NotSentError, ResponseLostError) as error:
             raise UnavailableError(f"cannot get a token from {self._token_url()}: {error}") from error
         found = self._parsed(answer)
         expires = _expiry(found.access_token) if found.expires_in is None else self._clock_s() + found.expires_in
         return self._made(found.access_token, expires)
 
-    def _parsed(self, answer: Answer) -> TokenAnswer:
+    def _parsed(self, answer: HttpResponse) -> OAuthTokenResponse:
         place = self._token_url()
         if answer.status >= _FIRST_SERVER_ERROR:
             raise UnavailableError(f"cannot get a token from {place}: it answered {answer.status}")
         try:
             if answer.status == _OK:
-                found = msgspec.json.decode(answer.body, type=TokenAnswer)
+                found = msgspec.json.decode(answer.body, type=OAuthTokenResponse)
                 if found.access_token.isprintable() and found.access_token.isascii():
                     return found
-            why = msgspec.json.decode(answer.body, type=TokenErrorAnswer)
+            why = msgspec.json.decode(answer.body, type=OAuthError)
             reason = f"{why.error}: {why.error_description}" if why.error_description else why.error
         except (msgspec.MsgspecError, UnicodeDecodeError):
             reason = "not what OAuth2 says"

@@ -12,7 +12,7 @@ from bergline.catalog.rest.client.auth import Authorization
 from bergline.catalog.rest.client.errors import About, Refusals
 from bergline.catalog.rest.client.retries import READING, SUCCESSES, LostError, Tries
 from bergline.catalog.rest.client.settings import RestSettings
-from bergline.catalog.rest.client.transport import Answer, Transport
+from bergline.catalog.rest.client.transport import HttpResponse, Transport
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, GET_CONFIG, Endpoint
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.encoding.wire import decode_json, encode_json
@@ -23,10 +23,10 @@ _DONE = frozenset({200, 204})
 _SHOWN = 80
 
 
-class Changed(NamedTuple):
+class ChangeResponse(NamedTuple):
     """The answer to a change that happened, and what it holds: None where the protocol has no body for it."""
 
-    answer: Answer
+    answer: HttpResponse
     content: Any
 
 
@@ -63,7 +63,7 @@ class Calls:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """The answer of a success, or 304.
 
         Names are encoded already. Raises what the server's refusal means, UnavailableError where it cannot be reached
@@ -100,7 +100,7 @@ class Calls:
         names: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         body: Any = None,
-    ) -> Changed:
+    ) -> ChangeResponse:
         """The answer to a change, as the protocol says that it is; any other success is LostError.
 
         A proxy's page, or half of an answer, says nothing of what happened. A success without a body is worth little
@@ -109,15 +109,15 @@ class Calls:
         answer = self.call(endpoint, about, names=names, query=query, body=body)
         if endpoint.answer is not None:
             try:
-                return Changed(answer, self.parsed(answer, endpoint.answer, about))
+                return ChangeResponse(answer, self.parsed(answer, endpoint.answer, about))
             except FormatError as error:
                 raise LostError(str(error)) from error
         if answer.status not in _DONE or answer.body.strip():
             found = self._settings.hide(answer.body[:_SHOWN].decode(errors="replace"))
             raise LostError(f"expected no body in the answer for {about}, found status {answer.status} and {found!r}")
-        return Changed(answer, None)
+        return ChangeResponse(answer, None)
 
-    def parsed(self, answer: Answer, as_type: type[Body], about: About) -> Body:
+    def parsed(self, answer: HttpResponse, as_type: type[Body], about: About) -> Body:
         """The body of an answer; FormatError if it is not what the protocol says."""
         return decode_json(answer.body, as_type, f"the server's answer for {about}")
 

@@ -51,7 +51,7 @@ from bergline.format.metadata.updates import (
 )
 from bergline.io.locations import scheme_of
 
-Tables = tuple[LoadedTable, ...]
+LoadedTables = tuple[LoadedTable, ...]
 
 
 class RestCommit(RestTables):
@@ -63,8 +63,8 @@ class RestCommit(RestTables):
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
         """A new table with its content; by its uuid it is known after a lost answer."""
-        wish = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
-        self._check_refs(wish.updates)
+        request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
+        self._check_refs(request.updates)
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
@@ -76,7 +76,7 @@ class RestCommit(RestTables):
 
         try:
             created = settle(
-                lambda: self._post(name, wish), look, may_resend=True, waits=self._waits(metadata.properties)
+                lambda: self._post(name, request), look, may_resend=True, waits=self._waits(metadata.properties)
             )
         except (AlreadyExistsError, ConflictError) as error:
             raise taken(self._session, name) from error
@@ -90,13 +90,13 @@ class RestCommit(RestTables):
         for change in changes:
             self._check_refs(change.updates)
         required = {change.base.name: all_requirements(change) for change in changes}
-        wishes = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
+        requests = tuple(CommitTableRequest[Update](required[c.base.name], c.updates, c.base.name) for c in changes)
         try:
             return Committed(
                 settle(
-                    lambda: self._send(changes, wishes),
-                    lambda: self._look(changes, wishes),
-                    may_resend=any(_happens_once(c, w) for c, w in zip(changes, wishes, strict=True)),
+                    lambda: self._send(changes, requests),
+                    lambda: self._look(changes, requests),
+                    may_resend=any(_happens_once(c, w) for c, w in zip(changes, requests, strict=True)),
                     waits=self._waits(changes[0].base.metadata.properties),
                 )
             )
@@ -121,14 +121,14 @@ class RestCommit(RestTables):
                     hints=["Nessie has branches of the whole catalog: connect with the property `prefix`, its branch"],
                 )
 
-    def _send(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables:
+    def _send(self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]) -> LoadedTables:
         if len(changes) == 1:
-            table = self._post(changes[0].base.name, wishes[0])
+            table = self._post(changes[0].base.name, requests[0])
             if not _answers(changes[0], table):
                 raise LostError(f"the server's answer for {about_table(table.name)} lacks what was sent")
             return (table,)
         about = about_table(changes[0].base.name)
-        self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(wishes))
+        self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(requests))
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
             raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
@@ -137,9 +137,9 @@ class RestCommit(RestTables):
             raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has what was added")
         return _after(changes, now)
 
-    def _post(self, name: TableName, wish: CommitTableRequest[Update]) -> LoadedTable:
+    def _post(self, name: TableName, request: CommitTableRequest[Update]) -> LoadedTable:
         names = self._session.table_path(name)
-        changed = self._session.calls.change(COMMIT_TABLE, about_table(name), names=names, body=wish)
+        changed = self._session.calls.change(COMMIT_TABLE, about_table(name), names=names, body=request)
         return self._after_change(name, changed)
 
     def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
@@ -152,10 +152,12 @@ class RestCommit(RestTables):
                 found.append(error)
         return tuple(found)
 
-    def _look(self, changes: tuple[TableChange, ...], wishes: tuple[CommitTableRequest[Update], ...]) -> Tables | None:
+    def _look(
+        self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]
+    ) -> LoadedTables | None:
         """The tables if the changes are in: they came in together or not at all, so any new snapshot tells."""
         now = self._now(changes)
-        loaded = [(c, w, t) for c, w, t in zip(changes, wishes, now, strict=True) if isinstance(t, LoadedTable)]
+        loaded = [(c, w, t) for c, w, t in zip(changes, requests, now, strict=True) if isinstance(t, LoadedTable)]
         telling = [(change, table) for change, _, table in loaded if added_snapshots(change)]
         if telling and any(_has_snapshot(change, table) for change, table in telling):
             return _after(changes, now)
@@ -164,9 +166,9 @@ class RestCommit(RestTables):
                 raise table
         if not telling and all(_shows(change, table) for change, _, table in loaded):
             return _after(changes, now)
-        for change, wish, table in loaded:
+        for change, request, table in loaded:
             try:
-                check_requirements(table.metadata, wish.requirements, str(table.name))
+                check_requirements(table.metadata, request.requirements, str(table.name))
             except ConflictError as error:
                 if change.base.metadata.table_uuid not in {None, table.metadata.table_uuid}:
                     raise ReplacedError(str(error)) from error
@@ -197,7 +199,7 @@ def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
     return f"; it happened if {snapshots[0]}" if snapshots else ""
 
 
-def _after(changes: tuple[TableChange, ...], now: tuple[LoadedTable | BerglineError, ...]) -> Tables:
+def _after(changes: tuple[TableChange, ...], now: tuple[LoadedTable | BerglineError, ...]) -> LoadedTables:
     """The tables after changes that certainly happened, also those that cannot be loaded now."""
     return tuple(
         table if isinstance(table, LoadedTable) else msgspec.structs.replace(change.base, metadata=_applied(change))
@@ -256,10 +258,10 @@ def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
     return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
 
 
-def _happens_once(change: TableChange, wish: CommitTableRequest[Update]) -> bool:
+def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
     """Whether the change itself makes its own requirements fail, so that it cannot happen twice."""
     try:
-        check_requirements(_applied(change), wish.requirements, str(change.base.name))
+        check_requirements(_applied(change), request.requirements, str(change.base.name))
     except ConflictError:
         return True
     except BerglineError:

@@ -10,8 +10,8 @@ import msgspec
 
 from bergline.catalog.rest.client.auth import Authorization
 from bergline.catalog.rest.client.settings import RestSettings
-from bergline.catalog.rest.client.transport import Answer
-from bergline.catalog.rest.protocol.bodies import ErrorAnswer, ErrorModel
+from bergline.catalog.rest.client.transport import HttpResponse
+from bergline.catalog.rest.protocol.bodies import ErrorModel, ErrorResponse
 from bergline.catalog.rest.protocol.errors import error_of
 from bergline.errors import AuthenticationError, BerglineError, StorageError, UnavailableError
 
@@ -43,15 +43,15 @@ class Refusals:
         self._settings = settings
         self._authorization = authorization
 
-    def message(self, answer: Answer) -> str:
+    def message(self, answer: HttpResponse) -> str:
         """What the server says, or that whoever answered does not speak the protocol."""
         return self._said(answer)[0] if is_of_protocol(answer) else "without an error of the protocol"
 
-    def is_certain(self, answer: Answer) -> bool:
+    def is_certain(self, answer: HttpResponse) -> bool:
         """Whether an answer says, in the protocol's own words, that the change was not carried out."""
         return answer.status in _REFUSING and is_of_protocol(answer)
 
-    def error(self, answer: Answer, about: About, *, by_status: bool = False) -> BerglineError:
+    def error(self, answer: HttpResponse, about: About, *, by_status: bool = False) -> BerglineError:
         """What the refusal of a call means; `by_status` where none but that can be had, or is worth much."""
         message, kind = self._said(answer)
         if answer.status == _NOT_FOUND and not by_status and not is_of_protocol(answer):
@@ -65,27 +65,27 @@ class Refusals:
             return AuthenticationError(message, hints=[self._authorization.advice()])
         return error
 
-    def _said(self, answer: Answer) -> tuple[str, str | None]:
+    def _said(self, answer: HttpResponse) -> tuple[str, str | None]:
         """The server's message, and its type; a status with any other body will do."""
         found = _error_model(answer)
         message, kind = (f"status {answer.status}", None) if found is None else (found.message, found.type)
         return self._settings.hide(message)[:_LONGEST_MESSAGE], kind
 
 
-def is_of_protocol(answer: Answer) -> bool:
+def is_of_protocol(answer: HttpResponse) -> bool:
     """Whether an answer has an error body of the protocol, about its own status."""
     found = _error_model(answer)
     return found is not None and found.code == answer.status
 
 
-def _error_model(answer: Answer) -> ErrorModel | None:
+def _error_model(answer: HttpResponse) -> ErrorModel | None:
     try:
-        return msgspec.json.decode(answer.body, type=ErrorAnswer).error
+        return msgspec.json.decode(answer.body, type=ErrorResponse).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _not_of_catalog(uri: str, answer: Answer, about: About) -> UnavailableError:
+def _not_of_catalog(uri: str, answer: HttpResponse, about: About) -> UnavailableError:
     """A page that was not found says nothing of what the catalog has."""
     return UnavailableError(
         f"expected an answer of the catalog for {about}, found status {answer.status} without an error of the "
@@ -94,7 +94,7 @@ def _not_of_catalog(uri: str, answer: Answer, about: About) -> UnavailableError:
     )
 
 
-def _redirection(answer: Answer, about: About) -> StorageError:
+def _redirection(answer: HttpResponse, about: About) -> StorageError:
     """Nobody is followed elsewhere with a token; whoever wants to can connect there."""
     there = answer.headers.get("Location", "")[:_LONGEST_MESSAGE]
     return StorageError(

@@ -8,8 +8,8 @@ from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import happened
 from bergline.catalog.rest.protocol.bodies import (
     CreateNamespaceRequest,
-    NamespaceAnswer,
-    NamespacesAnswer,
+    GetNamespaceResponse,
+    ListNamespacesResponse,
     UpdateNamespaceRequest,
 )
 from bergline.catalog.rest.protocol.endpoints import (
@@ -32,10 +32,10 @@ class RestNamespaces:
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """Add a namespace; after a lost answer one with these properties is taken for it."""
-        about, wish = _about(namespace), CreateNamespaceRequest(namespace, dict(properties))
+        about, request = _about(namespace), CreateNamespaceRequest(namespace, dict(properties))
 
         def send() -> None:
-            self._session.calls.change(CREATE_NAMESPACE, about, body=wish)
+            self._session.calls.change(CREATE_NAMESPACE, about, body=request)
 
         def look() -> bool:
             found = self._properties(namespace)
@@ -75,17 +75,17 @@ class RestNamespaces:
         """The properties of a namespace."""
         about, names = _about(namespace), self._session.namespace_path(namespace)
         answer = self._session.calls.call(LOAD_NAMESPACE, about, names=names)
-        return self._session.calls.parsed(answer, NamespaceAnswer, about).properties or {}
+        return self._session.calls.parsed(answer, GetNamespaceResponse, about).properties or {}
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
         """Set and remove properties; after a lost answer it is enough that they are as wished."""
         if both := sorted(set(changes) & set(removals)):
             raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
-        about, wish = _about(namespace), UpdateNamespaceRequest(tuple(removals), dict(changes))
+        about, request = _about(namespace), UpdateNamespaceRequest(tuple(removals), dict(changes))
 
         def send() -> None:
             names = self._session.namespace_path(namespace)
-            self._session.calls.change(UPDATE_NAMESPACE, about, names=names, body=wish)
+            self._session.calls.change(UPDATE_NAMESPACE, about, names=names, body=request)
 
         def look() -> bool:
             found = self.namespace_properties(namespace)
@@ -109,7 +109,7 @@ class RestNamespaces:
         return sorted(found)
 
     def _children(self, parent: Namespace) -> Iterator[Namespace]:
-        for page in self._session.pages(LIST_NAMESPACES, NamespacesAnswer, _about(parent), below=parent):
+        for page in self._session.pages(LIST_NAMESPACES, ListNamespacesResponse, _about(parent), below=parent):
             # a server that knows one level only gives the same list for every parent
             yield from (n for n in page.namespaces if len(n) == len(parent) + 1 and n[:-1] == parent)
 

@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from bergline.catalog.rest.client.auth import Authorization
 from bergline.catalog.rest.client.errors import PUT_OFF, Refusals, is_of_protocol
 from bergline.catalog.rest.client.settings import RestSettings
-from bergline.catalog.rest.client.transport import Answer, AnswerLostError, NotSentError, Transport, UselessAnswerError
+from bergline.catalog.rest.client.transport import (
+    HttpResponse,
+    NotSentError,
+    ResponseLostError,
+    Transport,
+    UnusableResponseError,
+)
 from bergline.errors import BerglineError, UnavailableError
 
 READING = frozenset({"GET", "HEAD"})
@@ -52,7 +58,7 @@ class Tries:
 
     def answer(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, repeatable_s: float
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send, and send again where that is allowed; what may have arrived only for so many seconds.
 
         Once one of several tries is in doubt, only a success tells what became of the change: a refusal of a later try
@@ -72,9 +78,9 @@ class Tries:
                     raise self._unreachable(error, doubt) from error
                 self._sleep(_wait(tries))
                 continue
-            except AnswerLostError as error:
+            except ResponseLostError as error:
                 wait, message = _wait(tries), f"no answer from {self._settings.uri}: {error}"
-                is_last = tries == _TRIES or isinstance(error, UselessAnswerError)
+                is_last = tries == _TRIES or isinstance(error, UnusableResponseError)
                 if is_last or time.monotonic() + wait >= until:
                     raise _lost(message, method) from error
                 doubt, arrived = "" if method in READING else message, True
@@ -137,18 +143,18 @@ def _how_to_reach(reason: str) -> str:
     return "is the server running, and is the address right? Nothing was changed"
 
 
-def _may_go_better(answer: Answer) -> bool:
+def _may_go_better(answer: HttpResponse) -> bool:
     """Whether reading is worth another try."""
     failed = answer.status >= _FIRST_SERVER_ERROR and answer.status not in _FOR_GOOD
     return failed or answer.status in {_TIMED_OUT, PUT_OFF}
 
 
-def _is_put_off(answer: Answer) -> bool:
+def _is_put_off(answer: HttpResponse) -> bool:
     """Whether the server did not begin, and asks for another try later."""
     return answer.status == PUT_OFF or (answer.status == _UNAVAILABLE and bool(answer.headers.get("Retry-After")))
 
 
-def _wait(tries: int, answer: Answer | None = None) -> float:
+def _wait(tries: int, answer: HttpResponse | None = None) -> float:
     """Seconds before the next try: what the server asks for, or ever longer."""
     asked = _retry_after(answer.headers.get("Retry-After")) if answer else None
     if asked is not None:

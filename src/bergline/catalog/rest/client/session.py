@@ -13,7 +13,7 @@ from bergline.catalog.rest.client.calls import Calls
 from bergline.catalog.rest.client.errors import About
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import Transport
-from bergline.catalog.rest.protocol.bodies import IdentifiersAnswer, NamespacesAnswer
+from bergline.catalog.rest.protocol.bodies import ListNamespacesResponse, ListTablesResponse
 from bergline.catalog.rest.protocol.endpoints import DEFAULT_ENDPOINTS, GET_CONFIG, VIEW_ENDPOINTS, Endpoint
 from bergline.catalog.rest.protocol.names import (
     SEPARATOR_PROPERTY,
@@ -31,7 +31,7 @@ _MOST_PAGES = 100_000
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?")
 _NESSIE = "nessie.is-nessie-catalog"
 
-Page = TypeVar("Page", IdentifiersAnswer, NamespacesAnswer)
+Page = TypeVar("Page", ListTablesResponse, ListNamespacesResponse)
 
 
 class _Config(msgspec.Struct, rename="kebab"):

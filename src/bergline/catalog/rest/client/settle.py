@@ -18,8 +18,8 @@ from bergline.errors import (
     UnavailableError,
 )
 
-Result = TypeVar("Result")
-Waits = Iterable[Callable[[], None]]
+_Result = TypeVar("_Result")
+StatusWaits = Iterable[Callable[[], None]]
 _NO_ANSWER = (UnavailableError, StorageError, FormatError)
 _CAME_SECOND = (ConflictError, AlreadyExistsError)
 _NOT_LET_IN = (NotFoundError, AuthenticationError, RefusedError)
@@ -33,7 +33,9 @@ class ReplacedError(UnsettledError):
     """Another table has the name: whether the change came to the one before it, nobody can tell."""
 
 
-def settle(send: Callable[[], Result], look: Callable[[], Result | None], *, may_resend: bool, waits: Waits) -> Result:
+def settle(
+    send: Callable[[], _Result], look: Callable[[], _Result | None], *, may_resend: bool, waits: StatusWaits
+) -> _Result:
     """What became of a change, found out where its answer was lost; UnsettledError if it cannot be.
 
     `look` gives the result if the change is there, raises ConflictError or AlreadyExistsError if it is not and cannot
@@ -73,7 +75,7 @@ def happened(
     *,
     what: str,
     name: str,
-    waits: Waits,
+    waits: StatusWaits,
     always_look: bool = False,
     doubt_refusals: bool = False,
 ) -> None:
@@ -117,7 +119,7 @@ def _shows(look: Callable[[], bool]) -> bool | None:
         return None
 
 
-def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: Waits) -> Result:
+def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: StatusWaits) -> _Result:
     """The result of a change that came in although it was refused: delivered twice, it is refused by its own twin.
 
     A conflict whose change cannot be looked for is in doubt; other refusals stand where the look is refused too.
@@ -144,7 +146,7 @@ def _despite(refusal: BerglineError, look: Callable[[], Result | None], waits: W
     raise UnsettledError(f"{refusal}; {cause}") from cause
 
 
-def _sent_again(send: Callable[[], Result], look: Callable[[], Result | None]) -> Result | None:
+def _sent_again(send: Callable[[], _Result], look: Callable[[], _Result | None]) -> _Result | None:
     """Sent once more: a refusal may be because the first one landed meanwhile, and proves nothing else about it."""
     try:
         return send()

@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.rest.client.calls import NOT_MODIFIED, Changed
+from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
 from bergline.catalog.rest.client.errors import About
 from bergline.catalog.rest.client.files import Vended, VendedFileIO, places_of
 from bergline.catalog.rest.client.namespaces import RestNamespaces
@@ -15,13 +15,13 @@ from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import UnsettledError, happened, settle
 from bergline.catalog.rest.client.table_cache import CachedLoad, LoadCache
 from bergline.catalog.rest.client.taken_names import is_view, taken
-from bergline.catalog.rest.client.transport import Answer
+from bergline.catalog.rest.client.transport import HttpResponse
 from bergline.catalog.rest.protocol.bodies import (
-    CommitTableAnswer,
+    CommitTableResponse,
     CreateTableRequest,
-    CredentialsAnswer,
-    IdentifiersAnswer,
-    LoadTableAnswer,
+    ListTablesResponse,
+    LoadCredentialsResponse,
+    LoadTableResult,
     RegisterTableRequest,
     RenameRequest,
 )
@@ -71,7 +71,7 @@ class RestTables(RestNamespaces):
         answer = self._session.calls.call(LOAD_TABLE, about, names=self._session.table_path(name), headers=headers)
         if answer.status == NOT_MODIFIED and known:
             return known.table
-        return self._loaded(name, answer, self._session.calls.parsed(answer, LoadTableAnswer, about))
+        return self._loaded(name, answer, self._session.calls.parsed(answer, LoadTableResult, about))
 
     def pointer(self, name: TableName) -> str:
         """Where the table's metadata is now; the protocol tells it with the table."""
@@ -80,26 +80,28 @@ class RestTables(RestNamespaces):
     def default_location(self, name: TableName) -> str:
         """Where the server would put a table of this name; nothing is created."""
         about = about_table(name)
-        wish = CreateTableRequest(name=name.name, schema=_ANY_SCHEMA, stage_create=True)
+        request = CreateTableRequest(name=name.name, schema=_ANY_SCHEMA, stage_create=True)
         names = self._session.namespace_path(name.namespace)
         try:
-            answer = self._session.calls.call(CREATE_TABLE, about, names=names, body=wish)
+            answer = self._session.calls.call(CREATE_TABLE, about, names=names, body=request)
         except (AlreadyExistsError, ConflictError) as error:
             raise taken(self._session, name) from error
         except LostError as error:  # staging changes nothing, whether it happened or not
             raise UnavailableError(str(error)) from error
-        staged = self._session.calls.parsed(answer, LoadTableAnswer, about)
+        staged = self._session.calls.parsed(answer, LoadTableResult, about)
         metadata = parse_metadata(bytes(staged.metadata), f"the server's answer for {about}")
         self._vend(name, staged, metadata)
         return metadata.location
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
         """A table by its metadata file; after a lost answer one that leads there, or came from it, is taken for it."""
-        about, wish = about_table(name), RegisterTableRequest(name.name, metadata_location)
+        about, request = about_table(name), RegisterTableRequest(name.name, metadata_location)
 
         def send() -> LoadedTable:
             names = self._session.namespace_path(name.namespace)
-            return self._after_change(name, self._session.calls.change(REGISTER_TABLE, about, names=names, body=wish))
+            return self._after_change(
+                name, self._session.calls.change(REGISTER_TABLE, about, names=names, body=request)
+            )
 
         def look() -> LoadedTable | None:
             now = self._existing(name)
@@ -200,7 +202,7 @@ class RestTables(RestNamespaces):
         """Tables in a namespace."""
         about = About("namespace", ".".join(namespace))
         names = self._session.namespace_path(namespace)
-        pages = self._session.pages(LIST_TABLES, IdentifiersAnswer, about, names=names)
+        pages = self._session.pages(LIST_TABLES, ListTablesResponse, about, names=names)
         return sorted(name for page in pages for name in page.identifiers)
 
     def _rename(self, name: TableName, new: TableName) -> None:
@@ -229,14 +231,16 @@ class RestTables(RestNamespaces):
         except BerglineError:
             return None
 
-    def _after_change(self, name: TableName, changed: Changed) -> LoadedTable:
+    def _after_change(self, name: TableName, changed: ChangeResponse) -> LoadedTable:
         """The table in the answer to a change; one that cannot be read says nothing of what happened."""
         try:
             return self._loaded(name, changed.answer, changed.content)
         except BerglineError as error:
             raise LostError(str(error)) from error
 
-    def _loaded(self, name: TableName, answer: Answer, content: LoadTableAnswer | CommitTableAnswer) -> LoadedTable:
+    def _loaded(
+        self, name: TableName, answer: HttpResponse, content: LoadTableResult | CommitTableResponse
+    ) -> LoadedTable:
         """The table in an answer; metadata that is known is not parsed again."""
         about = about_table(name)
         if not content.metadata_location:
@@ -247,12 +251,12 @@ class RestTables(RestNamespaces):
         else:
             metadata = parse_metadata(bytes(content.metadata), f"the server's answer for {about}")
             table = LoadedTable(name, metadata, content.metadata_location)
-        if isinstance(content, LoadTableAnswer):
+        if isinstance(content, LoadTableResult):
             self._vend(name, content, table.metadata)
         self._loads.remember(CachedLoad(table, answer.headers.get("ETag"), len(answer.body)))
         return table
 
-    def _vend(self, name: TableName, answer: LoadTableAnswer, metadata: TableMetadata) -> None:
+    def _vend(self, name: TableName, answer: LoadTableResult, metadata: TableMetadata) -> None:
         places = places_of(metadata.location, metadata.properties)
         self._files.vend(_key(name), Vended(places, answer.config or {}, answer.storage_credentials or ()))
 
@@ -262,10 +266,10 @@ class RestTables(RestNamespaces):
         about, names = about_table(name), self._session.table_path(name)
         if self._session.calls.has(LOAD_CREDENTIALS):
             answer = self._session.calls.call(LOAD_CREDENTIALS, about, names=names)
-            found = self._session.calls.parsed(answer, CredentialsAnswer, about).storage_credentials
+            found = self._session.calls.parsed(answer, LoadCredentialsResponse, about).storage_credentials
             return Vended((), {}, found) if found else None
         answer = self._session.calls.call(LOAD_TABLE, about, names=names)
-        loaded = self._session.calls.parsed(answer, LoadTableAnswer, about)
+        loaded = self._session.calls.parsed(answer, LoadTableResult, about)
         return Vended((), loaded.config or {}, loaded.storage_credentials or ())
 
 

@@ -18,7 +18,7 @@ _NOISE = re.compile(
 )
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What the server said; header names are found in any case."""
 
     status: int
@@ -30,11 +30,11 @@ class NotSentError(Exception):
     """It is certain that the server got nothing."""
 
 
-class AnswerLostError(Exception):
+class ResponseLostError(Exception):
     """The server may have carried the request out; no answer says so."""
 
 
-class UselessAnswerError(AnswerLostError):
+class UnusableResponseError(ResponseLostError):
     """An answer that was given up: too long, too slow or in no encoding that we asked for. The next would be so too."""
 
 
@@ -54,8 +54,8 @@ class Transport:
             num_pools=4, maxsize=_CONNECTIONS, timeout=self._urllib3.Timeout(connect=connect, read=read)
         )
 
-    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        """The answer, whatever its status; NotSentError or AnswerLostError if there is none."""
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
+        """The answer, whatever its status; NotSentError or ResponseLostError if there is none."""
         errors = self._urllib3.exceptions
         try:
             response = self._pool.request(
@@ -70,14 +70,14 @@ class Transport:
         except (errors.NewConnectionError, errors.ConnectTimeoutError, errors.LocationValueError) as error:
             raise NotSentError(_reason(error)) from error
         except errors.SSLError as error:
-            known = NotSentError if "CERTIFICATE_VERIFY_FAILED" in str(error) else AnswerLostError
+            known = NotSentError if "CERTIFICATE_VERIFY_FAILED" in str(error) else ResponseLostError
             raise known(_reason(error)) from error
         except (errors.HTTPError, OSError, ValueError) as error:
-            raise AnswerLostError(_reason(error)) from error
+            raise ResponseLostError(_reason(error)) from error
         try:
-            return Answer(response.status, response.headers, self._read(response))
+            return HttpResponse(response.status, response.headers, self._read(response))
         except (errors.HTTPError, OSError, ValueError) as error:
-            raise AnswerLostError(_reason(error)) from error
+            raise ResponseLostError(_reason(error)) from error
         finally:
             response.release_conn()
 
@@ -90,16 +90,16 @@ class Transport:
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in _ENCODINGS:
             response.close()
-            raise UselessAnswerError(f"expected an answer in gzip or plain, found `{encoding[:80]}`")
+            raise UnusableResponseError(f"expected an answer in gzip or plain, found `{encoding[:80]}`")
         deadline, body = time.monotonic() + _LONGEST_ANSWER_S, bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             body += chunk
             if len(body) > self._most_bytes:
                 response.close()
-                raise UselessAnswerError(f"expected an answer of up to {self._most_bytes} bytes, found a longer one")
+                raise UnusableResponseError(f"expected an answer of up to {self._most_bytes} bytes, found a longer one")
             if time.monotonic() > deadline:
                 response.close()
-                raise UselessAnswerError(f"expected an answer within {_LONGEST_ANSWER_S:.0f} s, found a slower one")
+                raise UnusableResponseError(f"expected an answer within {_LONGEST_ANSWER_S:.0f} s, found a slower one")
         return bytes(body)
 
 

@@ -2,7 +2,7 @@
 
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
-from bergline.catalog.rest.client.calls import Changed
+from bergline.catalog.rest.client.calls import ChangeResponse
 from bergline.catalog.rest.client.errors import About
 from bergline.catalog.rest.client.namespaces import RestNamespaces
 from bergline.catalog.rest.client.retries import LostError
@@ -11,8 +11,8 @@ from bergline.catalog.rest.client.taken_names import is_table, taken
 from bergline.catalog.rest.protocol.bodies import (
     CommitViewRequest,
     CreateViewRequest,
-    IdentifiersAnswer,
-    LoadViewAnswer,
+    ListTablesResponse,
+    LoadViewResult,
     RenameRequest,
 )
 from bergline.catalog.rest.protocol.endpoints import (
@@ -44,12 +44,12 @@ class RestViews(RestNamespaces):
         """The view now."""
         about = _about(name)
         answer = self._session.calls.call(LOAD_VIEW, about, names=self._session.table_path(name, "view"))
-        return self._loaded_view(name, self._session.calls.parsed(answer, LoadViewAnswer, about))
+        return self._loaded_view(name, self._session.calls.parsed(answer, LoadViewResult, about))
 
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
         """A new view; after a lost answer one with the same version is taken for it."""
         about = _about(name)
-        wish = CreateViewRequest(
+        request = CreateViewRequest(
             name=name.name,
             schema=metadata.schema,
             view_version=metadata.current_version,
@@ -59,7 +59,7 @@ class RestViews(RestNamespaces):
 
         def send() -> LoadedView:
             names = self._session.namespace_path(name.namespace)
-            return self._changed_view(name, self._session.calls.change(CREATE_VIEW, about, names=names, body=wish))
+            return self._changed_view(name, self._session.calls.change(CREATE_VIEW, about, names=names, body=request))
 
         def look() -> LoadedView | None:
             now = self._existing_view(name)
@@ -80,7 +80,7 @@ class RestViews(RestNamespaces):
         """Change a view; the protocol compares its uuid only, so the base is looked at right before."""
         base = change.base
         required = tuple(dict.fromkeys((AssertViewUuid(base.metadata.view_uuid), *change.requirements)))
-        wish = CommitViewRequest[ViewUpdate](change.updates, required, base.name)
+        request = CommitViewRequest[ViewUpdate](change.updates, required, base.name)
         if self.load_view(base.name).metadata_location != base.metadata_location:
             raise ConflictError(f"view `{base.name}` moved on: it is no longer at {base.metadata_location}")
         added = [u.view_version for u in change.updates if isinstance(u, AddViewVersion)]
@@ -88,7 +88,7 @@ class RestViews(RestNamespaces):
         def send() -> LoadedView:
             names = self._session.table_path(base.name, "view")
             return self._changed_view(
-                base.name, self._session.calls.change(COMMIT_VIEW, _about(base.name), names=names, body=wish)
+                base.name, self._session.calls.change(COMMIT_VIEW, _about(base.name), names=names, body=request)
             )
 
         def look() -> LoadedView | None:
@@ -144,7 +144,7 @@ class RestViews(RestNamespaces):
             self.namespace_properties(namespace)
             return []
         about, names = About("namespace", ".".join(namespace)), self._session.namespace_path(namespace)
-        pages = self._session.pages(LIST_VIEWS, IdentifiersAnswer, about, names=names)
+        pages = self._session.pages(LIST_VIEWS, ListTablesResponse, about, names=names)
         return sorted(name for page in pages for name in page.identifiers)
 
     def _existing_view(self, name: TableName) -> LoadedView | None:
@@ -162,14 +162,14 @@ class RestViews(RestNamespaces):
         except BerglineError:
             return None
 
-    def _changed_view(self, name: TableName, changed: Changed) -> LoadedView:
+    def _changed_view(self, name: TableName, changed: ChangeResponse) -> LoadedView:
         """The view in the answer to a change; one that cannot be read says nothing of what happened."""
         try:
             return self._loaded_view(name, changed.content)
         except BerglineError as error:
             raise LostError(str(error)) from error
 
-    def _loaded_view(self, name: TableName, answer: LoadViewAnswer) -> LoadedView:
+    def _loaded_view(self, name: TableName, answer: LoadViewResult) -> LoadedView:
         metadata = parse_view_metadata(bytes(answer.metadata), f"the server's answer for {_about(name)}")
         return LoadedView(name, metadata, answer.metadata_location)
 

@@ -21,7 +21,7 @@ AnyUpdate = TypeVar("AnyUpdate")
 """An update as it is sent (`updates.Update`), or as clients old and new send it (`updates_json.WireUpdate`)."""
 
 
-class ConfigAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+class ConfigResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """Settings of the catalog: defaults stand below the client's own, overrides above; and what the server can do."""
 
     defaults: dict[str, str] = msgspec.field(default_factory=dict)
@@ -37,14 +37,14 @@ class CreateNamespaceRequest(msgspec.Struct, frozen=True):
     properties: dict[str, str] | None = None
 
 
-class NamespaceAnswer(msgspec.Struct, frozen=True):
+class GetNamespaceResponse(msgspec.Struct, frozen=True):
     """A namespace with its properties."""
 
     namespace: Namespace
     properties: dict[str, str] | None = None
 
 
-class NamespacesAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+class ListNamespacesResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """Namespaces, and the token of the next page where there is one."""
 
     namespaces: tuple[Namespace, ...] = ()
@@ -58,7 +58,7 @@ class UpdateNamespaceRequest(msgspec.Struct, frozen=True):
     updates: dict[str, str] | None = None
 
 
-class UpdateNamespaceAnswer(msgspec.Struct, frozen=True):
+class UpdateNamespacePropertiesResponse(msgspec.Struct, frozen=True):
     """Properties that were set, that were removed, and that were not there to be removed."""
 
     updated: tuple[str, ...]
@@ -66,14 +66,14 @@ class UpdateNamespaceAnswer(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] | None = None
 
 
-class IdentifiersAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+class ListTablesResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """Tables or views, and the token of the next page where there is one."""
 
     identifiers: tuple[TableName, ...] = ()
     next_page_token: str | None = None
 
 
-class AskedSpec(msgspec.Struct, frozen=True, rename="kebab"):
+class RequestedSpec(msgspec.Struct, frozen=True, rename="kebab"):
     """The partitioning of a new table, by the column ids of the request's schema."""
 
     fields: tuple[PartitionField, ...]
@@ -86,7 +86,7 @@ class CreateTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defau
     name: str
     schema: Schema
     location: str | None = None
-    partition_spec: AskedSpec | None = None
+    partition_spec: RequestedSpec | None = None
     write_order: SortOrder | None = None
     stage_create: bool | None = None
     properties: dict[str, str] | None = None
@@ -121,7 +121,7 @@ class StorageCredential(msgspec.Struct, frozen=True):
     config: dict[str, str]
 
 
-class LoadTableAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class LoadTableResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A table; without a metadata location it is only staged."""
 
     metadata: Raw
@@ -130,7 +130,7 @@ class LoadTableAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults
     storage_credentials: tuple[StorageCredential, ...] | None = None
 
 
-class CredentialsAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+class LoadCredentialsResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """Fresh settings for the files of a table."""
 
     storage_credentials: tuple[StorageCredential, ...]
@@ -144,7 +144,7 @@ class CommitTableRequest(msgspec.Struct, Generic[AnyUpdate], frozen=True, rename
     identifier: TableName | None = None
 
 
-class CommitTableAnswer(msgspec.Struct, frozen=True, rename="kebab"):
+class CommitTableResponse(msgspec.Struct, frozen=True, rename="kebab"):
     """The table after a commit, or when it was unregistered."""
 
     metadata_location: str
@@ -175,7 +175,7 @@ class CommitViewRequest(msgspec.Struct, Generic[AnyUpdate], frozen=True, rename=
     identifier: TableName | None = None
 
 
-class LoadViewAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class LoadViewResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A view."""
 
     metadata_location: str
@@ -204,7 +204,7 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     stats_fields: tuple[str, ...] | None = None
 
 
-class PlanAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class PlanTableScanResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """A scan that was planned: its files, and the tasks by which further ones are fetched."""
 
     status: str
@@ -220,7 +220,7 @@ class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):
     plan_task: str
 
 
-class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+class FetchScanTasksResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """The files of a part of a plan, and the tasks by which those are fetched that did not fit."""
 
     file_scan_tasks: list[Any]
@@ -228,7 +228,7 @@ class TasksAnswer(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     plan_tasks: tuple[str, ...] | None = None
 
 
-class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+class OAuthTokenResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     """A token, as OAuth2 words it."""
 
     access_token: str
@@ -238,7 +238,7 @@ class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     scope: str | None = None
 
 
-class TokenErrorAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+class OAuthError(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why there is no token, as OAuth2 words it."""
 
     error: str
@@ -254,7 +254,7 @@ class ErrorModel(msgspec.Struct, frozen=True):
     stack: tuple[str, ...] | UnsetType | None = UNSET
 
 
-class ErrorAnswer(msgspec.Struct, frozen=True):
+class ErrorResponse(msgspec.Struct, frozen=True):
     """The body of every answer that is not a success."""
 
     error: ErrorModel

@@ -5,30 +5,30 @@ from typing import Any, Literal
 import msgspec
 
 from bergline.catalog.rest.protocol.bodies import (
-    CommitTableAnswer,
     CommitTableRequest,
+    CommitTableResponse,
     CommitTransactionRequest,
     CommitViewRequest,
-    ConfigAnswer,
+    ConfigResponse,
     CreateNamespaceRequest,
     CreateTableRequest,
     CreateViewRequest,
-    CredentialsAnswer,
+    FetchScanTasksResult,
     FetchTasksRequest,
-    IdentifiersAnswer,
-    LoadTableAnswer,
-    LoadViewAnswer,
+    GetNamespaceResponse,
+    ListNamespacesResponse,
+    ListTablesResponse,
+    LoadCredentialsResponse,
+    LoadTableResult,
+    LoadViewResult,
     MetricsRequest,
-    NamespaceAnswer,
-    NamespacesAnswer,
-    PlanAnswer,
+    OAuthTokenResponse,
     PlanRequest,
+    PlanTableScanResult,
     RegisterTableRequest,
     RegisterViewRequest,
     RenameRequest,
-    TasksAnswer,
-    TokenAnswer,
-    UpdateNamespaceAnswer,
+    UpdateNamespacePropertiesResponse,
     UpdateNamespaceRequest,
 )
 from bergline.format.metadata.updates_json import WireUpdate
@@ -69,13 +69,15 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 _PAGES = ("pageToken", "pageSize")
 
-GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", answer=ConfigAnswer, queries=("warehouse",))
-GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", answer=TokenAnswer)
-LIST_NAMESPACES = Endpoint("list_namespaces", "GET", _NAMESPACES, answer=NamespacesAnswer, queries=("parent", *_PAGES))
-CREATE_NAMESPACE = Endpoint(
-    "create_namespace", "POST", _NAMESPACES, CreateNamespaceRequest, NamespaceAnswer, takes_key=True
+GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", answer=ConfigResponse, queries=("warehouse",))
+GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", answer=OAuthTokenResponse)
+LIST_NAMESPACES = Endpoint(
+    "list_namespaces", "GET", _NAMESPACES, answer=ListNamespacesResponse, queries=("parent", *_PAGES)
 )
-LOAD_NAMESPACE = Endpoint("load_namespace", "GET", _NAMESPACE, answer=NamespaceAnswer)
+CREATE_NAMESPACE = Endpoint(
+    "create_namespace", "POST", _NAMESPACES, CreateNamespaceRequest, GetNamespaceResponse, takes_key=True
+)
+LOAD_NAMESPACE = Endpoint("load_namespace", "GET", _NAMESPACE, answer=GetNamespaceResponse)
 NAMESPACE_EXISTS = Endpoint("namespace_exists", "HEAD", _NAMESPACE, status=204)
 DROP_NAMESPACE = Endpoint("drop_namespace", "DELETE", _NAMESPACE, status=204, takes_key=True)
 UPDATE_NAMESPACE = Endpoint(
@@ -83,28 +85,28 @@ UPDATE_NAMESPACE = Endpoint(
     "POST",
     f"{_NAMESPACE}/properties",
     UpdateNamespaceRequest,
-    UpdateNamespaceAnswer,
+    UpdateNamespacePropertiesResponse,
     takes_key=True,
 )
-LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, answer=IdentifiersAnswer, queries=_PAGES)
-CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableAnswer, takes_key=True)
-LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, answer=LoadTableAnswer, queries=("snapshots",))
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, answer=ListTablesResponse, queries=_PAGES)
+CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableResult, takes_key=True)
+LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, answer=LoadTableResult, queries=("snapshots",))
 TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
 COMMIT_TABLE = Endpoint(
-    "commit_table", "POST", _TABLE, CommitTableRequest[WireUpdate], CommitTableAnswer, takes_key=True
+    "commit_table", "POST", _TABLE, CommitTableRequest[WireUpdate], CommitTableResponse, takes_key=True
 )
 DROP_TABLE = Endpoint("drop_table", "DELETE", _TABLE, status=204, takes_key=True, queries=("purgeRequested",))
 REGISTER_TABLE = Endpoint(
-    "register_table", "POST", f"{_NAMESPACE}/register", RegisterTableRequest, LoadTableAnswer, takes_key=True
+    "register_table", "POST", f"{_NAMESPACE}/register", RegisterTableRequest, LoadTableResult, takes_key=True
 )
 UNREGISTER_TABLE = Endpoint(
-    "unregister_table", "POST", f"{_TABLE}/unregister", answer=CommitTableAnswer, takes_key=True
+    "unregister_table", "POST", f"{_TABLE}/unregister", answer=CommitTableResponse, takes_key=True
 )
 RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", RenameRequest, status=204, takes_key=True)
-LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=CredentialsAnswer)
+LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=LoadCredentialsResponse)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
-PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanAnswer)
-FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, TasksAnswer)
+PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanTableScanResult)
+FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, FetchScanTasksResult)
 COMMIT_TRANSACTION = Endpoint(
     "commit_transaction",
     "POST",
@@ -113,14 +115,14 @@ COMMIT_TRANSACTION = Endpoint(
     status=204,
     takes_key=True,
 )
-LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, answer=IdentifiersAnswer, queries=_PAGES)
-CREATE_VIEW = Endpoint("create_view", "POST", _VIEWS, CreateViewRequest, LoadViewAnswer)
-LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, answer=LoadViewAnswer)
+LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, answer=ListTablesResponse, queries=_PAGES)
+CREATE_VIEW = Endpoint("create_view", "POST", _VIEWS, CreateViewRequest, LoadViewResult)
+LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, answer=LoadViewResult)
 VIEW_EXISTS = Endpoint("view_exists", "HEAD", _VIEW, status=204)
-COMMIT_VIEW = Endpoint("commit_view", "POST", _VIEW, CommitViewRequest[WireViewUpdate], LoadViewAnswer, takes_key=True)
+COMMIT_VIEW = Endpoint("commit_view", "POST", _VIEW, CommitViewRequest[WireViewUpdate], LoadViewResult, takes_key=True)
 DROP_VIEW = Endpoint("drop_view", "DELETE", _VIEW, status=204, takes_key=True)
 REGISTER_VIEW = Endpoint(
-    "register_view", "POST", f"{_NAMESPACE}/register-view", RegisterViewRequest, LoadViewAnswer, takes_key=True
+    "register_view", "POST", f"{_NAMESPACE}/register-view", RegisterViewRequest, LoadViewResult, takes_key=True
 )
 RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
 

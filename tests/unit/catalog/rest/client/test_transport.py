@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from rest_script import Reply, RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
-from bergline.catalog.rest.client.transport import AnswerLostError, Transport, UselessAnswerError
+from bergline.catalog.rest.client.transport import ResponseLostError, Transport, UnusableResponseError
 from bergline.errors import UnavailableError
 
 
@@ -120,20 +120,20 @@ def test_answers_that_are_too_long_once_unpacked_are_given_up(
     server: RestScript, transport: Transport, reply: Reply
 ) -> None:
     server.on("GET /v1/x", reply)
-    with pytest.raises(UselessAnswerError, match="expected an answer of up to 1048576 bytes, found a longer one"):
+    with pytest.raises(UnusableResponseError, match="expected an answer of up to 1048576 bytes, found a longer one"):
         transport.send("GET", f"{server.uri}/v1/x", {}, None)
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "deflate"])
 def test_encodings_that_nobody_asked_for_are_refused(server: RestScript, transport: Transport, encoding: str) -> None:
     server.on("GET /v1/x", packed(b"x" * 10, encoding, times=2))
-    with pytest.raises(UselessAnswerError, match=f"expected an answer in gzip or plain, found `{encoding}`"):
+    with pytest.raises(UnusableResponseError, match=f"expected an answer in gzip or plain, found `{encoding}`"):
         transport.send("GET", f"{server.uri}/v1/x", {}, None)
 
 
 def test_answers_that_are_no_gzip_are_lost(server: RestScript, transport: Transport) -> None:
     server.on("GET /v1/x", Reply(body=b"no gzip at all", headers={"Content-Encoding": "gzip"}))
-    with pytest.raises(AnswerLostError):
+    with pytest.raises(ResponseLostError):
         transport.send("GET", f"{server.uri}/v1/x", {}, None)
 
 

@@ -10,7 +10,7 @@ from bergline.catalog.rest.protocol.bodies import (
     CommitTableRequest,
     CommitTransactionRequest,
     CreateTableRequest,
-    ErrorAnswer,
+    ErrorResponse,
 )
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION, CREATE_TABLE, UPDATE_NAMESPACE
 from bergline.errors import FormatError
@@ -74,4 +74,4 @@ def test_nulls_stand_for_nothing() -> None:
 
 def test_errors_of_others_may_have_a_stack() -> None:
     body = b'{"error": {"message": "m", "type": "T", "code": 404, "stack": ["a", "b"]}}'
-    assert decode_json(body, ErrorAnswer, "answer").error.stack == ("a", "b")
+    assert decode_json(body, ErrorResponse, "answer").error.stack == ("a", "b")
