@@ -1,7 +1,6 @@
 """What an attached session does with a statement: those on lake tables are run here, the rest goes on to Spark."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +12,7 @@ from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.runtime.arrow_rows import no_result, result_frame
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.engine_context import SparkEngineContext
-from bergline.spark.session.immediate import constant, immediate_text
+from bergline.spark.session.immediate import RunSql, constant, immediate_text
 from bergline.spark.session.queries import run_query
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.session.temporary_views import cache_rows, create_view
@@ -39,8 +38,6 @@ from bergline.sql.statements.statements import CallProcedure, Insert, OtherState
 from bergline.sql.statements.table_statements import CreateTable
 from bergline.sql.text.tokens import tokenize
 from bergline.table.commits.isolation import NO_ISOLATION
-
-RunSql = Callable[..., DataFrame]
 
 
 class LakeSession(SessionTables):

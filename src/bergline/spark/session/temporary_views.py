@@ -8,9 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.errors import UnsupportedError
 from bergline.spark.reads.late_methods import quoted
+from bergline.spark.session.immediate import RunSql
 from bergline.sql.parse.wrappers import ViewHead, cached_view, parse_view_head
-
-RunSql = Callable[..., DataFrame]
 
 
 def create_view(rows: DataFrame, head: str, run_sql: RunSql) -> None:
