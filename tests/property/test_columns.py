@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from predicates import ALL_TYPES, bound_predicates, plain_values
 
-from bergline.expressions.columns import ColumnMetrics, matches_columns, may_match_columns
-from bergline.expressions.decode import decode_bounds
+from bergline.expressions.decode_bounds import decode_bounds
 from bergline.expressions.evaluate import evaluate
+from bergline.expressions.evaluate_columns import ColumnMetrics, matches_columns, may_match_columns
 from bergline.expressions.metrics import may_match
 from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNan, IsNull, Not, Predicate, StartsWith
 from bergline.format.manifest.manifest import DataFile

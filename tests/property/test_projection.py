@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from predicates import ALL_TYPES, bound_predicates, plain_values
 
 from bergline.errors import InvalidInputError
-from bergline.expressions.columns import matches_columns
 from bergline.expressions.evaluate import evaluate
+from bergline.expressions.evaluate_columns import matches_columns
 from bergline.expressions.predicate import COMPARE, Comparison, IsIn, IsNan, IsNull, Not, Predicate, StartsWith
 from bergline.expressions.project import partition_schema, project_inclusive, project_strict
 from bergline.expressions.residual import residual

@@ -1,1 +1,1 @@
-"""Predicates on rows: parsed from SQL text, bound to a schema, projected to partitions, evaluated. Pure."""
+"""Row predicates: parsed from SQL text, bound to a schema, projected to partitions, and evaluated."""

@@ -1,4 +1,4 @@
-"""A filter that was bound once: it looks at the same columns ever after, whatever they are called by then."""
+"""A filter bound once: it keeps referring to the same columns, even after they are renamed."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -26,13 +26,13 @@ from bergline.format.types.types import child_fields
 
 
 class BoundFilter(msgspec.Struct, frozen=True):
-    """A bound predicate, and the schema in whose names and types it speaks."""
+    """A bound predicate and the schema that its column names and types refer to."""
 
     predicate: Predicate
     schema: Schema
 
     def on(self, schema: Schema) -> Predicate:
-        """The predicate in the names of a later schema; ConflictError if a column is gone or has another type."""
+        """The predicate in the names of a later schema; ConflictError if a column was dropped or changed its type."""
         if schema is self.schema:
             return self.predicate
         return _renamed(self.predicate, {name: self._name_in(schema, name) for name in columns_of(self.predicate)})
@@ -42,7 +42,7 @@ class BoundFilter(msgspec.Struct, frozen=True):
         now = schema.ids.get(field.id)
         if now is None or field.id not in schema.paths:
             raise _misfit(f"expected column `{name}`, found it dropped")
-        if now.type != field.type and not child_fields(field.type):  # of a struct only its nulls are asked for
+        if now.type != field.type and not child_fields(field.type):  # a predicate on a struct can only check for null
             raise _misfit(f"expected column `{name}` of type `{field.type}`, found `{now.type}`")
         return schema.names_by_id[field.id]
 
@@ -51,7 +51,7 @@ EVERY_ROW = BoundFilter(ALWAYS_TRUE, Schema(fields=()))
 
 
 def bind_filter(predicate: Predicate, schema: Schema) -> BoundFilter:
-    """A filter as a caller gives it, on the columns that the caller knows."""
+    """Bind a caller's filter to the columns that the caller knows."""
     return BoundFilter(bind(predicate, schema), schema)
 
 

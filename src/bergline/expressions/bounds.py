@@ -1,6 +1,6 @@
-"""Whether rows can satisfy a test, from what is known of a column's values in them.
+"""Whether rows can satisfy a leaf predicate, given what is known about the values of its column.
 
-The knowledge may come from a file's metrics or from a manifest's partition summary; all of it may be missing.
+The facts come from a file's metrics or a manifest's partition summary; any of them may be missing.
 """
 
 import uuid
@@ -8,24 +8,24 @@ from typing import Any, assert_never
 
 import msgspec
 
-from bergline.expressions.fold import normal_test
-from bergline.expressions.predicate import ColumnTest, Comparison, IsIn, IsNan, IsNull, StartsWith
+from bergline.expressions.fold import normalized_leaf
+from bergline.expressions.predicate import ColumnPredicate, Comparison, IsIn, IsNan, IsNull, StartsWith
 
 
 class ColumnFacts(msgspec.Struct, frozen=True):
-    """Which values a column may have in some rows; bounds are of the values that are neither null nor NaN."""
+    """Which values a column may have in a set of rows; the bounds leave out null and NaN."""
 
     lower: Any = None
     upper: Any = None
     may_be_null: bool = True
     may_be_nan: bool = True
     may_be_value: bool = True
-    """Whether any row may hold something that is neither null nor NaN."""
+    """Whether any row may hold a value that is neither null nor NaN."""
 
 
-def may_hold(test: ColumnTest, negated: bool, facts: ColumnFacts) -> bool:
-    """False only if the test, or its negation, is true for no row."""
-    match test:
+def may_hold(leaf: ColumnPredicate, negated: bool, facts: ColumnFacts) -> bool:
+    """False only if the leaf predicate, or its negation, is true for no row."""
+    match leaf:
         case IsNull():
             return (facts.may_be_nan or facts.may_be_value) if negated else facts.may_be_null
         case IsNan():
@@ -43,14 +43,14 @@ def may_hold(test: ColumnTest, negated: bool, facts: ColumnFacts) -> bool:
             starts = _only_starts if negated else _never_starts
             return facts.may_be_value and not starts(prefix, facts)
         case _:
-            assert_never(test)
+            assert_never(leaf)
 
 
-def must_hold(test: ColumnTest, negated: bool, facts: ColumnFacts) -> bool:
-    """True only if the test, or its negation, is true for every row."""
-    if not isinstance(test, IsNull) and facts.may_be_null:
+def must_hold(leaf: ColumnPredicate, negated: bool, facts: ColumnFacts) -> bool:
+    """True only if the leaf predicate, or its negation, is true for every row."""
+    if not isinstance(leaf, IsNull) and facts.may_be_null:
         return False
-    return not may_hold(*normal_test(test, negated=not negated), facts)
+    return not may_hold(*normalized_leaf(leaf, negated=not negated), facts)
 
 
 def _may_compare(op: str, literal: Any, facts: ColumnFacts) -> bool:
@@ -81,7 +81,7 @@ def _may_equal(literal: Any, facts: ColumnFacts) -> bool:
 
 
 def _only_in(literals: tuple[Any, ...], facts: ColumnFacts) -> bool:
-    """Whether all values are one, and it is among the literals; a truncated bound never equals the other one."""
+    """Whether there is only one value, and it is among the literals; a truncated bound never equals the other."""
     return facts.lower is not None and bool(facts.lower == facts.upper) and facts.lower in literals
 
 
@@ -102,6 +102,6 @@ def _as_is(value: Any) -> Any:
 
 
 def _signed(value: uuid.UUID) -> tuple[int, int]:
-    """Java's order of uuids, in which its partition summaries stand; Parquet's is by unsigned bytes."""
+    """The order of UUIDs in Java, which its partition summaries use; Parquet compares unsigned bytes."""
     high, low = value.int >> 64, value.int & (2**64 - 1)
     return high - (high >> 63 << 64), low - (low >> 63 << 64)

@@ -1,31 +1,40 @@
-"""The three-valued answer of a bound predicate for one row."""
+"""Three-valued evaluation of a bound predicate on one row."""
 
 import math
 from collections.abc import Callable
 from typing import Any, assert_never
 
 from bergline.expressions.fold import fold
-from bergline.expressions.predicate import COMPARE, ColumnTest, Comparison, IsIn, IsNan, IsNull, Predicate, StartsWith
+from bergline.expressions.predicate import (
+    COMPARE,
+    ColumnPredicate,
+    Comparison,
+    IsIn,
+    IsNan,
+    IsNull,
+    Predicate,
+    StartsWith,
+)
 
 
 def evaluate(predicate: Predicate, value_of: Callable[[str], Any]) -> bool | None:
-    """True, false or unknown (None) for the row whose plain values `value_of` gives by column name."""
+    """True, false or unknown (None) for one row; `value_of` returns its plain value for a column name."""
 
-    def test(leaf: ColumnTest, negated: bool) -> bool | None:
-        found = test_value(leaf, value_of(leaf.column))
+    def on_leaf(leaf: ColumnPredicate, negated: bool) -> bool | None:
+        found = evaluate_leaf(leaf, value_of(leaf.column))
         return found if found is None else found is not negated
 
-    return fold(predicate, constant=lambda value: value, test=test, both=_both, either=_either)
+    return fold(predicate, constant=lambda value: value, leaf=on_leaf, both=_both, either=_either)
 
 
-def test_value(test: ColumnTest, value: Any) -> bool | None:
-    """The answer of one test for one plain value."""
-    if isinstance(test, IsNull):
+def evaluate_leaf(leaf: ColumnPredicate, value: Any) -> bool | None:
+    """Evaluate a leaf predicate on one plain value; None for unknown."""
+    if isinstance(leaf, IsNull):
         return value is None
     if value is None:
         return None
     is_nan = isinstance(value, float) and math.isnan(value)
-    match test:
+    match leaf:
         case Comparison(_, op, literal):
             return op in {">", ">=", "!="} if is_nan else COMPARE[op](value, literal)
         case IsIn(_, literals):
@@ -35,7 +44,7 @@ def test_value(test: ColumnTest, value: Any) -> bool | None:
         case IsNan():
             return is_nan
         case _:
-            assert_never(test)
+            assert_never(leaf)
 
 
 def _both(left: bool | None, right: bool | None) -> bool | None:

@@ -1,9 +1,18 @@
-"""What a bound predicate comes to, bottom up: the one walk that every evaluation and projection is made of."""
+"""A bottom-up fold over bound predicates, on which every evaluation and projection is built."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from bergline.expressions.predicate import Always, And, ColumnTest, Comparison, ComparisonOperator, Not, Or, Predicate
+from bergline.expressions.predicate import (
+    Always,
+    And,
+    ColumnPredicate,
+    Comparison,
+    ComparisonOperator,
+    Not,
+    Or,
+    Predicate,
+)
 
 T = TypeVar("T")
 _NEGATED: dict[ComparisonOperator, ComparisonOperator] = {
@@ -20,30 +29,30 @@ def fold(
     predicate: Predicate,
     *,
     constant: Callable[[bool | None], T],
-    test: Callable[[ColumnTest, bool], T],
+    leaf: Callable[[ColumnPredicate, bool], T],
     both: Callable[[T, T], T],
     either: Callable[[T, T], T],
     negated: bool = False,
 ) -> T:
-    """What a bound predicate comes to, bottom up, with negation pushed down to the tests, where it is exact.
+    """Fold a bound predicate bottom-up, with negation pushed down to the leaves, where it is exact.
 
-    A test comes with whether it is negated; comparisons come with the opposite operator instead.
+    `leaf` receives whether the leaf is negated; comparisons get the opposite operator instead.
     """
     match predicate:
         case Always(value):
             return constant(value if value is None else value is not negated)
         case Not(child):
-            return fold(child, constant=constant, test=test, both=both, either=either, negated=not negated)
+            return fold(child, constant=constant, leaf=leaf, both=both, either=either, negated=not negated)
         case And(left, right) | Or(left, right):
-            first = fold(left, constant=constant, test=test, both=both, either=either, negated=negated)
-            second = fold(right, constant=constant, test=test, both=both, either=either, negated=negated)
+            first = fold(left, constant=constant, leaf=leaf, both=both, either=either, negated=negated)
+            second = fold(right, constant=constant, leaf=leaf, both=both, either=either, negated=negated)
             return (both if isinstance(predicate, And) is not negated else either)(first, second)
         case _:
-            return test(*normal_test(predicate, negated=negated))
+            return leaf(*normalized_leaf(predicate, negated=negated))
 
 
-def normal_test(test: ColumnTest, *, negated: bool) -> tuple[ColumnTest, bool]:
-    """A test and whether it is negated; never a negated comparison."""
-    if negated and isinstance(test, Comparison):
-        return Comparison(test.column, _NEGATED[test.operator], test.literal), False
-    return test, negated
+def normalized_leaf(leaf: ColumnPredicate, *, negated: bool) -> tuple[ColumnPredicate, bool]:
+    """The leaf and whether it is negated; a negated comparison becomes one with the opposite operator."""
+    if negated and isinstance(leaf, Comparison):
+        return Comparison(leaf.column, _NEGATED[leaf.operator], leaf.literal), False
+    return leaf, negated

@@ -1,9 +1,9 @@
-"""Where a literal stands among the values of a column's type.
+"""Positions of literals among the values of a column's type.
 
-Literals are taken as Spark and Java take them: numbers compare by value, whatever their types; dates are midnight where
-they meet timestamps; times without a zone count as UTC; text is read as Spark does for dates and times, as a number for
-decimals and in the usual form for uuids. Text is not read as int, float, boolean or bytes: Spark and Java disagree.
-Doubles that meet whole numbers and decimals stand for the number that they are written as: `0.1D` is 0.1.
+Literals mean what they mean in Spark and Java: numbers compare by value, whatever their types; dates compared with
+timestamps are midnight; times without a zone count as UTC; text is parsed as Spark does for dates and times, as a
+number for decimals and in the usual form for UUIDs. Text is not read as int, float, boolean or bytes: Spark and Java
+disagree. Doubles compared with integers and decimals mean the number as written: `0.1D` is 0.1.
 """
 
 import datetime as dt
@@ -38,7 +38,7 @@ _LONG_RANGE = (-(2**63), 2**63 - 1)
 _RANGES = {"int": _INT_RANGE, "date": _INT_RANGE}
 _MAX_DOUBLE = 1.7976931348623157e308
 _MOST_DIGITS = 60
-"""Numbers of more digits before the point are beyond every type; they are never spelt out."""
+"""Numbers with more digits before the point exceed every type and are never expanded."""
 _NANOS_PER_UNIT = {
     "date": NANOS_PER_DAY,
     "timestamp": _NANOS_PER_MICRO,
@@ -49,14 +49,14 @@ _NANOS_PER_UNIT = {
 
 
 class LiteralPosition(msgspec.Struct, frozen=True):
-    """A value of the type, and whether the literal equals it (0), or lies between it and the next one up or down."""
+    """A value of the type, and whether the literal equals it (0) or lies just above (1) or below (-1) it."""
 
     value: Any
     side: Literal[-1, 0, 1] = 0
 
 
 def locate(literal: Any, type_: IcebergType, column: str) -> LiteralPosition:
-    """The position of a literal, which need not be a value of the type; InvalidInputError where they do not compare."""
+    """The position of a literal, which need not be a value of the type; InvalidInputError if not comparable."""
     try:
         position = _locate(literal, type_)
     except (ValueError, OverflowError, InvalidOperation):
@@ -76,7 +76,7 @@ def locate(literal: Any, type_: IcebergType, column: str) -> LiteralPosition:
 
 
 def nan_hint(column: str) -> str:
-    """How to ask for NaN."""
+    """A hint on how to filter for NaN."""
     return f"write isnan({column}), or double('NaN') as a literal"
 
 
@@ -123,7 +123,7 @@ def _locate(literal: Any, type_: IcebergType) -> LiteralPosition | None:
 
 
 def _exact(literal: Decimal | float | str) -> Decimal:
-    """The number as it is written; a double beyond all numbers, as NaN is too, is infinite."""
+    """The number as written; overflowing doubles and NaN become infinite."""
     if not isinstance(literal, float):
         number = Decimal(literal)
         return number if number.is_finite() else Decimal("NaN")
@@ -137,7 +137,7 @@ def _shifted(number: Decimal, digits: int) -> Decimal:
 
 
 def _in_range(number: Decimal, limits: tuple[int, int]) -> LiteralPosition | None:
-    """A number among the whole numbers of a range."""
+    """The position of a number among the integers of a range."""
     low, high = limits
     if number.is_nan():
         return None
@@ -156,7 +156,7 @@ def _whole(floor: int, number: Decimal | Fraction, limits: tuple[int, int]) -> L
 
 
 def _double(number: Decimal | float) -> LiteralPosition:
-    """A number among the doubles, rounded to the nearest as Spark does; beyond the largest it is less than infinity."""
+    """The position of a number among the doubles, rounded as Spark does; beyond the largest, below infinity."""
     try:
         value = float(number)
     except OverflowError:
@@ -180,7 +180,7 @@ def _time_of_day(literal: TimeOfDay | dt.time | str) -> LiteralPosition | None:
 
 
 def _instant(literal: Instant | dt.date, type_name: str) -> LiteralPosition:
-    """A date or time among days, microseconds or nanoseconds."""
+    """The position of a date or time among days, microseconds or nanoseconds."""
     units = _nanos(literal) / _NANOS_PER_UNIT[type_name]
     return _whole(int(units // 1), units, _RANGES.get(type_name, _LONG_RANGE))
 

@@ -1,11 +1,11 @@
-"""Whether a file may hold matching rows, or only matching rows, from its metrics alone."""
+"""Whether a file may hold matching rows, or only matching rows, judged by its metrics alone."""
 
 import math
 from typing import Any
 
 from bergline.expressions.bounds import ColumnFacts, may_hold, must_hold
 from bergline.expressions.fold import fold
-from bergline.expressions.predicate import ColumnTest, IsNull, Predicate
+from bergline.expressions.predicate import ColumnPredicate, IsNull, Predicate
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.schema.schema import Schema
 from bergline.format.types.single_values import decode_value
@@ -15,11 +15,11 @@ from bergline.format.types.types import DOUBLE, FLOAT, IcebergType, NestedField
 def may_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     """False only if no row of the file can satisfy a bound predicate."""
     if file.record_count <= 0:
-        return file.record_count < 0  # some writers do not know it
+        return file.record_count < 0  # some writers leave it out
     return fold(
         predicate,
         constant=lambda value: value is True,
-        test=lambda test, negated: may_hold(test, negated, _facts(file, test, schema)),
+        leaf=lambda leaf, negated: may_hold(leaf, negated, _facts(file, leaf, schema)),
         both=lambda left, right: left and right,
         either=lambda left, right: left or right,
     )
@@ -32,26 +32,26 @@ def must_match(predicate: Predicate, file: DataFile, schema: Schema) -> bool:
     return fold(
         predicate,
         constant=lambda value: value is True,
-        test=lambda test, negated: must_hold(test, negated, _facts(file, test, schema)),
+        leaf=lambda leaf, negated: must_hold(leaf, negated, _facts(file, leaf, schema)),
         both=lambda left, right: left and right,
         either=lambda left, right: left or right,
     )
 
 
 def bounds_of(file: DataFile, field: NestedField) -> tuple[Any, Any]:
-    """Between which values those of a column are that are neither null nor NaN; None where nobody knows."""
+    """Lower and upper bound of a column, not counting null and NaN; None where unknown."""
     return reliable(_bound(file.lower_bounds, field.id, field.type), _bound(file.upper_bounds, field.id, field.type))
 
 
-def _facts(file: DataFile, test: ColumnTest, schema: Schema) -> ColumnFacts:
-    field = schema.names[test.column]
+def _facts(file: DataFile, leaf: ColumnPredicate, schema: Schema) -> ColumnFacts:
+    field = schema.names[leaf.column]
     nulls = (file.null_value_counts or {}).get(field.id)
     values = (file.value_counts or {}).get(field.id)
     nans = (file.nan_value_counts or {}).get(field.id) if field.type in (FLOAT, DOUBLE) else 0
     only_null = nulls is not None and nulls == values
     only_nan = nans is not None and values is not None and 0 < nans == values - (nulls or 0)
     lower = upper = None
-    if not isinstance(test, IsNull):  # which may be asked of types without an order
+    if not isinstance(leaf, IsNull):  # IS NULL also applies to types without an order
         lower, upper = bounds_of(file, field)
     return ColumnFacts(
         lower,
@@ -63,7 +63,7 @@ def _facts(file: DataFile, test: ColumnTest, schema: Schema) -> ColumnFacts:
 
 
 def reliable(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Both bounds, or none: old writers let NaN into them, and where one is NaN the other says nothing either."""
+    """Both bounds or neither: old writers put NaN into bounds, which makes the other bound unreliable too."""
     is_nan = any(isinstance(bound, float) and math.isnan(bound) for bound in (lower, upper))
     return (None, None) if is_nan else (lower, upper)
 

@@ -23,7 +23,7 @@ from bergline.expressions.predicate import (
     all_of,
     any_of,
 )
-from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 
 _COMPARISONS: dict[type[exp.Expression], ComparisonOperator] = {
     exp.EQ: "=",
@@ -40,7 +40,7 @@ _UNDERSTOOD = (
 
 
 def parse_predicate(text: str) -> Predicate:
-    """The predicate that the text says; SqlSyntaxError or UnsupportedError where it cannot be one."""
+    """Parse a predicate; SqlSyntaxError or UnsupportedError if the text is not one."""
     if not text.strip():
         raise SqlSyntaxError("expected a filter, found empty text", line=1, column=1)
     try:
@@ -51,7 +51,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 def parse_tree(tree: Any, text: str) -> Predicate:
-    """The predicate that a part of a text says, which sqlglot has parsed; UnsupportedError where it cannot be one."""
+    """Convert a sqlglot expression to a predicate; UnsupportedError if it is not one."""
     try:
         return _predicate(tree, text)
     except RecursionError as error:
@@ -70,7 +70,7 @@ def _tree(text: str) -> Any:
             line=place.get("line") or 1,
             column=place.get("col") or 1,
         ) from error
-    except Exception as error:  # the parser trips over some broken texts, in ways of its own
+    except Exception as error:  # sqlglot raises various internal errors on some malformed texts
         raise SqlSyntaxError(f"cannot read the filter `{text}`", line=1, column=1) from error
 
 
@@ -111,7 +111,7 @@ def _predicate(tree: Any, text: str) -> Predicate:
             if isinstance(prefix, str):
                 return StartsWith(_column(tree.this, text), prefix)
         case exp.IsNan():
-            return function_test("isnan", _column(tree.this, text))
+            return function_predicate("isnan", _column(tree.this, text))
         case exp.NullSafeEQ():
             return _null_safe(tree, text)
         case exp.NullSafeNEQ():
@@ -123,7 +123,7 @@ def _predicate(tree: Any, text: str) -> Predicate:
 
 
 def _chain(tree: Any, kind: type[exp.Expression]) -> list[Any]:
-    """The parts of `a AND b AND c`, which the tree has nested to the left."""
+    """The operands of `a AND b AND c`, which the tree nests to the left."""
     parts = []
     while type(tree) is kind:
         parts.append(tree.expression)
@@ -149,15 +149,15 @@ def _like(tree: exp.Like, escape: Any, text: str) -> Predicate:
 
 
 def _null_safe(tree: Any, text: str) -> Predicate:
-    """Equality that is false where one side is null and true where both are."""
+    """`<=>`: false where one side is null and true where both are."""
     column, literal, _ = _operands(tree, text)
     if isinstance(literal, float) and math.isnan(literal):
-        return function_test("isnan", column)
+        return function_predicate("isnan", column)
     return null_safe_equal(column, literal, is_null=literal is None)
 
 
 def _operands(tree: Any, text: str) -> tuple[str, Any, bool]:
-    """The column and the literal of a comparison, and whether they stand the other way round."""
+    """The column and the literal of a comparison, and whether their order is reversed."""
     left, right = _unwrapped(tree.this), _unwrapped(tree.expression)
     if isinstance(left, exp.Column) and isinstance(right, exp.Column):
         nan = next((c for c, other in ((left, right), (right, left)) if other.name.lower() == "nan"), None)
@@ -211,7 +211,7 @@ def _split(pattern: str, escape: str, text: str) -> tuple[str, str]:
         if found == escape:
             position += 1
             found = pattern[position : position + 1]
-            if not found or found not in {"%", "_", escape}:  # as Spark has it
+            if not found or found not in {"%", "_", escape}:  # as in Spark
                 raise InvalidInputError(
                     f"expected %, _ or {escape} after {escape}, found '{pattern}' in the filter `{text}`"
                 )

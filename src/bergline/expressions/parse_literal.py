@@ -1,4 +1,4 @@
-"""Literals of SQL text as Python values; None is NULL."""
+"""SQL literals as Python values; NULL is None."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from bergline.expressions.times import TIME_HINT, parse_day, parse_instant, pars
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,60}")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_DECIMAL = [10, 0]  # what DECIMAL without parameters is in Spark
+_DECIMAL = [10, 0]  # Spark's meaning of DECIMAL without parameters
 _SPECIAL_FLOATS = {
     "nan": float("nan"),
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), float("inf")),
@@ -22,14 +22,14 @@ _SPECIAL_FLOATS = {
 
 
 def is_literal(tree: Any) -> bool:
-    """Whether a tree is written as a literal; it may still not be one that is understood."""
+    """Whether an expression has the form of a literal; its value may still be unsupported."""
     return isinstance(
         tree, exp.Literal | exp.Boolean | exp.Null | exp.Neg | exp.Cast | exp.HexString | exp.RawString | exp.Concat
     )
 
 
 def parse_literal(tree: Any, text: str) -> Any:
-    """The value; UnsupportedError where it is no literal, InvalidInputError where it is no such value."""
+    """The literal's value; UnsupportedError if it is not a literal, InvalidInputError if the value is invalid."""
     match tree:
         case exp.Literal():
             return str(tree.this) if tree.is_string else _number(str(tree.this), text)
@@ -54,7 +54,7 @@ def parse_literal(tree: Any, text: str) -> Any:
 
 
 def render_sql(tree: Any) -> str:
-    """A part of the text as SQL, for messages."""
+    """An expression as SQL text, for messages."""
     return str(tree.sql(dialect="spark")) if isinstance(tree, exp.Expression) else str(tree)
 
 
@@ -109,7 +109,7 @@ def _finite(number: float) -> float:
 
 
 def _decimal(tree: exp.Cast, value: str) -> Decimal | None:
-    """The number if the type holds it as it is: nothing is rounded here."""
+    """The number if the type holds it exactly; nothing is rounded."""
     precision, scale = ([int(p.name) for p in tree.to.expressions] + _DECIMAL[len(tree.to.expressions) :])[:2]
     number = Decimal(value)
     exponent = number.as_tuple().exponent

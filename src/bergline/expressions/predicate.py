@@ -1,10 +1,10 @@
 """Predicates as closed variants, and binding them to a schema.
 
-Literals of bound predicates are values of the columns' types, plain as everywhere below the Arrow boundary: days,
+Literals of bound predicates are values of the columns' types, in plain form as everywhere below Arrow: days,
 microseconds, Decimal. Bound predicates are never deeply nested, so that functions over them may recurse.
 
 SQL's three-valued logic holds, with Spark's order: NaN is greater than everything and equal to itself, -0.0 equals 0.0,
-text compares by code points. Every leaf but IsNull is unknown where its column is null.
+text compares by code point. Every leaf but IsNull is unknown where its column is null.
 """
 
 import math
@@ -30,7 +30,7 @@ COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 MAX_DEPTH = 100
-# the operator for the nearest value where the literal lies just above it, or just below
+# the operator to use with the nearest value when the literal lies just above it, or just below
 _BESIDE: dict[int, dict[ComparisonOperator, ComparisonOperator]] = {
     1: {"<": "<=", "<=": "<=", ">": ">", ">=": ">"},
     -1: {"<": "<", "<=": "<", ">": ">=", ">=": ">="},
@@ -44,7 +44,7 @@ class Always(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """A column against a literal; a null literal makes it unknown."""
+    """A column compared with a literal; a null literal makes it unknown."""
 
     column: str
     operator: ComparisonOperator
@@ -52,7 +52,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class IsIn(msgspec.Struct, frozen=True):
-    """A column against several literals."""
+    """Whether a column equals one of several literals."""
 
     column: str
     literals: tuple[Any, ...]
@@ -66,7 +66,7 @@ class StartsWith(msgspec.Struct, frozen=True):
 
 
 class IsNan(msgspec.Struct, frozen=True):
-    """Whether a number is NaN; as other comparisons, and unlike Spark's `isnan`, unknown where it is null."""
+    """Whether a number is NaN; unlike Spark's `isnan`, unknown where it is null."""
 
     column: str
 
@@ -78,27 +78,27 @@ class IsNull(msgspec.Struct, frozen=True):
 
 
 class Not(msgspec.Struct, frozen=True):
-    """Unknown stays unknown."""
+    """Negation; the negation of unknown is unknown."""
 
     child: "Predicate"
 
 
 class And(msgspec.Struct, frozen=True):
-    """Both."""
+    """Conjunction, in three-valued logic."""
 
     left: "Predicate"
     right: "Predicate"
 
 
 class Or(msgspec.Struct, frozen=True):
-    """Either."""
+    """Disjunction, in three-valued logic."""
 
     left: "Predicate"
     right: "Predicate"
 
 
-ColumnTest = Comparison | IsIn | StartsWith | IsNan | IsNull
-Predicate = Always | ColumnTest | Not | And | Or
+ColumnPredicate = Comparison | IsIn | StartsWith | IsNan | IsNull
+Predicate = Always | ColumnPredicate | Not | And | Or
 
 ALWAYS_TRUE = Always(True)
 ALWAYS_FALSE = Always(False)
@@ -106,26 +106,26 @@ UNKNOWN = Always(None)
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
-    """All parts hold; nested as little as possible."""
+    """The conjunction of all parts, as a balanced tree."""
     return _balanced(And, list(parts)) or ALWAYS_TRUE
 
 
 def any_of(parts: Iterable[Predicate]) -> Predicate:
-    """At least one part holds; nested as little as possible."""
+    """The disjunction of all parts, as a balanced tree."""
     return _balanced(Or, list(parts)) or ALWAYS_FALSE
 
 
 def bind(predicate: Predicate, schema: Schema) -> Predicate:
-    """The same predicate with columns spelt as in the schema and literals that are values of the columns' types.
+    """Bind to a schema: columns spelled as in the schema, literals converted to the columns' types.
 
-    A literal that no value equals becomes its nearest value with an operator that gives the same answers:
+    A literal that no value can equal becomes the nearest value with an operator that gives the same results:
     `id > 1.5` is `id > 1`, and a number beyond the type's range is greater than its largest value.
     """
     return _bind(predicate, schema, 0)
 
 
 def columns_of(predicate: Predicate) -> set[str]:
-    """The names of the columns that a predicate looks at."""
+    """The names of the columns that a predicate refers to."""
     names: set[str] = set()
     pending: list[Predicate] = [predicate]
     while pending:
@@ -164,11 +164,11 @@ def _bind(predicate: Predicate, schema: Schema, depth: int) -> Predicate:
             join = all_of if isinstance(predicate, And) else any_of
             return join([_bind(part, schema, deeper) for part in parts])
         case _:
-            return _bind_test(predicate, schema)
+            return _bind_leaf(predicate, schema)
 
 
 def _operands(predicate: And | Or) -> list[Predicate]:
-    """The parts of a chain of ANDs or ORs, however they were put in brackets."""
+    """The operands of a chain of ANDs or ORs, however it is parenthesized."""
     kind, found = type(predicate), []
     pending: list[Predicate] = [predicate]
     while pending:
@@ -180,7 +180,7 @@ def _operands(predicate: And | Or) -> list[Predicate]:
     return found
 
 
-def _bind_test(predicate: ColumnTest, schema: Schema) -> Predicate:
+def _bind_leaf(predicate: ColumnPredicate, schema: Schema) -> Predicate:
     name, field = _column(predicate.column, schema)
     match predicate:
         case Comparison(_, _, None):
@@ -217,7 +217,7 @@ def _compare(name: str, op: ComparisonOperator, position: LiteralPosition) -> Pr
 
 
 def _compare_nan(name: str, op: ComparisonOperator) -> Predicate:
-    """A number against NaN, which is the greatest and equal to itself."""
+    """A comparison with NaN, which is the greatest value and equals itself."""
     match op:
         case "=" | ">=":
             return IsNan(name)
@@ -232,7 +232,7 @@ def _compare_nan(name: str, op: ComparisonOperator) -> Predicate:
 
 
 def _bind_in(name: str, field: NestedField, literals: tuple[Any, ...]) -> Predicate:
-    """Null among the literals makes every answer but true unknown, NaN stands for itself."""
+    """A null literal turns every result but true into unknown; NaN becomes IsNan."""
     positions = [locate(v, field.type, name) for v in literals if v is not None]
     exact = dict.fromkeys(p.value for p in positions if p.side == 0)
     numbers = [v for v in exact if not (isinstance(v, float) and math.isnan(v))]

@@ -1,4 +1,4 @@
-"""Tests of SQL that take more than one predicate: those that are never unknown, and comparisons the other way round."""
+"""SQL operators that expand to several predicates: `<=>`, `isnull`, `isnotnull`, `isnan`, and mirrored comparisons."""
 
 from typing import Any
 
@@ -12,24 +12,24 @@ MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     ">": "<",
     ">=": "<=",
 }
-"""What a comparison is called when its sides change places."""
+"""The operator of a comparison after its operands are swapped."""
 
 
 def null_safe_equal(column: str, literal: Any, *, is_null: bool) -> Predicate:
     """`<=>`: null equals null and nothing else."""
-    return IsNull(column) if is_null else _never_null(column, Comparison(column, "=", literal))
+    return IsNull(column) if is_null else _false_if_null(column, Comparison(column, "=", literal))
 
 
-def function_test(name: str, column: str) -> Predicate:
+def function_predicate(name: str, column: str) -> Predicate:
     """`isnull`, `isnotnull` or `isnan` of a column."""
     match name:
         case "isnull":
             return IsNull(column)
         case "isnotnull":
             return Not(IsNull(column))
-    return _never_null(column, IsNan(column))
+    return _false_if_null(column, IsNan(column))
 
 
-def _never_null(column: str, test: Predicate) -> Predicate:
-    """The test of a column that is false, not unknown, where the column is null."""
-    return And(Not(IsNull(column)), test)
+def _false_if_null(column: str, predicate: Predicate) -> Predicate:
+    """The predicate, but false instead of unknown where the column is null."""
+    return And(Not(IsNull(column)), predicate)

@@ -1,4 +1,4 @@
-"""Whether a manifest may list files with matching rows, from its partition summaries in the manifest list."""
+"""Whether a manifest may list files with matching rows, judged by its partition summaries."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from bergline.format.types.types import DOUBLE, FLOAT, IcebergType
 def may_match_manifest(
     projected: Predicate, summaries: Sequence[FieldSummary] | None, spec: PartitionSpec, schema: Schema
 ) -> bool:
-    """False only if an inclusive projection is true for no file of the manifest; summaries may be missing."""
+    """False only if the inclusive projection is true for no file in the manifest; summaries may be missing."""
     if summaries is None:
         return True
     if len(summaries) != len(spec.fields):
@@ -28,8 +28,8 @@ def may_match_manifest(
     return fold(
         projected,
         constant=lambda value: value is True,
-        test=lambda test, negated: may_hold(
-            test, negated, _facts(by_id[columns[test.column].id], columns[test.column].type)
+        leaf=lambda leaf, negated: may_hold(
+            leaf, negated, _facts(by_id[columns[leaf.column].id], columns[leaf.column].type)
         ),
         both=lambda left, right: left and right,
         either=lambda left, right: left or right,

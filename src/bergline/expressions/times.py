@@ -1,7 +1,7 @@
-"""Dates and times of SQL literals, to the last digit, in the forms that Spark reads.
+"""Dates and times in SQL literals, with full precision, in the formats that Spark accepts.
 
-Months, days, hours, minutes and seconds may have one digit and those at the end may be missing; a zone is `Z`, `UTC`,
-`GMT` or an offset such as `+01:00`. Zones known by the name of a place are not read: what they mean changes.
+Months, days, hours, minutes and seconds may have one digit, and trailing ones may be missing; a zone is `Z`, `UTC`,
+`GMT` or an offset such as `+01:00`. Region-based zones are rejected: their meaning changes over time.
 """
 
 import re
@@ -27,7 +27,7 @@ _INSTANT_TEXT = re.compile(rf"{_DATE}(?:[T ]{_TIME}(?:{_ZONE})?)?", re.IGNORECAS
 
 
 class Instant(msgspec.Struct, frozen=True):
-    """A moment in nanoseconds since 1970, or in parts of them."""
+    """A point in time in nanoseconds since 1970, possibly fractional."""
 
     nanoseconds: Fraction
 
@@ -36,7 +36,7 @@ class Instant(msgspec.Struct, frozen=True):
 
 
 class TimeOfDay(msgspec.Struct, frozen=True):
-    """A time in nanoseconds since midnight, or in parts of them."""
+    """A time of day in nanoseconds since midnight, possibly fractional."""
 
     nanoseconds: Fraction
 
@@ -45,7 +45,7 @@ class TimeOfDay(msgspec.Struct, frozen=True):
 
 
 def parse_day(text: str) -> Instant:
-    """The midnight that begins a date; ValueError for other text."""
+    """The start of a date; ValueError for other text."""
     return Instant(_days(_matched(_DAY_TEXT, text)))
 
 

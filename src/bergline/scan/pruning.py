@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from bergline.errors import FormatError
-from bergline.expressions.columns import ColumnMetrics, matches_columns, may_match_columns
-from bergline.expressions.decode import decode_bounds
+from bergline.expressions.decode_bounds import decode_bounds
+from bergline.expressions.evaluate_columns import ColumnMetrics, matches_columns, may_match_columns
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.expressions.project import partition_schema, project_inclusive
 from bergline.expressions.summaries import may_match_manifest

@@ -59,6 +59,6 @@ ROW = {"a": 5, "nothing": None, "nan": float("nan"), "zero": -0.0, "s": "abc"}
         (Not(UNKNOWN), None),
     ],
 )
-def test_answer_for_a_row(predicate: Predicate, expected: bool | None) -> None:
+def test_result_for_a_row(predicate: Predicate, expected: bool | None) -> None:
     row: dict[str, Any] = ROW
     assert evaluate(predicate, row.__getitem__) is expected

@@ -154,7 +154,7 @@ def test_damaged_bound_is_a_format_error() -> None:
         (Not(Comparison("a", "=", None)), False),
     ],
 )
-def test_other_tests_on_bounds(predicate: Predicate, expected: bool) -> None:
+def test_other_predicates_on_bounds(predicate: Predicate, expected: bool) -> None:
     assert may_match(bind(predicate, SCHEMA), file(), SCHEMA) is expected
 
 

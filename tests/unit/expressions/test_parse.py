@@ -1,6 +1,5 @@
 """Predicates from SQL text."""
 
-import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -156,35 +155,6 @@ def test_text_that_is_no_expression_is_a_syntax_error(text: str) -> None:
 def test_expression_beyond_comparisons_is_not_supported(text: str) -> None:
     with pytest.raises(UnsupportedError, match="in the filter"):
         parse_predicate(text)
-
-
-def test_impossible_date_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="found `2020-02-30`"):
-        parse_predicate("a = DATE '2020-02-30'")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a = 300Y",
-        "a = 1e400D",
-        "a = CAST('x' AS DECIMAL(2, 1))",
-        "a = TIMESTAMP 'soon'",
-        r"a LIKE 'x\\y'",
-        "a LIKE 'x!' ESCAPE '!'",
-    ],
-)
-def test_literal_that_is_no_such_value_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="in the filter"):
-        parse_predicate(text)
-
-
-@pytest.mark.parametrize("text", ["a = CAST('NaN' AS DOUBLE)", "a = float('nan')", "double('NaN') = a"])
-def test_nan_is_a_literal(text: str) -> None:
-    found = parse_predicate(text)
-    assert isinstance(found, Comparison)
-    assert math.isnan(found.literal)
-    assert parse_predicate("a <=> double('NaN')") == And(Not(IsNull("a")), IsNan("a"))
 
 
 def test_two_columns_are_named_in_the_error() -> None:

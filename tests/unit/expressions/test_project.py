@@ -20,21 +20,10 @@ from bergline.expressions.predicate import (
     bind,
 )
 from bergline.expressions.project import partition_schema, project_inclusive, project_strict
-from bergline.expressions.residual import residual
 from bergline.format.partition.spec import PartitionField, PartitionSpec
 from bergline.format.partition.transforms import parse_transform
 from bergline.format.schema.schema import Schema
-from bergline.format.types.types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    DecimalType,
-    NestedField,
-)
+from bergline.format.types.types import BINARY, DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, DecimalType, NestedField
 
 SCHEMA = Schema(
     fields=(
@@ -155,26 +144,3 @@ def test_field_of_a_dropped_column_or_with_a_transform_that_cannot_take_it_is_le
     assert list(partition_schema(spec, SCHEMA).names) == ["p2"]
     bound = bind(parse_predicate("f > 1 AND i = 2"), SCHEMA)
     assert project_inclusive(bound, spec, SCHEMA) == Comparison("p2", "=", 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "partition", "left"),
-    [
-        ("i = 1 AND l = 2", (1, 0), "l = 2"),
-        ("i = 1 AND l = 2", (2, 0), "false"),
-        ("i = 1 AND l = 2", (None, 0), "false"),
-        ("i = 1 OR l = 2", (2, 0), "l = 2"),
-        ("i = 1 OR l = 2", (1, 0), "true"),
-        ("NOT i = 1", (2, 0), "true"),
-        ("i IS NULL", (None, 0), "true"),
-        ("t >= TIMESTAMP '1970-01-02 10:00:00'", (1, 2), "true"),
-        ("t >= TIMESTAMP '1970-01-02 10:00:00'", (1, 1), "t >= TIMESTAMP '1970-01-02 10:00:00'"),
-        ("t >= TIMESTAMP '1970-01-02 10:00:00'", (1, 0), "false"),
-        ("NOT (t >= TIMESTAMP '1970-01-02 10:00:00' OR i = 2)", (1, 1), "t < TIMESTAMP '1970-01-02 10:00:00'"),
-        ("s NOT IN ('x')", (1, 1), "s NOT IN ('x')"),
-    ],
-)
-def test_residual_keeps_what_the_partition_does_not_decide(text: str, partition: tuple[Any, ...], left: str) -> None:
-    spec = spec_of(("i", "identity"), ("t", "day"))
-    expected = bind(parse_predicate(left), SCHEMA)
-    assert residual(bind(parse_predicate(text), SCHEMA), spec, partition, SCHEMA) == expected

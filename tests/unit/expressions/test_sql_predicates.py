@@ -6,7 +6,7 @@ import pytest
 
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.predicate import COMPARE, Predicate
-from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 
 ROW = {"one": 1.0, "nan": float("nan"), "nothing": None}
 
@@ -14,13 +14,13 @@ ROW = {"one": 1.0, "nan": float("nan"), "nothing": None}
 @pytest.mark.parametrize(
     ("predicate", "expected"),
     [
-        (function_test("isnull", "nothing"), True),
-        (function_test("isnull", "nan"), False),
-        (function_test("isnotnull", "nothing"), False),
-        (function_test("isnotnull", "nan"), True),
-        (function_test("isnan", "nan"), True),
-        (function_test("isnan", "one"), False),
-        (function_test("isnan", "nothing"), False),
+        (function_predicate("isnull", "nothing"), True),
+        (function_predicate("isnull", "nan"), False),
+        (function_predicate("isnotnull", "nothing"), False),
+        (function_predicate("isnotnull", "nan"), True),
+        (function_predicate("isnan", "nan"), True),
+        (function_predicate("isnan", "one"), False),
+        (function_predicate("isnan", "nothing"), False),
         (null_safe_equal("one", 1.0, is_null=False), True),
         (null_safe_equal("nothing", 1.0, is_null=False), False),
         (null_safe_equal("one", None, is_null=True), False),

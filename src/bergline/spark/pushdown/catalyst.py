@@ -27,7 +27,7 @@ from bergline.expressions.predicate import (
     any_of,
     bind,
 )
-from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import UUID
@@ -156,7 +156,7 @@ def _test(condition: Any) -> Predicate | None:
             return None if column is None else Comparison(column, "=", True)
         case "IsNull" | "IsNotNull" | "IsNaN":
             column = _column(condition.child())
-            return None if column is None else function_test(kind.lower(), column)
+            return None if column is None else function_predicate(kind.lower(), column)
         case "In" | "InSet":
             return _membership(condition, kind)
     if kind in _COMPARISONS or kind in {"EqualNullSafe", "StartsWith"}:

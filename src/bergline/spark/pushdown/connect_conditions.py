@@ -22,7 +22,7 @@ from bergline.expressions.predicate import (
     Predicate,
     StartsWith,
 )
-from bergline.expressions.sql_predicates import MIRRORED, function_test, null_safe_equal
+from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema.schema import Schema
 from bergline.spark.pushdown.plain_predicates import Conjunction, Negation, Outline, PlainTests, Value
@@ -118,7 +118,7 @@ def _outline_of_call(name: str, arguments: list[Any]) -> Outline:
             return Negation(part)
         case "isnull" | "isnotnull" | "isnan", [child]:
             column = _column(child)
-            return None if column is None else function_test(name, column)
+            return None if column is None else function_predicate(name, column)
         case "in", [child, *others]:
             column, literals = _column(child), [_literal(other) for other in others]
             return None if column is None or None in literals else IsIn(column, tuple(literals))

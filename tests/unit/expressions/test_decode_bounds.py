@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bergline.errors import FormatError
-from bergline.expressions.decode import decode_bounds
+from bergline.expressions.decode_bounds import decode_bounds
 from bergline.format.types.single_values import encode_value
 from bergline.format.types.types import (
     BINARY,

@@ -1,4 +1,4 @@
-"""Bounds in single-value encoding as columns, all at once where the encoding has one width."""
+"""Decode columns of single-value encoded bounds, vectorized where the encoding has a fixed width."""
 
 from typing import Any, Final
 
@@ -36,16 +36,16 @@ _WIDTHS = {pl.Int32: 4, pl.Float32: 4, pl.Int64: 8, pl.Float64: 8}
 
 
 def decode_bounds(type_: IcebergType, values: pl.Series) -> pl.Series:
-    """Encoded bounds (binary, null where unknown) as values of the type; FormatError where one is no such value.
+    """Encoded bounds (binary, null where unknown) as values of the type; FormatError for invalid bytes.
 
     Whole numbers, dates and times come as Int64, floats as Float64, decimals and uuids as Python objects. Types without
     an order have no bounds: all null.
     """
     if encoded := _ENCODED.get(type_):
         held = pl.Int64 if encoded in {pl.Int32, pl.Int64} else pl.Float64
-        if (values.bin.size() == _WIDTHS[encoded]).all():  # nulls pass
+        if (values.bin.size() == _WIDTHS[encoded]).all():  # nulls stay null
             return values.bin.reinterpret(dtype=encoded, endianness="little").cast(held)
-        return _one_by_one(type_, values, held)  # some were written when the type was narrower
+        return _one_by_one(type_, values, held)  # some bounds were written before the type was promoted
     if type_ == STRING:
         try:
             return values.cast(pl.String)
@@ -63,6 +63,6 @@ def decode_bounds(type_: IcebergType, values: pl.Series) -> pl.Series:
 def _one_by_one(type_: IcebergType, values: pl.Series, held: Any) -> pl.Series:
     decoded = [None if v is None else decode_value(type_, v) for v in values]
     if held == pl.Int64:
-        # days of a column that holds timestamps now may lie beyond all timestamps, and then beyond all literals too
+        # a day of a column since promoted to timestamp may lie beyond every timestamp, and so beyond every literal
         decoded = [None if v is None else max(-(2**63), min(v, 2**63 - 1)) for v in decoded]
     return pl.Series(decoded, dtype=held)

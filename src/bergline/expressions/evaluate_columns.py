@@ -1,4 +1,4 @@
-"""Predicates over many files at once: the same answers as for one file, on columns."""
+"""Predicates evaluated for many files or rows at once, on polars columns; same results as one by one."""
 
 import uuid
 from collections.abc import Callable
@@ -9,11 +9,11 @@ import msgspec
 import polars as pl
 
 from bergline.expressions.bounds import ColumnFacts, may_hold
-from bergline.expressions.evaluate import test_value
+from bergline.expressions.evaluate import evaluate_leaf
 from bergline.expressions.fold import fold
 from bergline.expressions.predicate import (
     COMPARE,
-    ColumnTest,
+    ColumnPredicate,
     Comparison,
     ComparisonOperator,
     IsIn,
@@ -39,10 +39,10 @@ class ColumnMetrics(msgspec.Struct, frozen=True):
 def may_match_columns(
     predicate: Predicate, metrics: Callable[[int], ColumnMetrics], record_count: pl.Series, schema: Schema
 ) -> pl.Series:
-    """For each file what `may_match` says of it; `metrics` gives a column's metrics by field id, asked once each."""
+    """`may_match` for each file; `metrics` returns a column's metrics by field id and is called once per column."""
     known: dict[int, _Facts] = {}
 
-    def test(leaf: ColumnTest, negated: bool) -> pl.Series:
+    def on_leaf(leaf: ColumnPredicate, negated: bool) -> pl.Series:
         field = schema.names[leaf.column]
         if field.id not in known:
             known[field.id] = _facts(metrics(field.id), is_float=field.type in (FLOAT, DOUBLE))
@@ -50,20 +50,20 @@ def may_match_columns(
 
     rows = len(record_count)
     found: pl.Series = fold(
-        predicate, constant=lambda value: _repeat(value is True, rows), test=test, both=and_, either=or_
+        predicate, constant=lambda value: _repeat(value is True, rows), leaf=on_leaf, both=and_, either=or_
     )
     return (found & (record_count != 0)) | (record_count < 0)
 
 
 def matches_columns(predicate: Predicate, values: Callable[[int], pl.Series], rows: int, schema: Schema) -> pl.Series:
-    """For each row whether a bound predicate is true, given its columns by field id: partition values, for instance.
+    """Whether a bound predicate is true for each row, given the columns (such as partition values) by field id.
 
-    Columns hold plain values, in the types of `decode_bounds` or narrower ones.
+    Columns hold plain values in the types that `decode_bounds` returns, or narrower ones.
     """
     found: pl.Series = fold(
         predicate,
         constant=lambda value: _repeat(value, rows),
-        test=lambda leaf, negated: _holds(leaf, negated, values(schema.names[leaf.column].id)),
+        leaf=lambda leaf, negated: _holds(leaf, negated, values(schema.names[leaf.column].id)),
         both=and_,
         either=or_,
     )
@@ -88,7 +88,7 @@ def _facts(metrics: ColumnMetrics, *, is_float: bool) -> _Facts:
     if is_float:
         only_nan = ((nans > 0) & (nans == values - nulls.fill_null(0))).fill_null(False)
         may_be_nan = (nans != 0).fill_null(True) & ~only_null
-        # where one bound is NaN the other says nothing either
+        # if one bound is NaN, the other is unreliable too
         is_nan = (lower.is_nan().fill_null(False)) | (upper.is_nan().fill_null(False))
         lower, upper = lower.set(is_nan, None), upper.set(is_nan, None)
     else:
@@ -96,15 +96,15 @@ def _facts(metrics: ColumnMetrics, *, is_float: bool) -> _Facts:
     return _Facts(lower, upper, (nulls != 0).fill_null(True), may_be_nan, ~only_null & ~only_nan)
 
 
-def _may_hold(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
-    match test:
+def _may_hold(leaf: ColumnPredicate, negated: bool, facts: _Facts) -> pl.Series:
+    match leaf:
         case IsNull():
             return (facts.may_be_nan | facts.may_be_value) if negated else facts.may_be_null
         case IsNan():
             return facts.may_be_value if negated else facts.may_be_nan
     if facts.lower.dtype == pl.Object:
-        return _one_by_one(test, negated, facts)
-    match test:
+        return _one_by_one(leaf, negated, facts)
+    match leaf:
         case Comparison(_, op, literal):
             found = facts.may_be_value & _may_compare(op, literal, facts)
             return found | facts.may_be_nan if op in {">", ">=", "!="} else found
@@ -116,7 +116,7 @@ def _may_hold(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
         case StartsWith(_, prefix):
             return facts.may_be_value & ~(_only_starts if negated else _never_starts)(prefix, facts)
         case _:
-            assert_never(test)
+            assert_never(leaf)
 
 
 def _may_compare(op: ComparisonOperator, literal: Any, facts: _Facts) -> pl.Series:
@@ -142,27 +142,27 @@ def _only_starts(prefix: str, facts: _Facts) -> pl.Series:
     return (facts.lower.str.starts_with(prefix) & facts.upper.str.starts_with(prefix)).fill_null(False)
 
 
-def _one_by_one(test: ColumnTest, negated: bool, facts: _Facts) -> pl.Series:
-    """Values that polars cannot compare."""
+def _one_by_one(leaf: ColumnPredicate, negated: bool, facts: _Facts) -> pl.Series:
+    """Fallback for values that polars cannot compare."""
     columns = (facts.lower, facts.upper, facts.may_be_null, facts.may_be_nan, facts.may_be_value)
     rows = zip(*(column.to_list() for column in columns), strict=True)
-    return pl.Series([may_hold(test, negated, ColumnFacts(*row)) for row in rows], dtype=pl.Boolean)
+    return pl.Series([may_hold(leaf, negated, ColumnFacts(*row)) for row in rows], dtype=pl.Boolean)
 
 
-def _holds(test: ColumnTest, negated: bool, values: pl.Series) -> pl.Series:
-    found = _test(test, values)
+def _holds(leaf: ColumnPredicate, negated: bool, values: pl.Series) -> pl.Series:
+    found = _evaluate_leaf(leaf, values)
     return ~found if negated else found
 
 
-def _test(test: ColumnTest, values: pl.Series) -> pl.Series:
-    """True, false or null for unknown."""
-    match test:
+def _evaluate_leaf(leaf: ColumnPredicate, values: pl.Series) -> pl.Series:
+    """True, false, or null for unknown."""
+    match leaf:
         case IsNull():
             return values.is_null()
         case _ if values.dtype == pl.Null:
             return _repeat(None, len(values))
         case _ if values.dtype == pl.Object or values.dtype.is_decimal():
-            return pl.Series([test_value(test, v) for v in values.to_list()], dtype=pl.Boolean)
+            return pl.Series([evaluate_leaf(leaf, v) for v in values.to_list()], dtype=pl.Boolean)
         case Comparison(_, op, literal):
             return _compare(values, op, literal)
         case IsIn(_, literals):
@@ -173,27 +173,27 @@ def _test(test: ColumnTest, values: pl.Series) -> pl.Series:
         case IsNan():
             return values.is_nan()
         case _:
-            assert_never(test)
+            assert_never(leaf)
 
 
 def _compare(values: pl.Series, op: ComparisonOperator, literal: Any) -> pl.Series:
-    """Null where the value is null; polars orders NaN, zeros, text and bytes as we do."""
+    """Compare; null where the value is null. polars orders NaN, zeros, text and bytes as Spark does."""
     values = _comparable(values)
     compared: Any = COMPARE[op](values, _literals((literal,), values.dtype))
     return compared  # type: ignore[no-any-return]
 
 
 def _least_not_below(values: pl.Series, literals: tuple[Any, ...]) -> pl.Series:
-    """For each value the least literal that is not less, null if all are; for null the least of all."""
+    """The smallest literal at or above each value, null if there is none; the smallest of all for null."""
     values = _comparable(values)
     ordered = _literals(tuple(sorted(literals)), values.dtype)
     if values.dtype == pl.Float64:
-        ordered, values = ordered + 0.0, values + 0.0  # searching tells the zeros apart
+        ordered, values = ordered + 0.0, values + 0.0  # search_sorted distinguishes -0.0 from 0.0
     return ordered.extend_constant(None, 1).gather(ordered.search_sorted(values, side="left"))
 
 
 def _comparable(values: pl.Series) -> pl.Series:
-    """Plain values in a type that holds literals too."""
+    """Plain values in a type that can also hold the literals."""
     if values.dtype in {pl.Float32, pl.Float64}:
         return values.cast(pl.Float64)
     return values if values.dtype in {pl.String, pl.Binary, pl.Boolean} else values.to_physical().cast(pl.Int64)

@@ -1,7 +1,7 @@
-"""One test of a column as a test of a partition field: true for the partition of every row that satisfies the first.
+"""Projection of a leaf predicate through a partition transform: true for the partition of every matching row.
 
-Null is the partition value of null and of nothing else, whatever the transform, so that projected tests are unknown for
-a null partition value just as the tests themselves are.
+Every transform maps null, and only null, to null, so a projected predicate is unknown for a null partition value just
+as the original is for null.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import msgspec
 
 from bergline.expressions.predicate import (
     ALWAYS_TRUE,
-    ColumnTest,
+    ColumnPredicate,
     Comparison,
     IsIn,
     IsNan,
@@ -36,13 +36,15 @@ from bergline.format.types.types import DATE, INT, LONG, DecimalType, IcebergTyp
 _SMALLEST: dict[IcebergType, int] = {INT: -(2**31), LONG: -(2**63)}
 
 
-def project_test(transform: Transform, source: IcebergType, name: str, test: ColumnTest, negated: bool) -> Predicate:
-    """What a test, or its negation, implies for the partition field `name`; always true where nothing follows."""
-    match transform, test:
+def project_leaf(
+    transform: Transform, source: IcebergType, name: str, leaf: ColumnPredicate, negated: bool
+) -> Predicate:
+    """What a leaf, or its negation, implies for the partition field `name`; always true if it implies nothing."""
+    match transform, leaf:
         case ((Void() | UnknownTransform()), _):
             return ALWAYS_TRUE
         case Identity(), _:
-            return _signed(msgspec.structs.replace(test, column=name), negated)
+            return _signed(msgspec.structs.replace(leaf, column=name), negated)
         case _, IsNull():
             return _signed(IsNull(name), negated)
         case Bucket(), Comparison(_, "=", literal):
@@ -50,19 +52,19 @@ def project_test(transform: Transform, source: IcebergType, name: str, test: Col
         case Bucket(), IsIn(_, literals) if not negated:
             return IsIn(name, _each(literals, lambda v: transform.apply(source, v)))
         case Truncate(width), _ if source in _SMALLEST:
-            return _truncated_whole(width, source, name, test, negated)
+            return _truncated_integer(width, source, name, leaf, negated)
         case Truncate(), _ if isinstance(source, DecimalType):
-            return _stepped(transform, source, name, test, negated)
+            return _monotonic(transform, source, name, leaf, negated)
         case Truncate(width), _:
-            return _truncated_text(width, name, test, negated)
+            return _truncated_text(width, name, leaf, negated)
         case TimeTransform(), _:
-            return _time(transform, source, name, test, negated)
+            return _time(transform, source, name, leaf, negated)
     return ALWAYS_TRUE
 
 
-def _stepped(transform: Transform, source: IcebergType, name: str, test: ColumnTest, negated: bool) -> Predicate:
-    """Through a transform that never decreases where its source increases."""
-    match test:
+def _monotonic(transform: Transform, source: IcebergType, name: str, leaf: ColumnPredicate, negated: bool) -> Predicate:
+    """Project through a monotonic transform."""
+    match leaf:
         case Comparison(_, "=", literal):
             return Comparison(name, "=", transform.apply(source, literal))
         case Comparison(_, "<" | "<=" as op, literal):
@@ -75,19 +77,19 @@ def _stepped(transform: Transform, source: IcebergType, name: str, test: ColumnT
 
 
 def _next(source: IcebergType, value: Any, step: int) -> Any:
-    """The neighbour of a value; it may lie outside the type."""
+    """The adjacent value; it may exceed the type's range."""
     if isinstance(source, DecimalType):
         return scaled(unscaled(value, source.scale) + step, source.scale)
     return value + step
 
 
-def _truncated_whole(width: int, source: IcebergType, name: str, test: ColumnTest, negated: bool) -> Predicate:
-    """Whole numbers, which wrap around: the smallest ones land in a partition at the top of the range.
+def _truncated_integer(width: int, source: IcebergType, name: str, leaf: ColumnPredicate, negated: bool) -> Predicate:
+    """Project through truncated integers, which wrap around: the smallest values land at the top of the range.
 
-    Java writes such partition values too, but forgets them in its own projections.
+    Java writes such partition values too, but misses them in its own projections.
     """
     smallest = _SMALLEST[source]
-    match test:
+    match leaf:
         case Comparison(_, "<" | "<=" as op, literal):
             last = literal - (op == "<")
             floor = last - last % width
@@ -100,12 +102,12 @@ def _truncated_whole(width: int, source: IcebergType, name: str, test: ColumnTes
             if first > -smallest - 1:
                 return IsIn(name, ())
             return Comparison(name, ">=", floor) if floor >= smallest else Not(IsIn(name, ()))
-    return _stepped(Truncate(width), source, name, test, negated)
+    return _monotonic(Truncate(width), source, name, leaf, negated)
 
 
-def _truncated_text(width: int, name: str, test: ColumnTest, negated: bool) -> Predicate:
-    """Text or bytes cut to a prefix; a value shorter than the width is alone in its partition."""
-    match test:
+def _truncated_text(width: int, name: str, leaf: ColumnPredicate, negated: bool) -> Predicate:
+    """Project through truncated text or bytes; a value shorter than the width is the only one in its partition."""
+    match leaf:
         case Comparison(_, "<", literal) if len(literal) <= width:
             return Comparison(name, "<", literal)
         case Comparison(_, ">", literal) if len(literal) < width:
@@ -126,18 +128,18 @@ def _truncated_text(width: int, name: str, test: ColumnTest, negated: bool) -> P
         case IsNan() | IsNull():
             return ALWAYS_TRUE
         case _:
-            assert_never(test)
+            assert_never(leaf)
 
 
-def _time(transform: TimeTransform, source: IcebergType, name: str, test: ColumnTest, negated: bool) -> Predicate:
-    """Years, months, days, hours; before 1970 also the neighbours of the right partition.
+def _time(transform: TimeTransform, source: IcebergType, name: str, leaf: ColumnPredicate, negated: bool) -> Predicate:
+    """Project through year, month, day or hour; before 1970 the adjacent partitions are included.
 
-    Java up to 0.10 rounded values before 1970 up instead of down, as its newer versions allow for in their projections.
-    They themselves put a timestamp in the last fraction of the first second of a unit one unit too early.
+    Java up to 0.10 rounded values before 1970 up instead of down, which newer versions allow for in their projections.
+    Those newer versions put a timestamp in the last fraction of the first second of a unit one unit too early.
     """
     early = 0 if source == DATE else 1
     late = 0 if source == DATE and transform.unit == "day" else 1
-    match _stepped(transform, source, name, test, negated):
+    match _monotonic(transform, source, name, leaf, negated):
         case Comparison(_, "<=", value) if value < 0:
             return Comparison(name, "<=", value + late)
         case Comparison(_, ">=", value) if value < 0:
@@ -155,5 +157,5 @@ def _each(literals: tuple[Any, ...], transform: Callable[[Any], Any]) -> tuple[A
     return tuple(dict.fromkeys(transform(v) for v in literals))
 
 
-def _signed(test: ColumnTest, negated: bool) -> Predicate:
-    return Not(test) if negated else test
+def _signed(leaf: ColumnPredicate, negated: bool) -> Predicate:
+    return Not(leaf) if negated else leaf
