@@ -1,1 +1,1 @@
-"""The Iceberg specification as values and functions: no files, no clock, no randomness."""
+"""The Iceberg specification as pure values and functions: no files, no clock, no randomness."""

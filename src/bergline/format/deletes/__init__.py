@@ -1,1 +1,1 @@
-"""What delete files hold: positions, deletion vectors, and the Puffin files around these."""
+"""The contents of delete files: row positions, deletion vectors, and Puffin files."""

@@ -1,4 +1,4 @@
-"""What delete files hold: reserved columns, and which data file a position delete file is about."""
+"""The columns of delete files, and which data file a position delete file refers to."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ POSITION_DELETE_SCHEMA = Schema(fields=(DELETE_FILE_PATH, DELETE_POS))
 
 
 def only_data_file(delete: DataFile) -> str | None:
-    """The one data file that a position delete file is about; None if it may be about several."""
+    """The only data file that a position delete file refers to; None if it may refer to several."""
     if delete.referenced_data_file is not None:
         return delete.referenced_data_file
     lower = (delete.lower_bounds or {}).get(FILE_PATH_ID)

@@ -23,7 +23,7 @@ _EMPTY_BITMAP = BitMap().serialize()
 
 
 def parse_deletion_vector(blob: bytes, source: str, cardinality: int | None = None) -> PositionSet:
-    """The positions of a blob; `cardinality` is the record count that its manifest entry states."""
+    """Parse a blob; `cardinality` is the record count in its manifest entry."""
     expected = len(blob) - _LENGTH_AND_CHECKSUM
     if expected < _MAGIC_AND_COUNT:
         raise FormatError(f"expected a deletion vector, found {len(blob)} bytes in {source}")
@@ -42,7 +42,7 @@ def parse_deletion_vector(blob: bytes, source: str, cardinality: int | None = No
 
 
 def render_deletion_vector(positions: PositionSet) -> bytes:
-    """The blob of a set, byte for byte as Java writes it: an empty bitmap for each key that is skipped."""
+    """Serialize a set exactly as Java does, with an empty bitmap for each skipped key."""
     last_key = max(positions.bitmaps, default=-1)
     if len(_EMPTY_BITMAP) * last_key > _MAX_BLOB:
         raise InvalidInputError(f"expected positions that fit in {_MAX_BLOB} bytes, found {positions.last}")
@@ -58,7 +58,7 @@ def render_deletion_vector(positions: PositionSet) -> bytes:
 def deletion_vector_file(
     path: str, vectors: Sequence[tuple[DataFile, PositionSet]], created_by: str
 ) -> tuple[bytes, tuple[DataFile, ...]]:
-    """The Puffin file at `path` with a deletion vector for each data file, and the delete files to commit."""
+    """A Puffin file at `path` with a deletion vector for each data file, and the delete files to commit."""
     if len({data.file_path for data, _ in vectors}) != len(vectors):
         raise InvalidInputError(f"expected one deletion vector for each data file, found several in {path}")
     content, footer = render_puffin([_blob(*vector) for vector in vectors], {"created-by": created_by})
@@ -81,7 +81,7 @@ def deletion_vector_file(
 
 
 def _blob(data: DataFile, positions: PositionSet) -> Blob:
-    # spec: the snapshot and its number are not known yet, -1 stands for both
+    # spec: -1 for the snapshot id and sequence number, which are not known yet
     return Blob(
         type=DELETION_VECTOR_TYPE,
         fields=(_ROW_POSITION_ID,),
@@ -130,7 +130,7 @@ _BITSET_SIZE = 8192
 
 
 def bitmap_end(data: memoryview, start: int, source: str) -> int:
-    """The byte behind the bitmap at `start`; what its containers hold is for the Roaring library to check."""
+    """The offset behind the bitmap at `start`; the Roaring library validates its containers."""
     try:
         end = _containers_end(data, start, source)
     except struct.error:
@@ -157,7 +157,7 @@ def _containers_end(data: memoryview, start: int, source: str) -> int:
         raise FormatError(f"expected a Roaring bitmap, found cookie {cookie:#010x} at byte {start} in {source}")
     if count > _MAX_CONTAINERS:
         raise FormatError(f"expected {_MAX_CONTAINERS} containers at most, found {count} at byte {start} in {source}")
-    # a key and a size for each container, then where each starts, which a reader does not need
+    # a key and a size for each container, then offsets that a reader does not need
     sizes = struct.unpack_from(f"<{2 * count}H", data, place)[1::2]
     place += 8 * count if not runs or count >= _OFFSETS_FROM else 4 * count
     for index, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Row positions of one data file: any from 0 to 2^63 - 1, as 32-bit Roaring bitmaps by their upper half."""
+"""Sets of row positions in a data file, from 0 to 2^63 - 1, as 32-bit Roaring bitmaps keyed by the upper half."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,7 +13,7 @@ _LOW = 1 << _LOW_BITS
 
 
 class PositionSet:
-    """A set that never changes; `bitmaps` holds those that are not empty, by ascending key."""
+    """An immutable set; `bitmaps` holds the non-empty bitmaps in ascending order of their keys."""
 
     __slots__ = ("bitmaps",)
 
@@ -22,16 +22,16 @@ class PositionSet:
 
     @property
     def last(self) -> int | None:
-        """The highest position; None in an empty set."""
+        """The highest position; None if empty."""
         return max((key << _LOW_BITS | bitmap.max() for key, bitmap in self.bitmaps.items()), default=None)
 
     def union(self, other: "PositionSet") -> "PositionSet":
-        """The positions of both."""
+        """The union of two sets."""
         keys, empty = self.bitmaps.keys() | other.bitmaps.keys(), BitMap()
         return PositionSet({k: self.bitmaps.get(k, empty) | other.bitmaps.get(k, empty) for k in keys})
 
     def to_mask(self, rows: int, start: int = 0) -> pa.BooleanArray:
-        """True for the positions of the set, over `rows` rows from position `start`."""
+        """A mask over `rows` rows from position `start`, true for the positions in the set."""
         mask = bytearray(rows)
         for key, bitmap in self.bitmaps.items():
             base = (key << _LOW_BITS) - start
@@ -41,7 +41,7 @@ class PositionSet:
         return pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(mask)]).cast(pa.bool_())
 
     def to_arrow(self) -> pa.ChunkedArray:
-        """The positions, ascending."""
+        """The positions in ascending order."""
         chunks = [pc.add(_low_halves(bitmap), key << _LOW_BITS) for key, bitmap in self.bitmaps.items()]
         return pa.chunked_array(chunks, pa.int64())
 
@@ -63,7 +63,7 @@ class PositionSet:
 
 
 def position_set(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> PositionSet:
-    """The set of some positions, in any order, also repeated ones."""
+    """A set of positions given in any order, duplicates allowed."""
     array = _long_array(positions)
     if not len(array):
         return PositionSet()
@@ -82,7 +82,7 @@ def position_set(positions: Iterable[int] | pa.Array | pa.ChunkedArray) -> Posit
 
 
 def _mark(mask: bytearray, bitmap: BitMap, first: int, end: int, base: int) -> None:
-    """Mark members from `first` to `end`, one by one; where most rows are members, all and then not the others."""
+    """Mark the members from `first` to `end`; if most rows are members, mark all and clear the others."""
     span = BitMap(range(first, end))
     members, value = bitmap & span, 1
     if 2 * len(members) > end - first:

@@ -1,6 +1,6 @@
-"""Puffin files: blobs behind each other, and a footer that says where each one is and what it means.
+"""Puffin files: a sequence of blobs, and a footer that locates and describes each of them.
 
-A reader needs the last `footer_size` bytes and then only the blobs that it wants; it never needs the whole file.
+A reader needs the last `footer_size` bytes and the blobs that it wants, never the whole file.
 """
 
 import struct
@@ -14,9 +14,9 @@ from bergline.format.encoding.integers import Int, Long
 from bergline.format.encoding.wire import decode_json, encode_json
 
 FOOTER_TAIL_SIZE = 12
-"""The bytes at the very end that say how long the footer is."""
+"""The bytes at the end of a file that give the length of the footer."""
 MAX_INFLATED = 1 << 28
-"""No blob and no footer may grow beyond this when it is decompressed."""
+"""The size limit for a decompressed blob or footer."""
 
 _MAGIC = b"PFA1"
 _COMPRESSED_FOOTER = 1
@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """What to write: the content as the reader will see it, and how to store it (`zstd` or as it is)."""
+    """A blob to write: its uncompressed content, and how to store it (`zstd` or uncompressed)."""
 
     type: str
     fields: tuple[int, ...]
@@ -36,7 +36,7 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class PuffinBlob(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """Where a blob is stored and what it means."""
+    """The location of a blob in the file and its meaning."""
 
     type: str
     fields: tuple[Int, ...]
@@ -56,14 +56,14 @@ class PuffinMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def parse_puffin(data: bytes, source: str) -> PuffinMetadata:
-    """The footer of a whole file."""
+    """Parse the footer of a file given in full."""
     if data[: len(_MAGIC)] != _MAGIC:
         raise FormatError(f"expected a Puffin file, found {data[:4].hex() or 'nothing'} at byte 0 in {source}")
     return parse_footer(data, len(data), source)
 
 
 def footer_size(tail: bytes, file_size: int, source: str) -> int:
-    """How many bytes at the end of a file are its footer; `tail` holds the last bytes, 12 or more."""
+    """The size of the footer; `tail` holds at least the last 12 bytes of the file."""
     if file_size < len(_MAGIC) + FOOTER_TAIL_SIZE or len(tail) > file_size:
         raise FormatError(f"expected a Puffin file, found {file_size} bytes in {source}")
     if len(tail) < FOOTER_TAIL_SIZE:
@@ -78,7 +78,7 @@ def footer_size(tail: bytes, file_size: int, source: str) -> int:
 
 
 def parse_footer(tail: bytes, file_size: int, source: str) -> PuffinMetadata:
-    """The footer from the last bytes of a file, at least `footer_size` of them."""
+    """Parse the footer from the last bytes of a file, at least `footer_size` of them."""
     size = footer_size(tail, file_size, source)
     if len(tail) < size:
         raise InvalidInputError(f"expected the last {size} bytes of {source}, found {len(tail)}")
@@ -97,7 +97,7 @@ def parse_footer(tail: bytes, file_size: int, source: str) -> PuffinMetadata:
 
 
 def blob_content(stored: bytes, blob: PuffinBlob, source: str) -> bytes:
-    """The content of a blob, from its bytes in the file (`length` of them from `offset`)."""
+    """The uncompressed content of a blob, given its bytes in the file."""
     if len(stored) != blob.length:
         raise FormatError(f"expected {blob.length} bytes, found {len(stored)} at byte {blob.offset} in {source}")
     match blob.compression_codec:
@@ -111,7 +111,7 @@ def blob_content(stored: bytes, blob: PuffinBlob, source: str) -> bytes:
 
 
 def render_puffin(blobs: Sequence[Blob], properties: dict[str, str]) -> tuple[bytes, PuffinMetadata]:
-    """The bytes of a file, and its footer with the places of the blobs."""
+    """Serialize a file; also returns its footer with the offsets of the blobs."""
     parts, places, offset = [_MAGIC], [], len(_MAGIC)
     for blob in blobs:
         stored = _deflate(blob)
@@ -147,7 +147,7 @@ def _check_places(blobs: Sequence[PuffinBlob], end: int, source: str) -> None:
 
 
 def _inflate(data: bytes, codec: str, place: str) -> bytes:
-    """A whole frame, read in steps so that a short input cannot fill the memory."""
+    """Decompress a frame in steps, so that a small input cannot exhaust memory."""
     if not data:
         raise FormatError(f"expected `{codec}` data, found nothing in {place}")
     parts, size = [], 0
@@ -169,5 +169,5 @@ def _deflate(blob: Blob) -> bytes:
             return blob.content
         case "zstd":
             return bytes(pa.compress(blob.content, codec="zstd", asbytes=True))
-    # LZ4 frames must carry their content size, which Arrow leaves out; Java reads none either
+    # LZ4 frames must carry their content size, which Arrow omits; Java does not read them either
     raise UnsupportedError(f"expected `zstd` or no codec to write, found `{blob.compression_codec}`")

@@ -1,1 +1,1 @@
-"""How the specification puts values into bytes and text: whole numbers, dates, JSON and Avro."""
+"""Encodings used by the specification: integers, ISO dates, JSON and Avro."""

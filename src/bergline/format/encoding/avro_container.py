@@ -1,4 +1,4 @@
-"""Avro object container files: walked block by block, checked, inflated in bounded memory and joined into one block."""
+"""Avro object container files: parsed block by block, validated, and decompressed in bounded memory."""
 
 import bz2
 import lzma
@@ -20,7 +20,7 @@ _XZ_MEMORY = 1 << 27
 
 
 class Container(msgspec.Struct, frozen=True):
-    """What a file holds: its header, and the binary records in its blocks."""
+    """The contents of an Avro file: its header metadata and the binary records in its blocks."""
 
     metadata: dict[str, bytes]
     records: int
@@ -28,33 +28,33 @@ class Container(msgspec.Struct, frozen=True):
 
     @property
     def data(self) -> bytes:
-        """All records, one after the other."""
+        """All records, concatenated."""
         return b"".join(self.blocks)
 
     @property
     def size(self) -> int:
-        """How many bytes all records take."""
+        """The total size of the records in bytes."""
         return sum(map(len, self.blocks))
 
 
 def read_container(data: bytes, source: str, *, max_inflated: int = _MAX_INFLATED) -> Container:
-    """The content of an Avro file; FormatError with the source where it is cut, damaged or inflates without end."""
+    """Parse an Avro file; FormatError naming the source if it is truncated, damaged or decompresses past the limit."""
     try:
-        return _Walker(data, max_inflated).container()
-    except _Broken as error:
+        return _ContainerParser(data, max_inflated).container()
+    except _MalformedError as error:
         raise FormatError(f"expected an Avro file, found {error} in {source}") from error
 
 
 def read_header(data: bytes, source: str) -> dict[str, bytes]:
-    """What an Avro file says of itself; FormatError with the source where that is cut or damaged."""
+    """Parse the header metadata of an Avro file; FormatError naming the source if it is truncated or damaged."""
     try:
-        return _Walker(data, 0).header()
-    except _Broken as error:
+        return _ContainerParser(data, 0).header()
+    except _MalformedError as error:
         raise FormatError(f"expected an Avro file, found {error} in {source}") from error
 
 
 def encode_long(number: int) -> bytes:
-    """A whole number in Avro's variable-length zig-zag form."""
+    """A long in Avro's variable-length zig-zag encoding."""
     number = (number << 1) ^ (number >> 63)
     out = bytearray()
     while number > 0x7F:  # noqa: PLR2004  (seven bits a byte)
@@ -65,26 +65,26 @@ def encode_long(number: int) -> bytes:
 
 
 def encode_bytes(data: bytes) -> bytes:
-    """A byte string with its length."""
+    """A byte string prefixed with its length."""
     return encode_long(len(data)) + data
 
 
 def container_header(metadata: dict[str, bytes], sync: bytes) -> bytes:
-    """The start of an Avro file, up to its first block."""
+    """The header of an Avro file, up to its first block."""
     pairs = b"".join(encode_bytes(k.encode()) + encode_bytes(v) for k, v in metadata.items())
     return MAGIC + encode_long(len(metadata)) + pairs + b"\x00" + sync
 
 
-class _Broken(Exception):  # noqa: N818  (never leaves this module)
-    """What is wrong with the bytes."""
+class _MalformedError(Exception):
+    """Describes the malformed bytes; never leaves this module."""
 
 
-class _Walker:
-    """A place in the bytes, moving forward."""
+class _ContainerParser:
+    """A cursor over the bytes of a file."""
 
     def __init__(self, data: bytes, max_inflated: int) -> None:
         self._data = data
-        self._place = 0
+        self._offset = 0
         self._left = max_inflated
 
     def container(self) -> Container:
@@ -92,60 +92,60 @@ class _Walker:
         sync = self._take(_SYNC_LENGTH)
         inflate = _inflater(metadata.get("avro.codec", b"null"))
         records, blocks = 0, []
-        while self._place < len(self._data):
+        while self._offset < len(self._data):
             count = self._long()
             payload = self._take(self._long())
-            if count < 0 or not self._data.startswith(sync, self._place):
-                raise _Broken(f"a damaged block at byte {self._place}")
-            self._place += _SYNC_LENGTH
+            if count < 0 or not self._data.startswith(sync, self._offset):
+                raise _MalformedError(f"a damaged block at byte {self._offset}")
+            self._offset += _SYNC_LENGTH
             block = inflate(payload, self._left)
             self._left -= len(block)
             records += count
             blocks.append(block)
         if "avro.schema" not in metadata:
-            raise _Broken("no schema in its header")
+            raise _MalformedError("no schema in its header")
         return Container(metadata, records, tuple(blocks))
 
     def header(self) -> dict[str, bytes]:
         if self._take(len(MAGIC)) != MAGIC:
-            raise _Broken("other bytes at its start")
+            raise _MalformedError("other bytes at its start")
         pairs: dict[str, bytes] = {}
         while count := self._long():
             if count < 0:
                 count = -count
-                self._long()  # the size of the pairs in bytes, for those who skip them
+                self._long()  # the size of the pairs in bytes, for readers that skip them
             for _ in range(count):
                 key = self._take(self._long())
                 try:
                     pairs[key.decode()] = self._take(self._long())
                 except UnicodeDecodeError as error:
-                    raise _Broken(f"a damaged header at byte {self._place}") from error
+                    raise _MalformedError(f"a damaged header at byte {self._offset}") from error
         return pairs
 
     def _take(self, length: int) -> bytes:
-        end = self._place + length
+        end = self._offset + length
         if length < 0 or end > len(self._data):
-            raise _Broken(f"an end or a wrong length at byte {self._place}")
-        taken = self._data[self._place : end]
-        self._place = end
+            raise _MalformedError(f"an end or a wrong length at byte {self._offset}")
+        taken = self._data[self._offset : end]
+        self._offset = end
         return taken
 
     def _long(self) -> int:
-        data, place = self._data, self._place
+        data, offset = self._data, self._offset
         value = shift = 0
         try:
-            while (byte := data[place]) > 0x7F:  # noqa: PLR2004  (the last byte of a number has no high bit)
+            while (byte := data[offset]) > 0x7F:  # noqa: PLR2004  (the last byte of a number has no high bit)
                 value |= (byte & 0x7F) << shift
                 shift += 7
-                place += 1
+                offset += 1
                 if shift > 63:  # noqa: PLR2004
-                    raise _Broken(f"a number beyond 64 bits at byte {place}")
+                    raise _MalformedError(f"a number beyond 64 bits at byte {offset}")
         except IndexError as error:
-            raise _Broken(f"an end inside a number at byte {self._place}") from error
+            raise _MalformedError(f"an end inside a number at byte {self._offset}") from error
         value |= byte << shift
-        self._place = place + 1
+        self._offset = offset + 1
         if value >> 64:
-            raise _Broken(f"a number beyond 64 bits at byte {place}")
+            raise _MalformedError(f"a number beyond 64 bits at byte {offset}")
         return (value >> 1) ^ -(value & 1)
 
 
@@ -164,21 +164,21 @@ def _inflater(codec: bytes) -> Inflate:
         return _CODECS[codec]
     except KeyError:
         known = ", ".join(c.decode() for c in _CODECS)
-        raise _Broken(f"codec `{codec[:40].decode(errors='replace')}`, which is none of {known},") from None
+        raise _MalformedError(f"codec `{codec[:40].decode(errors='replace')}`, which is none of {known},") from None
 
 
 def _stream(start: Callable[[], _Decompressor]) -> Inflate:
     def inflate(data: bytes, limit: int) -> bytes:
         decompressor = start()
         try:
-            # one byte more than allowed tells a block that is too large from one that just fits
+            # one byte over the limit distinguishes a block that is too large from one that just fits
             block = decompressor.decompress(data, limit + 1)
         except (zlib.error, OSError, ValueError, lzma.LZMAError, EOFError) as error:
-            raise _Broken(f"a block that cannot be inflated ({error})") from error
+            raise _MalformedError(f"a block that cannot be inflated ({error})") from error
         if len(block) > limit:
-            raise _Broken("blocks that inflate without end")
+            raise _MalformedError("blocks that inflate without end")
         if not decompressor.eof:
-            raise _Broken("a compressed block without its end")
+            raise _MalformedError("a compressed block without its end")
         return block
 
     return inflate
@@ -191,20 +191,20 @@ def _plain(data: bytes, limit: int) -> bytes:  # noqa: ARG001  (what is not comp
 def _snappy(data: bytes, limit: int) -> bytes:
     body, checksum = data[:-_SNAPPY_CHECKSUM], data[-_SNAPPY_CHECKSUM:]
     length = shift = 0
-    for byte in body[:5]:  # snappy begins with the length that it inflates to
+    for byte in body[:5]:  # snappy data starts with its decompressed length
         length |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:  # noqa: PLR2004
             break
-    # snappy never shrinks beyond 1:64; a length above that would only make us allocate
+    # snappy never compresses beyond 1:64: do not allocate memory for a length above that
     if length > limit or length > 64 * len(body):
-        raise _Broken(f"a block that says it inflates to {length:,} bytes")
+        raise _MalformedError(f"a block that says it inflates to {length:,} bytes")
     try:
         block = bytes(pa.decompress(body, decompressed_size=length, codec="snappy"))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _Broken(f"a block that cannot be inflated ({error})") from error
+        raise _MalformedError(f"a block that cannot be inflated ({error})") from error
     if zlib.crc32(block) != int.from_bytes(checksum, "big"):
-        raise _Broken("a block with a wrong checksum")
+        raise _MalformedError("a block with a wrong checksum")
     return block
 
 
@@ -215,10 +215,10 @@ def _zstandard(data: bytes, limit: int) -> bytes:
             while piece := stream.read(_PIECE):
                 limit -= len(piece)
                 if limit < 0:
-                    raise _Broken("blocks that inflate without end")
+                    raise _MalformedError("blocks that inflate without end")
                 pieces.append(piece)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _Broken(f"a block that cannot be inflated ({error})") from error
+        raise _MalformedError(f"a block that cannot be inflated ({error})") from error
     return b"".join(pieces)
 
 

@@ -1,7 +1,7 @@
-"""A writer's Avro schema in polars' words.
+"""A writer's Avro schema translated to one that polars can decode.
 
-Avro's binary form has no names: a record is its fields one after the other. So the schema may be put in other words
-before polars sees it: canonical names for the ids that we know, plain numbers in place of dates and decimals.
+Avro's binary encoding contains no names: a record is the sequence of its fields. So polars can be given a different
+schema for the same bytes: canonical names for known field ids, plain integers instead of dates and decimals.
 """
 
 from collections.abc import Mapping
@@ -14,51 +14,51 @@ from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import container_header, encode_bytes, encode_long
 
 SYNC = b"bergline's block"
-"""The mark behind the block that polars is given."""
+"""The sync marker of the block that polars is given."""
 END = "the record after the last one"
-"""The text in the record that stands behind a file's own."""
+"""The text in the sentinel record after each file's records."""
 _MAX_DEPTH = 16
 _MAX_FIXED = 1 << 20
 _MAX_TYPES = 10_000
 _SIZES = {"boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
 
 
-class Layout(msgspec.Struct, frozen=True, eq=False):
-    """The names that we give to a record's fields by their ids; `nested` holds the layouts of records inside."""
+class RecordLayout(msgspec.Struct, frozen=True, eq=False):
+    """The column names of a record's fields by field id; `nested` holds the layouts of nested records."""
 
     names: Mapping[int, str]
-    nested: Mapping[str, "Layout"] = {}
+    nested: Mapping[str, "RecordLayout"] = {}
     others: bool = False
-    """Whether fields with other ids are kept, named by their id."""
+    """Whether fields with other ids are kept, under their id as name."""
 
 
-class Plain(msgspec.Struct, frozen=True):
-    """A type in polars' words: the least bytes that a value takes, and the bytes of an empty value."""
+class PolarsType(msgspec.Struct, frozen=True):
+    """A translated type, with the minimum size of a value and the encoding of an empty value."""
 
     schema: Any
     least: int
     empty: bytes
     header: bytes = b""
     has_text: bool = False
-    """Whether the end of the records can be told by it."""
+    """Whether the sentinel record can be recognized by it."""
     size: int | None = None
-    """The length of a fixed type."""
+    """The length of a `fixed` type."""
     fixed: Mapping[str, int] = {}
-    """The fields of fixed types in a whole schema, with their lengths."""
+    """The fields of `fixed` types in the schema, with their lengths."""
 
 
 @lru_cache(maxsize=64)
-def plain_schema(schema: bytes, layout: Layout, *, lengths: bool = False) -> Plain:
-    """A writer's schema in polars' words, with or without a length before fixed values.
+def polars_schema(schema: bytes, layout: RecordLayout, *, lengths: bool = False) -> PolarsType:
+    """Translate a writer's schema; `lengths` says whether `fixed` values start with their length.
 
-    Thousands of manifests share a few schemas.
+    Cached, because thousands of manifests share a few schemas.
     """
     try:
         parsed = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"expected an Avro file, found a schema that is no JSON ({error})") from error
     try:
-        renamer = _Renamer(lengths=lengths)
+        renamer = _SchemaTranslator(lengths=lengths)
         plain = renamer.record(parsed, layout, 0)
     except _NoRecord as error:
         raise FormatError(f"expected an Avro record, found {error}") from error
@@ -69,11 +69,11 @@ def plain_schema(schema: bytes, layout: Layout, *, lengths: bool = False) -> Pla
 
 
 class _NoRecord(Exception):  # noqa: N818  (never leaves this module)
-    """What stands where a record was expected."""
+    """Describes what was found in place of a record."""
 
 
-class _Renamer:
-    """Puts a writer's schema in polars' words; named types are looked up and written out."""
+class _SchemaTranslator:
+    """Translates a writer's schema; named types are resolved and inlined."""
 
     def __init__(self, *, lengths: bool) -> None:
         self._lengths = lengths
@@ -83,7 +83,7 @@ class _Renamer:
         self._types = 0
         self.fixed: dict[str, int] = {}
 
-    def record(self, schema: Any, layout: Layout | None, depth: int) -> Plain:
+    def record(self, schema: Any, layout: RecordLayout | None, depth: int) -> PolarsType:
         if not isinstance(schema, dict) or schema.get("type") != "record":
             raise _NoRecord(_short(schema))
         around = self._namespace
@@ -100,7 +100,7 @@ class _Renamer:
                 plain = _widened(plain)
             if plain.size is not None and not name.startswith("-"):
                 self.fixed[name] = plain.size
-            if plain.least or plain.empty:  # what takes no bytes can be left out
+            if plain.least or plain.empty:  # values of zero size can be omitted
                 fields[name] = plain.schema
                 least, empty, has_text = least + plain.least, empty + plain.empty, has_text or plain.has_text
             if len(empty) > _MAX_FIXED:
@@ -109,11 +109,11 @@ class _Renamer:
             raise _NoRecord("one without fields")
         self._namespace = around
         columns = [{"name": name, "type": type_} for name, type_ in fields.items()]
-        return Plain({"type": "record", "name": self._fresh(), "fields": columns}, least, empty, has_text=has_text)
+        return PolarsType({"type": "record", "name": self._fresh(), "fields": columns}, least, empty, has_text=has_text)
 
-    def _type(self, schema: Any, layout: Layout | None, depth: int) -> Plain:
+    def _type(self, schema: Any, layout: RecordLayout | None, depth: int) -> PolarsType:
         self._types += 1
-        if depth > _MAX_DEPTH or self._types > _MAX_TYPES:  # named types may contain each other without end
+        if depth > _MAX_DEPTH or self._types > _MAX_TYPES:  # named types may be recursive
             raise FormatError(f"expected an Avro schema of at most {_MAX_DEPTH} levels, found more")
         if isinstance(schema, list):
             return self._union(schema, layout, depth)
@@ -122,9 +122,9 @@ class _Renamer:
             return self._type(kind, layout, depth + 1)
         match kind:
             case "null":
-                return Plain("null", 0, b"")
+                return PolarsType("null", 0, b"")
             case "string":
-                return Plain("string", 1, encode_bytes(END.encode()), has_text=True)
+                return PolarsType("string", 1, encode_bytes(END.encode()), has_text=True)
             case "record":
                 return self.record(schema, layout, depth)
             case "array":
@@ -139,13 +139,13 @@ class _Renamer:
                 if "logicalType" in schema:
                     return plain
                 if self._lengths:
-                    plain = Plain("bytes", 1, b"\x00")
+                    plain = PolarsType("bytes", 1, b"\x00")
                 return msgspec.structs.replace(plain, size=schema["size"])
             case "enum":
                 self._remember(schema)
-                return Plain("int", 1, b"\x00")
+                return PolarsType("int", 1, b"\x00")
             case str() if kind in _SIZES:
-                return Plain(kind, _SIZES[kind], b"\x00" * _SIZES[kind])
+                return PolarsType(kind, _SIZES[kind], b"\x00" * _SIZES[kind])
             case str() if named := self._find(kind):
                 around = self._namespace
                 definition, self._namespace = named
@@ -154,24 +154,24 @@ class _Renamer:
                 return plain
         raise FormatError(f"expected an Avro type, found {_short(schema)}")
 
-    def _union(self, options: list[Any], layout: Layout | None, depth: int) -> Plain:
+    def _union(self, options: list[Any], layout: RecordLayout | None, depth: int) -> PolarsType:
         if len(options) != 2 or options.count("null") != 1:  # noqa: PLR2004
             raise FormatError(f"expected Avro unions of null and one type, found {_short(options)}")
         place = options.index("null")
         plain = self._type(options[1 - place], layout, depth + 1)
         if not plain.least:
-            return Plain({"type": "fixed", "name": self._fresh(), "size": 1}, 1, encode_long(place))
+            return PolarsType({"type": "fixed", "name": self._fresh(), "size": 1}, 1, encode_long(place))
         both = ["null", plain.schema] if place == 0 else [plain.schema, "null"]
         if plain.has_text:
-            return Plain(both, 1, encode_long(1 - place) + plain.empty, has_text=True)
-        return Plain(both, 1, encode_long(place), size=plain.size)
+            return PolarsType(both, 1, encode_long(1 - place) + plain.empty, has_text=True)
+        return PolarsType(both, 1, encode_long(place), size=plain.size)
 
-    def _array(self, items: Plain) -> Plain:
+    def _array(self, items: PolarsType) -> PolarsType:
         if not items.least:
             raise FormatError("expected Avro arrays of something, found one of items without bytes")
-        return Plain({"type": "array", "items": _widened(items).schema}, 1, b"\x00")
+        return PolarsType({"type": "array", "items": _widened(items).schema}, 1, b"\x00")
 
-    def _name(self, field: Mapping[str, Any], layout: Layout | None) -> str:
+    def _name(self, field: Mapping[str, Any], layout: RecordLayout | None) -> str:
         field_id = field.get("field-id")
         if layout is not None and isinstance(field_id, int):
             if field_id in layout.names:
@@ -181,14 +181,14 @@ class _Renamer:
         return f"-{self._fresh()}"
 
     def _remember(self, schema: Mapping[str, Any]) -> str:
-        """Keep a named type; its namespace, which is also that of the names inside it."""
+        """Register a named type; returns its namespace, which applies to the names inside it."""
         namespace, _, name = schema["name"].rpartition(".")
         namespace = namespace or schema.get("namespace", self._namespace)
         self._named[f"{namespace}.{name}"] = (schema, self._namespace)
         return str(namespace)
 
     def _find(self, name: str) -> tuple[Any, str] | None:
-        """A named type, and the namespace around its definition."""
+        """Look up a named type and the namespace of its definition."""
         return self._named.get(name if "." in name else f"{self._namespace}.{name}")
 
     def _fresh(self) -> str:
@@ -196,17 +196,17 @@ class _Renamer:
         return f"n{self._count}"
 
 
-def _widened(plain: Plain) -> Plain:
-    """Whole numbers as long ones: polars would cut those that do not fit, and we can say so."""
+def _widened(plain: PolarsType) -> PolarsType:
+    """Read int as long: polars would truncate values that do not fit, where we raise an error."""
     if isinstance(plain.schema, list):
         return msgspec.structs.replace(plain, schema=["long" if s == "int" else s for s in plain.schema])
     return msgspec.structs.replace(plain, schema="long") if plain.schema == "int" else plain
 
 
-def _fixed(size: int, name: str) -> Plain:
+def _fixed(size: int, name: str) -> PolarsType:
     if not 0 < size <= _MAX_FIXED:
         raise FormatError(f"expected a size of an Avro fixed type of 1 to {_MAX_FIXED:,}, found {size}")
-    return Plain({"type": "fixed", "name": name, "size": size}, size, b"\x00" * size)
+    return PolarsType({"type": "fixed", "name": name, "size": size}, size, b"\x00" * size)
 
 
 def _short(value: Any) -> str:

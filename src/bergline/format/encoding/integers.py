@@ -1,4 +1,4 @@
-"""Whole numbers as wide as the specification allows; a wider one in a file is an error at its place."""
+"""Integers bounded as in the specification; a value out of range in a file is an error that names its path."""
 
 from typing import Annotated
 
@@ -9,19 +9,19 @@ from bergline.errors import RefusedError
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=-(2**63 // 1000), le=(2**63 - 1) // 1000)]
-"""A moment whose microseconds, in which timestamps are shown, are a Long too."""
+"""A timestamp in milliseconds whose microseconds fit a long too."""
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
 
 
 def next_int(what: str, last: int) -> int:
-    """The id after the last one; RefusedError where there is none left."""
+    """The next id; RefusedError if ids are exhausted."""
     return _next(what, last, MAX_INT)
 
 
 def next_long(what: str, last: int) -> int:
-    """The number after the last one; RefusedError where there is none left."""
+    """The next number; RefusedError if numbers are exhausted."""
     return _next(what, last, MAX_LONG)
 
 

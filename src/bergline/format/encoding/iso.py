@@ -1,6 +1,6 @@
-"""Dates and times as ISO 8601 text, in any year, for whole days, microseconds and nanoseconds since 1970.
+"""ISO 8601 dates and times of any year, as days, microseconds and nanoseconds since 1970.
 
-Python's own dates end at the year 9999 and at microseconds; the specification's do not.
+Python's datetime ends at the year 9999 and at microseconds; the specification does not.
 """
 
 import re
@@ -40,7 +40,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def check_day(year: int, month: int, day: int, text: str) -> None:
-    """Refuse what is no day of the calendar; the text is for the message."""
+    """Refuse a date that does not exist; `text` is for the message."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == _FEBRUARY):  # noqa: PLR2004
         raise InvalidInputError(f"expected a day of the calendar, found `{text[:40]}`")
@@ -55,7 +55,7 @@ def render_date(days: int) -> str:
 
 
 def render_time(value: int, *, per_second: int) -> str:
-    """`22:31:08.1234`: seconds always, digits after them as many as are needed."""
+    """`22:31:08.1234`: always with seconds, and with as many fractional digits as needed."""
     seconds, fraction = divmod(value, per_second)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     digits = f"{fraction * (_NANOS_PER_SECOND // per_second):09d}".rstrip("0")
@@ -63,13 +63,13 @@ def render_time(value: int, *, per_second: int) -> str:
 
 
 def render_timestamp(value: int, *, per_second: int, zone: bool) -> str:
-    """`2017-11-16T22:31:08`, with `+00:00` for times of the world."""
+    """`2017-11-16T22:31:08`, with `+00:00` for timestamps with time zone."""
     days, rest = divmod(value, per_second * _SECONDS_PER_DAY)
     return f"{render_date(days)}T{render_time(rest, per_second=per_second)}{'+00:00' if zone else ''}"
 
 
 def parse_date(text: str) -> int:
-    """Days since 1970."""
+    """Days since 1970 of a date in ISO form."""
     match = _DATE_TEXT.fullmatch(text)
     if match is None:
         raise InvalidInputError(f"expected a date like 2017-11-16, found `{text[:40]}`")
@@ -77,7 +77,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_time(text: str, *, per_second: int) -> int:
-    """Units since midnight."""
+    """Units since midnight of a time in ISO form."""
     match = _TIME_TEXT.fullmatch(text)
     if match is None:
         raise InvalidInputError(f"expected a time like 22:31:08, found `{text[:40]}`")
@@ -85,7 +85,7 @@ def parse_time(text: str, *, per_second: int) -> int:
 
 
 def parse_timestamp(text: str, *, per_second: int, zone: bool) -> int:
-    """Units since 1970; times of the world say `+00:00`, the others no zone."""
+    """Units since 1970; timestamps with time zone must end in `+00:00`, others must have no offset."""
     match = _TIMESTAMP_TEXT.fullmatch(text)
     if match is None or (match["zone"] is not None) != zone:
         example = "2017-11-16T22:31:08+00:00" if zone else "2017-11-16T22:31:08 without a zone"

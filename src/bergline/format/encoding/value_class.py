@@ -1,6 +1,6 @@
-"""A base for small immutable values that say themselves how they are written in JSON.
+"""A base class for small immutable values with their own JSON form.
 
-msgspec encodes dataclasses and its own structs by itself; types and transforms are written as text: they are neither.
+msgspec encodes dataclasses and structs as objects; types and transforms are neither, because their JSON is text.
 """
 
 from typing import Any, Self
@@ -38,9 +38,9 @@ class ValueClass:
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """The value in decoded JSON; InvalidInputError or TypeError where it is none."""
+        """The value of decoded JSON; InvalidInputError or TypeError if there is none."""
         raise NotImplementedError(cls)
 
     def to_json(self) -> Any:
-        """This value as plain values for JSON."""
+        """This value in JSON's types."""
         raise NotImplementedError(type(self))

@@ -1,4 +1,4 @@
-"""JSON in and out for every value of the format, with errors that name the place."""
+"""JSON decoding and encoding for all values of the format, with errors that name the JSON path."""
 
 import re
 from collections.abc import Hashable
@@ -16,7 +16,7 @@ _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 
 
 def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
-    """The value in `data`; FormatError with the JSON path and the source."""
+    """Decode a value; FormatError with the JSON path and the source."""
     try:
         decoder: msgspec.json.Decoder[Decoded] = _decoder(cast("Hashable", as_type))
         return decoder.decode(data)
@@ -25,7 +25,7 @@ def decode_json(data: bytes, as_type: type[Decoded], source: str) -> Decoded:
 
 
 def encode_json(value: Any) -> bytes:
-    """The JSON of a value of the format; InvalidInputError for text that UTF-8 cannot hold."""
+    """Encode a value; InvalidInputError for text that UTF-8 cannot encode."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError as error:
@@ -33,7 +33,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def describe_decode_error(error: Exception) -> str:
-    """Msgspec's message in our words: expected, found, place."""
+    """Reword a msgspec message: expected, found, path."""
     if isinstance(error, UnicodeDecodeError):
         return f"expected UTF-8, found the byte 0x{error.object[error.start]:02x} in a text at $"
     text = str(error) or type(error).__name__

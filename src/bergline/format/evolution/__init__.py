@@ -1,1 +1,1 @@
-"""How schemas, partition specs and whole tables may change."""
+"""Evolution of schemas and partition specs, and replacement of tables."""

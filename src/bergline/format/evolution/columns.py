@@ -1,7 +1,7 @@
-"""Schema evolution: columns added, dropped, renamed, moved, widened; ids are never used again.
+"""Schema evolution: add, drop, rename, move and widen columns; ids are never reused.
 
-Every function takes a schema and gives a new one without an id of its own; columns are named by their dotted path, in
-which `element` and `value` may be left out before the fields of structs.
+Every function takes a schema and returns a new one without a schema id; columns are named by their dotted path, in
+which `element` and `value` may be omitted before the fields of structs.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,10 +41,10 @@ def add_column(
     default: Any = None,
     allow_incompatible: bool = False,
 ) -> tuple[Schema, int]:
-    """A new column, last of its struct; returns the highest column id too, which no later column may use.
+    """Add a column at the end of its struct; also returns the highest column id, which no later column may use.
 
-    `default` is the plain value of rows that are there already, and of rows that give none. A required column needs
-    one: older rows would have no value.
+    `default` is the plain value for existing rows and for new rows without one. A required column needs it, because
+    existing rows would have no value.
     """
     if required and default is None and not allow_incompatible:
         raise InvalidInputError(
@@ -70,7 +70,7 @@ def add_column(
 
 
 def drop_column(schema: Schema, path: str) -> Schema:
-    """The schema without a column; identifier columns and the last of a struct are refused."""
+    """Drop a column; refused for identifier columns and the last column of a struct."""
     field, parent = _find(schema, path)
     inside = {field.id, *(f.id for n, f in schema.names.items() if n.startswith(f"{schema.names_by_id[field.id]}."))}
     if inside & set(schema.identifier_field_ids):
@@ -86,7 +86,7 @@ def drop_column(schema: Schema, path: str) -> Schema:
 
 
 def rename_column(schema: Schema, path: str, name: str) -> Schema:
-    """The schema with a column under another name; its id, and so its values, stay."""
+    """Rename a column; its id, and so its values, stay."""
     field, parent = _find(schema, path)
     _check_in_struct("rename", field, parent, path)
     if not name:
@@ -97,7 +97,7 @@ def rename_column(schema: Schema, path: str, name: str) -> Schema:
 
 
 def move_column(schema: Schema, path: str, place: ColumnPosition) -> Schema:
-    """The schema with a column first, or after or before another one of its struct."""
+    """Move a column first, or after or before another column of its struct."""
     field, parent = _find(schema, path)
     _check_in_struct("move", field, parent, path)
 
@@ -124,7 +124,7 @@ def widen_column(
     format_version: int = 2,
     specs: Iterable[PartitionSpec] = (),
 ) -> Schema:
-    """The schema with a column of a wider type, which holds every value that it had.
+    """Promote a column to a wider type.
 
     `specs` are the table's partition specs: a change that would move rows to other partitions is refused.
     """
@@ -147,12 +147,12 @@ def widen_column(
 
 
 def make_optional(schema: Schema, path: str) -> Schema:
-    """The schema with a column that may be null; identifier columns and the structs around them are refused."""
+    """Make a column optional; refused for identifier columns and the structs around them."""
     return _change(schema, _find(schema, path)[0], lambda f: msgspec.structs.replace(f, required=False))
 
 
 def require_column(schema: Schema, path: str, *, allow_incompatible: bool = False) -> Schema:
-    """The schema with a column that is never null; refused unless the caller knows that no value is."""
+    """Make a column required; refused unless the caller knows that no value is null."""
     field, _ = _find(schema, path)
     if not field.required and not allow_incompatible:
         raise InvalidInputError(f"cannot make column `{path}` required: rows that are there may have no value")
@@ -160,14 +160,14 @@ def require_column(schema: Schema, path: str, *, allow_incompatible: bool = Fals
 
 
 def set_doc(schema: Schema, path: str, doc: str | None) -> Schema:
-    """The schema with other words about a column."""
+    """Set the comment of a column."""
     field, parent = _find(schema, path)
     _check_in_struct("describe", field, parent, path)
     return _change(schema, field, lambda f: msgspec.structs.replace(f, doc=doc))
 
 
 def set_write_default(schema: Schema, path: str, default: Any) -> Schema:
-    """The schema with another plain value for new rows that give none; rows that are there keep theirs."""
+    """Set the default for new rows; existing rows keep theirs."""
     field, parent = _find(schema, path)
     _check_in_struct("give a default to", field, parent, path)
     wire = encode_default(field.type, default)
@@ -175,19 +175,19 @@ def set_write_default(schema: Schema, path: str, default: Any) -> Schema:
 
 
 def set_identifier_fields(schema: Schema, paths: Iterable[str]) -> Schema:
-    """The schema with other columns that identify rows; none for no paths."""
+    """Set the identifier fields."""
     ids = tuple(sorted({_find(schema, path)[0].id for path in paths}))
     return Schema(fields=schema.fields, identifier_field_ids=ids)
 
 
 def _find(schema: Schema, path: str) -> tuple[NestedField, NestedField | None]:
-    """A column and the one that it is in, None for the top level."""
+    """A column and its parent, None at the top level."""
     field = schema.find(path)
     return field, schema.parents[field.id]
 
 
 def _struct_of(schema: Schema, path: str) -> NestedField | None:
-    """The column whose struct a new one goes to: elements of a list and values of a map stand for them."""
+    """The column whose struct a new field goes to; a list stands for its element, a map for its value."""
     if not path:
         return None
     field = schema.find(path)
@@ -227,7 +227,7 @@ ColumnEdit = Callable[[NestedField], NestedField]
 
 
 def change_field(field: NestedField, target_id: int, change: ColumnEdit) -> NestedField:
-    """The field with the one of an id in it changed; itself where that one is elsewhere, or stays as it is."""
+    """Apply a change to the nested field with this id; returns the same object if nothing changes."""
     if field.id == target_id:
         changed = change(field)
         return field if changed == field else changed

@@ -1,7 +1,7 @@
-"""Partition evolution: fields added, removed and renamed; no id is ever used for another field.
+"""Partition evolution: add, remove and rename fields; a field id is never reused for another field.
 
-In v1 ids were counted, not kept: a removed field stays in its place as `void`. From v2 on it leaves, and comes back
-with its old id.
+In v1 field ids follow from positions, so a removed field stays in place as `void`. From v2 on it is removed, and gets
+its old id back if it is added again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,20 +30,20 @@ _V2: Final = 2
 
 
 class AddField(msgspec.Struct, frozen=True):
-    """Partition by a term such as `day(ts)` too; without a name it gets the usual one."""
+    """Add a partition field for a term such as `day(ts)`; without a name it gets the default one."""
 
     term: str
     name: str | None = None
 
 
 class RemoveField(msgspec.Struct, frozen=True):
-    """Partition no longer by the field of a name, or by a term such as `day(ts)`."""
+    """Remove the partition field with this name or for a term such as `day(ts)`."""
 
     name_or_term: str
 
 
 class RenameField(msgspec.Struct, frozen=True):
-    """Give a partition field another name."""
+    """Rename a partition field."""
 
     name: str
     new_name: str
@@ -61,11 +61,11 @@ def evolve_spec(
     known: Sequence[PartitionSpec],
     last_partition_id: int,
 ) -> tuple[PartitionSpec, int]:
-    """The spec after the changes, all together; returns the highest partition field id too.
+    """Apply changes to a spec as one step; also returns the highest partition field id.
 
-    `known` are all specs of the table: an equal one keeps its id, and fields that were there before keep theirs.
+    `known` are all specs of the table: an equal spec is reused, and fields of earlier specs keep their ids.
     """
-    work = _Work(spec, schema, format_version, known, last_partition_id)
+    work = _SpecBuilder(spec, schema, format_version, known, last_partition_id)
     for change in changes:
         match change:
             case AddField(term, name):
@@ -84,7 +84,7 @@ def evolve_spec(
 
 
 def evolution_name(column: str, transform: Transform) -> str:
-    """The usual name of a field that is added to a table that exists, as Java gives it."""
+    """The default name of a field added to an existing table, as in Java."""
     match transform:
         case Identity():
             return column
@@ -103,8 +103,8 @@ def _spec_id(fields: tuple[PartitionField, ...], known: Sequence[PartitionSpec])
     return next_int("spec id", max((s.spec_id for s in known), default=-1))
 
 
-class _Work:
-    """The changes so far; what is there stays as it was until `fields` puts everything together."""
+class _SpecBuilder:
+    """Collects the changes; the fields of the base stay untouched until `fields` builds the result."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class _Work:
         return transform, source.id
 
     def _earlier(self, source_id: int, transform: Transform, name: str | None) -> PartitionField | None:
-        """The same field of an earlier spec, the latest first; v1 keeps no ids."""
+        """The same field in the latest earlier spec that has it; never in v1, which does not keep ids."""
         if self._format_version < _V2:
             return None
         for spec in reversed(self._known):
@@ -202,7 +202,7 @@ class _Work:
         return PartitionField(source_id, self.last_partition_id, usual if name is None else name, transform)
 
     def _make_room(self, name: str, term: str) -> None:
-        """Rename a removed field that had the name of the new one."""
+        """Rename a removed (`void`) field that has the name of the new one."""
         taken = self._by_name.get(name)
         if any(f.name == name for f in self._added):
             raise AlreadyExistsError(f"partition field `{name}` exists already", kind="partition field", name=name)

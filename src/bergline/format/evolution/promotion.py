@@ -1,4 +1,4 @@
-"""Type promotion: which wider types a column may take, and its values in them."""
+"""Type promotion: which wider types a column may be promoted to, and its values in them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +26,7 @@ _UNITS_PER_DAY: dict[IcebergType, int] = {TIMESTAMP: 86_400 * 10**6, TIMESTAMP_N
 
 
 def can_widen(old: IcebergType, new: IcebergType, format_version: int = 2) -> bool:
-    """Whether the format version allows a column of one type to become the other."""
+    """Whether the format version allows this promotion."""
     if old == new:
         return True
     match old, new:
@@ -40,24 +40,24 @@ def can_widen(old: IcebergType, new: IcebergType, format_version: int = 2) -> bo
 
 
 def promotions(format_version: int) -> str:
-    """What `can_widen` allows, in words."""
+    """The promotions that `can_widen` allows, for messages."""
     known = "int to long, float to double, decimal(P, S) to more digits before the point"
     more = ", date to timestamp or timestamp_ns, unknown to any type that holds no others"
     return f"a column may change from {known}{more if format_version >= _V3 else ''}"
 
 
 def widen_value(old: IcebergType, new: IcebergType, value: Any) -> Any:
-    """A plain value of one type as a value of the type that it was widened to."""
+    """A plain value converted to the type that its column was promoted to."""
     return value * _UNITS_PER_DAY[new] if value is not None and old == DATE and new in _UNITS_PER_DAY else value
 
 
 def widen_default(old: IcebergType, new: IcebergType, wire: Any) -> Any:
-    """A default's JSON after its column was widened."""
+    """The JSON of a default after its column was promoted."""
     return encode_default(new, widen_value(old, new, decode_default(old, wire)))
 
 
 def check_partitions_stay(source_id: int, old: IcebergType, new: IcebergType, specs: Iterable[PartitionSpec]) -> None:
-    """Refuse to widen a column where rows would move to other partitions: a date that is not taken by its units."""
+    """Refuse a promotion that would move rows to other partitions: a date under a transform other than time units."""
     if old != DATE or new == DATE:
         return
     for spec in specs:

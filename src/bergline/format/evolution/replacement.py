@@ -1,4 +1,4 @@
-"""A table that begins again with the same history: other columns, partitions, properties, and no current snapshot."""
+"""CREATE OR REPLACE: a table restarts with new columns, partitions and properties, but keeps its history."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -39,10 +39,10 @@ def replacement_updates(
     location: str,
     properties: Mapping[str, str],
 ) -> tuple[Update, ...]:
-    """What makes a table begin again; snapshots, other refs, logs and the properties that are not named stay.
+    """The updates that replace a table; snapshots, other refs, logs and properties that are not given stay.
 
-    The spec is one of `schema`, whose column ids become the table's: a column keeps the id of the one that had its name
-    and a type that can become its own, others get new ones.
+    The column ids of `schema` and `spec` are reassigned: a column keeps the id of the existing column with its name if
+    the old type can be promoted to the new one; others get new ids.
     """
     version = asked_format_version(properties, base.format_version)
     known = schema.names_by_id
@@ -75,7 +75,7 @@ def replacement_updates(
 
 
 def _ids(schema: Schema, base: TableMetadata, version: int) -> Iterator[int]:
-    """An id for each column, in the order in which a new table numbers them."""
+    """An id for each column, in the order of a new table's ids."""
     unused = count(base.last_column_id + 1)
     numbered = assign_ids(schema, count(1))
     for _, name in sorted(numbered.names_by_id.items()):
@@ -85,5 +85,5 @@ def _ids(schema: Schema, base: TableMetadata, version: int) -> Iterator[int]:
 
 def _can_become(old: NestedField, new: NestedField, version: int) -> bool:
     if child_fields(old.type) or child_fields(new.type):
-        return type(old.type) is type(new.type)  # what is inside is looked at for itself
+        return type(old.type) is type(new.type)  # nested fields are compared one by one
     return can_widen(old.type, new.type, version)

@@ -1,4 +1,4 @@
-"""Changes of a schema as closed variants; `schema_evolution` says what they do."""
+"""Schema changes as closed variants; `schema_evolution` applies them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from bergline.format.types.types import IcebergType
 
 
 class AddColumn(msgspec.Struct, frozen=True):
-    """A new column, last of its struct unless `place` says where; `default` is a plain value."""
+    """Add a column at the end of its struct, or where `place` says; `default` is a plain value."""
 
     path: str
     type: IcebergType
@@ -22,34 +22,34 @@ class AddColumn(msgspec.Struct, frozen=True):
 
 
 class DropColumn(msgspec.Struct, frozen=True):
-    """No such column any more."""
+    """Drop a column."""
 
     path: str
 
 
 class RenameColumn(msgspec.Struct, frozen=True):
-    """Another name for a column."""
+    """Rename a column."""
 
     path: str
     name: str
 
 
 class MoveColumn(msgspec.Struct, frozen=True):
-    """Another place for a column in its struct."""
+    """Move a column within its struct."""
 
     path: str
     place: ColumnPosition
 
 
 class SetType(msgspec.Struct, frozen=True):
-    """A wider type for a column."""
+    """Promote a column to a wider type."""
 
     path: str
     type: IcebergType
 
 
 class SetRequired(msgspec.Struct, frozen=True):
-    """Whether a column is never null."""
+    """Make a column required or optional."""
 
     path: str
     required: bool
@@ -57,27 +57,27 @@ class SetRequired(msgspec.Struct, frozen=True):
 
 
 class SetDoc(msgspec.Struct, frozen=True):
-    """Other words about a column."""
+    """Set the comment of a column."""
 
     path: str
     doc: str | None
 
 
 class SetDefault(msgspec.Struct, frozen=True):
-    """Another plain value for new rows that give none."""
+    """Set the default for new rows, as a plain value."""
 
     path: str
     default: Any
 
 
 class SetIdentifierFields(msgspec.Struct, frozen=True):
-    """The columns that identify rows."""
+    """Set the identifier fields."""
 
     paths: tuple[str, ...]
 
 
 class UnionByName(msgspec.Struct, frozen=True):
-    """Every column of another schema: missing ones are added, narrower ones widened; nothing is dropped."""
+    """Add the missing columns of another schema and widen narrower ones; nothing is dropped."""
 
     schema: Schema
 

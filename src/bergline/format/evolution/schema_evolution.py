@@ -1,4 +1,4 @@
-"""A table's schema through several changes, one after the other: each sees what the ones before it made."""
+"""Schema changes applied in order, each to the result of those before it."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -48,7 +48,7 @@ from bergline.format.types.types import IcebergType, ListType, MapType, NestedFi
 
 
 class EvolvingSchema(msgspec.Struct, frozen=True):
-    """A table's schema on its way, and the highest column id so far."""
+    """A schema between changes, and the highest column id so far."""
 
     base: TableMetadata
     schema: Schema
@@ -56,12 +56,12 @@ class EvolvingSchema(msgspec.Struct, frozen=True):
 
 
 def evolving(base: TableMetadata) -> EvolvingSchema:
-    """The start: the current schema."""
+    """The starting point: the current schema."""
     return EvolvingSchema(base, base.schema, base.last_column_id)
 
 
 def apply_schema_change(work: EvolvingSchema, change: SchemaChange) -> EvolvingSchema:
-    """The schema after one more change."""
+    """Apply one change."""
     schema, last = work.schema, work.last_column_id
     match change:
         case AddColumn():
@@ -92,7 +92,7 @@ def apply_schema_change(work: EvolvingSchema, change: SchemaChange) -> EvolvingS
 
 
 def check_evolved(work: EvolvingSchema) -> None:
-    """Refuse a schema that the table cannot have: its format version, partition specs and sort order must allow it."""
+    """Refuse a schema that the table's format version, partition specs or sort order does not allow."""
     base, schema = work.base, work.schema
     check_for_version(schema, base.format_version)
     before = {f.name for f in base.schema.fields}
@@ -130,7 +130,7 @@ def _add(schema: Schema, change: AddColumn, last: int) -> tuple[Schema, int]:
 
 
 def _move(schema: Schema, path: str, place: ColumnPosition) -> Schema:
-    """The other column may be named as it stands in its struct, or by its whole path."""
+    """Move a column; the other one may be given by its name in the struct or by its full path."""
     if place[0] == "first":
         return move_column(schema, path, place)
     where, other = place
@@ -143,7 +143,7 @@ def _move(schema: Schema, path: str, place: ColumnPosition) -> Schema:
 
 
 def union_changes(schema: Schema, other: Schema, format_version: int) -> list[SchemaChange]:
-    """The changes, as Java makes them: the innermost first, new columns may be null, narrower types are no change."""
+    """The changes, as in Java: innermost first, new columns optional, narrower types ignored."""
     return list(_missing(StructType(other.fields), StructType(schema.fields), "", format_version))
 
 

@@ -1,4 +1,4 @@
-"""Manifests and manifest lists: the files of a snapshot, and how entries inherit what is left out."""
+"""Manifests and manifest lists: the files of a snapshot, and inheritance of sequence numbers and row ids."""
 
 from bergline.format.manifest.manifest import DataFile
 

@@ -1,4 +1,4 @@
-"""Manifests and manifest lists as Avro: written as the specification names the columns, read by field id."""
+"""Manifests and manifest lists as Avro: written with the specification's column names, read by field id."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from bergline.format.schema.physical_schema import render_physical_schemas
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import UNKNOWN
 
-# v1 readers want a block size; nothing has used it for years, and Java writes this one
+# required in v1; unused for years, and Java writes this constant
 _BLOCK_SIZE_IN_BYTES = 64 * 1024 * 1024
 
 
@@ -29,7 +29,7 @@ def render_manifest(
     format_version: int = 2,
     content: ManifestContent = ManifestContent.DATA,
 ) -> bytes:
-    """The bytes of one manifest."""
+    """Serialize one manifest."""
     entries = list(entries)
     avro, header, records = _encoded(entries, schema, spec, format_version, content)
     return render_container(avro, header | _physical_schemas(entries), records)
@@ -44,7 +44,7 @@ def render_manifests(
     content: ManifestContent,
     target_size: int,
 ) -> Iterator[tuple[bytes, Sequence[ManifestEntry]]]:
-    """The bytes of as many manifests as it takes, each of about the target size, with the entries in it."""
+    """Serialize entries to manifests of about the target size, each returned with its entries."""
     avro, header, records = _encoded(entries, schema, spec, format_version, content)
     start = 0
 
@@ -57,12 +57,12 @@ def render_manifests(
 
 
 def parse_manifest(data: bytes, spec: PartitionSpec, schema: Schema, source: str) -> list[ManifestEntry]:
-    """The entries as they stand in the file: what is null is not filled in yet."""
+    """The entries exactly as stored: nothing is inherited yet."""
     return entries_of(read_manifest_columns(data, source), partition_types(spec, schema), spec.spec_id, source)
 
 
 def partition_types(spec: PartitionSpec, schema: Schema) -> dict[int, Any]:
-    """The types of a spec's partition values by field id, in order; of a transform that we do not know, `unknown`."""
+    """The types of a spec's partition values by field id, in order; `unknown` for unknown transforms."""
     return {
         f.field_id: UNKNOWN if isinstance(f.transform, UnknownTransform) else result_type(f, schema)
         for f in spec.fields
@@ -78,7 +78,7 @@ def render_manifest_list(
     format_version: int = 2,
     first_row_id: int | None = None,
 ) -> bytes:
-    """The bytes of a snapshot's manifest list; every manifest must have its number by now."""
+    """Serialize a manifest list; every manifest must have its sequence number."""
     header = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
@@ -97,7 +97,7 @@ def render_manifest_list(
 
 
 def parse_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
-    """The manifests of a snapshot."""
+    """Parse the manifest list of a snapshot."""
     return read_manifest_list(data, source)
 
 
@@ -141,7 +141,7 @@ def _encode(encode: Encode, row: Sequence[Any], path: str) -> bytes:
 
 
 def _rows(avro: AvroSchema, values: dict[int, Callable[[Any], Any]]) -> Callable[[Any], list[Any]]:
-    """The function that lays out a value in the order of a schema's fields."""
+    """A function that orders the fields of a value as in the schema."""
     getters = []
     for field in avro["fields"]:
         nested = field["field-id"] == _DATA_FILE_ID

@@ -1,6 +1,6 @@
-"""Avro records to bytes: a schema becomes a function once, which then encodes one record after another.
+"""An Avro encoder: a schema is compiled to a function once, which then encodes record after record.
 
-Records and pairs are given by position, as tuples; dictionaries stand for Iceberg's maps with whole-number keys.
+Records and key-value pairs are tuples; dictionaries are Iceberg's maps with integer keys.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _SYNC_LENGTH = 16
 
 
 def encoder(schema: Any) -> Encode:
-    """The function that encodes values of an Avro schema."""
+    """Compile an Avro schema to a function that encodes its values."""
     match schema:
         case ["null", other]:
             return _optional(encoder(other))
@@ -54,10 +54,10 @@ def render_containers(
     target_size: int | None,
     about: Callable[[int, int], Mapping[str, str]] = lambda _, __: {},
 ) -> Iterator[tuple[bytes, int]]:
-    """Avro files of encoded records, each begun when the one before has reached the target size; with their counts.
+    """Avro files of encoded records with their counts; a new file starts when the target size is reached.
 
-    There is always one file, also without records. `about` says what the header of one says besides the metadata of
-    all, by the number of its first record and by how many it has.
+    There is always at least one file, even without records. `about` returns additional header metadata for a file,
+    given the index of its first record and its record count.
     """
     own = {"avro.schema": msgspec.json.encode(schema), "avro.codec": b"deflate"}
     blocks: list[tuple[int, bytes]] = []
@@ -96,7 +96,7 @@ def _deflate(data: bytes) -> bytes:
 
 
 def _join(metadata: dict[str, bytes], blocks: Sequence[tuple[int, bytes]]) -> bytes:
-    # the mark between blocks must only be unlikely inside them; made from the content, it needs no randomness
+    # the sync marker only has to be unlikely inside blocks; derived from the content, it needs no randomness
     digest = hashlib.blake2b(digest_size=_SYNC_LENGTH)
     for _, payload in blocks:
         digest.update(payload)

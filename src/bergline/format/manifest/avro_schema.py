@@ -38,7 +38,7 @@ _NAME_PART = re.compile(r"[A-Za-z0-9_]")
 
 
 def manifest_schema(partition: StructType, format_version: int = 2) -> AvroSchema:
-    """The schema of a manifest whose files have this partition struct."""
+    """The Avro schema of a manifest with this partition struct."""
     numbers = [_optional(3, "sequence_number", "long"), _optional(4, "file_sequence_number", "long")]
     snapshot_id = _field(1, "snapshot_id", "long") if format_version == 1 else _optional(1, "snapshot_id", "long")
     return _record(
@@ -53,7 +53,7 @@ def manifest_schema(partition: StructType, format_version: int = 2) -> AvroSchem
 
 
 def manifest_list_schema(format_version: int = 2) -> AvroSchema:
-    """The schema of a manifest list."""
+    """The Avro schema of a manifest list."""
     first = [
         _field(500, "manifest_path", "string"),
         _field(501, "manifest_length", "long"),
@@ -149,7 +149,7 @@ def _partition_field(field: NestedField) -> AvroSchema:
 
 
 def avro_type(type_: IcebergType, field_id: int) -> Any:
-    """The Avro form of a primitive type; fixed ones are named by their field."""
+    """The Avro type of a primitive type; `fixed` types are named after their field."""
     match type_:
         case PrimitiveType("uuid"):
             return {"type": "fixed", "name": f"uuid_{field_id}", "size": 16, "logicalType": "uuid"}
@@ -170,7 +170,7 @@ def avro_type(type_: IcebergType, field_id: int) -> Any:
 
 
 def avro_name(name: str) -> str:
-    """A name that Avro allows: other characters as `_x` and their hexadecimal code, a leading digit after `_`."""
+    """A valid Avro name: other characters become `_x` and their hexadecimal code, a leading digit gets a `_`."""
     digit = name[0].isascii() and name[0].isdigit()
     first = name[0] if _NAME_START.fullmatch(name[0]) else f"_{name[0]}" if digit else _escape(name[0])
     return first + "".join(c if _NAME_PART.fullmatch(c) else _escape(c) for c in name[1:])

@@ -1,4 +1,4 @@
-"""Manifests and manifest lists as columns, exactly as they stand in their files: nothing is inherited yet."""
+"""Manifests and manifest lists as polars columns, exactly as stored: nothing is inherited yet."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ import polars as pl
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_columns import decode_columns
 from bergline.format.encoding.avro_container import Container, read_container
-from bergline.format.encoding.avro_polars import Layout
+from bergline.format.encoding.avro_polars import RecordLayout
 from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
@@ -80,16 +80,16 @@ def _names(columns: Mapping[int, tuple[str, Any]]) -> dict[int, str]:
     return {field_id: column[0] for field_id, column in columns.items()}
 
 
-_PARTITION_LAYOUT = Layout({}, others=True)
-_FILE_LAYOUT = Layout(
+_PARTITION_LAYOUT = RecordLayout({}, others=True)
+_FILE_LAYOUT = RecordLayout(
     _names(_FILE) | {102: "partition"},
     {"partition": _PARTITION_LAYOUT}
-    | {name: Layout({key: "key", value: "value"}) for name, _, key, value in _MAPS.values()},
+    | {name: RecordLayout({key: "key", value: "value"}) for name, _, key, value in _MAPS.values()},
 )
-_ENTRY_LAYOUT = Layout(_names(_ENTRY) | {2: "data_file"}, {"data_file": _FILE_LAYOUT})
-_LIST_LAYOUT = Layout(
+_ENTRY_LAYOUT = RecordLayout(_names(_ENTRY) | {2: "data_file"}, {"data_file": _FILE_LAYOUT})
+_LIST_LAYOUT = RecordLayout(
     _names(_LIST),
-    {"partitions": Layout({509: "contains_null", 518: "contains_nan", 510: "lower", 511: "upper"})},
+    {"partitions": RecordLayout({509: "contains_null", 518: "contains_nan", 510: "lower", 511: "upper"})},
 )
 _REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
 _REQUIRED_OF_LIST = ("manifest_path", "manifest_length", "partition_spec_id", "added_snapshot_id")
@@ -97,23 +97,23 @@ METRICS = frozenset(name for name, *_ in _MAPS.values())
 _LISTS = (*sorted(METRICS), "split_offsets", "equality_ids")
 ENTRY_COLUMNS: dict[str, Any] = dict(_ENTRY.values()) | dict(_FILE.values())
 PHYSICAL_SCHEMA = "physical_schema"
-"""The column with the number of each file's physical schema, null where its manifest does not say."""
+"""The column with the number of each file's physical schema, null if the manifest does not record it."""
 _LIST_COLUMNS: dict[str, Any] = dict(_LIST.values())
-_FEW = 64  # entries for which Python is faster than columns
+_FEW = 64  # up to this many entries, Python objects are faster than columns
 
 
 def read_manifest_columns(data: bytes, source: str) -> pl.DataFrame:
-    """The entries of a manifest: ENTRY_COLUMNS, PHYSICAL_SCHEMA, and a column for each partition field, by its id."""
+    """The entries of a manifest: ENTRY_COLUMNS, PHYSICAL_SCHEMA, and a column for each partition field id."""
     return read_manifests_columns([(data, source)])[source]
 
 
 def read_manifests_columns(files: Iterable[tuple[bytes, str]]) -> dict[str, pl.DataFrame]:
-    """The entries of some manifests by their source; those with one schema are decoded together."""
+    """The entries of several manifests by source; manifests with the same schema are decoded together."""
     return {source: frame for group in manifest_groups(files) for source, frame in decode_manifests(group).items()}
 
 
 def manifest_groups(files: Iterable[tuple[bytes, str]]) -> Iterator[dict[str, Container]]:
-    """Manifests unpacked, by their source, in groups of one schema and of a size that is decoded well together."""
+    """Decompressed manifests by source, grouped by schema into batches of a size that decodes efficiently."""
     waiting: dict[bytes, dict[str, Container]] = defaultdict(dict)
     for data, source in files:
         container = read_container(data, source)
@@ -125,7 +125,7 @@ def manifest_groups(files: Iterable[tuple[bytes, str]]) -> Iterator[dict[str, Co
 
 
 def decode_manifests(group: Mapping[str, Container]) -> dict[str, pl.DataFrame]:
-    """The entries of manifests that share a schema."""
+    """Decode manifests that share a schema."""
     frames = decode_columns(list(group.values()), _ENTRY_LAYOUT, list(group), _entry_columns)
     pairs = zip(group.items(), frames, strict=True)
     return {
@@ -162,7 +162,7 @@ def _list_columns(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
-    """The manifests of a snapshot."""
+    """Parse the manifest list of a snapshot."""
     (frame,) = decode_columns([read_container(data, source)], _LIST_LAYOUT, [source], _list_columns)
     columns = {name: frame[name].to_list() for name in frame.columns}
     columns["content"] = [ManifestContent(c or 0) for c in columns["content"]]
@@ -175,7 +175,7 @@ def read_manifest_list(data: bytes, source: str) -> list[ManifestFile]:
 def entries_of(
     frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int, source: str
 ) -> list[ManifestEntry]:
-    """Columns as single entries; `partition` holds the types of the spec's fields by id, in order."""
+    """Convert columns to entries; `partition` holds the types of the spec's fields by id, in order."""
     try:
         return _entries(frame, partition, spec_id)
     except FormatError as error:
@@ -194,7 +194,7 @@ def _entries(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id:
 
 
 def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id: int) -> Iterator[DataFile]:
-    """The files of entries in columns."""
+    """Convert columns to files."""
     columns: dict[str, Any] = {name: frame[name].to_list() for name, _ in _FILE.values() if name not in METRICS}
     columns["content"] = [FileContent(c or 0) for c in columns["content"]]
     columns["file_format"] = [f.upper() for f in columns["file_format"]]
@@ -210,7 +210,7 @@ def files_of(frame: pl.DataFrame, partition: Mapping[int, IcebergType], spec_id:
 
 
 def _as(frame: pl.DataFrame, columns: Mapping[str, Any], others: list[str]) -> pl.DataFrame:
-    """The frame with exactly these columns: missing ones null, narrower ones widened."""
+    """The frame with exactly these columns: missing ones are null, narrower ones are widened."""
     found = frame.schema
     wanted = []
     for name, type_ in columns.items():
@@ -237,7 +237,7 @@ def _check(frame: pl.DataFrame, required: tuple[str, ...], codes: Mapping[str, A
 
 
 def _check_inside(column: pl.Series, *required: str) -> None:
-    """Refuse nulls in lists, and in the fields that the records in them must have: by default in all."""
+    """Refuse nulls in lists and in the required fields of their records (by default all fields)."""
     items = column.drop_nulls().list.explode(keep_nulls=False, empty_as_null=False)
     fields = items.struct.unnest() if isinstance(items.dtype, pl.Struct) else items.to_frame()
     for name in required or fields.columns:
@@ -246,7 +246,7 @@ def _check_inside(column: pl.Series, *required: str) -> None:
 
 
 def _mappings(column: pl.Series) -> list[dict[int, Any] | None]:
-    """A column of key-value lists as dictionaries."""
+    """Convert a column of key-value lists to dictionaries."""
     if len(column) <= _FEW:
         return [None if v is None else {p["key"]: p["value"] for p in v} for v in column.to_list()]
     lengths = column.list.len().to_list()

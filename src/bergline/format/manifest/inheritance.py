@@ -1,11 +1,11 @@
-"""Sequence number inheritance: the one place where numbers are left out, assigned and filled in.
+"""Sequence number inheritance: the only place where sequence numbers are omitted, assigned and inherited.
 
-New entries are written without numbers; the manifest list gives its number to the manifest that holds them; readers
-fill it in. So a commit that lost the race rewrites one manifest list, never a manifest. Entries carried forward are
-static: their numbers stand in the manifest and never change again. Row ids (v3) go the same way: the list gives each
-manifest its first row id, and files without one count on from there.
+New entries are written without sequence numbers; the manifest list assigns one to their manifest, and readers inherit
+it. So a commit that lost the race rewrites one manifest list, never a manifest. Existing entries
+store their sequence numbers in the manifest, where they never change again. Row ids (v3) are inherited the same way:
+the list assigns each manifest its first row id, and files without one count on from there.
 
-What is said here for single entries is said again for columns; a test holds the two together.
+Every rule exists twice, for single entries and for columns; a property test checks that the two agree.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,37 +18,37 @@ from bergline.errors import FormatError
 from bergline.format.manifest.manifest import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 MANIFEST = "manifest"
-"""The column that says which manifest an entry in a batch came from, by position."""
+"""The column with the index of the manifest that an entry in a batch came from."""
 _MAX_LONG = 2**63 - 1
 _ADDED, _DELETED = int(EntryStatus.ADDED), int(EntryStatus.DELETED)
 
 
 def added_entry(file: DataFile, snapshot_id: int | None = None) -> ManifestEntry:
-    """A new file's entry: without numbers, so that every attempt can use it. Only v1 wants the snapshot id in it."""
+    """The entry of a new file: without sequence numbers, so that every attempt can use it. v1 needs a snapshot id."""
     if file.first_row_id is not None:
         file = msgspec.structs.replace(file, first_row_id=None)
     return ManifestEntry(EntryStatus.ADDED, file, snapshot_id)
 
 
 def existing_entry(entry: ManifestEntry) -> ManifestEntry:
-    """A resolved entry carried forward into a rewritten manifest, its numbers static from now on."""
+    """An inherited entry carried over to a rewritten manifest, with explicit sequence numbers from now on."""
     return msgspec.structs.replace(_check_resolved(entry), status=EntryStatus.EXISTING)
 
 
 def deleted_entry(entry: ManifestEntry, snapshot_id: int) -> ManifestEntry:
-    """A resolved entry's tombstone, written by the snapshot that removes the file."""
+    """The tombstone of an inherited entry, written by the snapshot that removes the file."""
     return msgspec.structs.replace(_check_resolved(entry), status=EntryStatus.DELETED, snapshot_id=snapshot_id)
 
 
 def assign_numbers(manifests: Iterable[ManifestFile], snapshot_id: int, sequence_number: int) -> list[ManifestFile]:
-    """The rows of a manifest list: new manifests get the commit's number, carried-forward ones keep theirs."""
+    """Assign the commit's sequence number to new manifests of a manifest list; existing ones keep theirs."""
     return [_assigned(m, snapshot_id, sequence_number) for m in manifests]
 
 
 def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple[list[ManifestFile], int]:
-    """The rows of a v3 manifest list with their first row ids, and how many ids that took.
+    """Assign first row ids to the manifests of a v3 manifest list; also returns how many ids were used.
 
-    Data manifests without one get a range, also those from before v3; existing rows count, for some may have no id yet.
+    Every data manifest without one gets a range, even from before v3; existing rows count too: some may lack an id.
     """
     assigned, counter = [], next_row_id
     for manifest in manifests:
@@ -63,14 +63,14 @@ def assign_row_ids(manifests: Iterable[ManifestFile], next_row_id: int) -> tuple
 
 
 def inherit(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> Iterator[ManifestEntry]:
-    """Entries as readers see them: what is null comes from the manifest's row in the manifest list."""
+    """Entries as readers see them: nulls are inherited from the manifest's row in the manifest list."""
     number = _number(manifest)
     counter = _first_row_id(manifest)
     for entry in entries:
         _check_static(entry, manifest, number)
         file, row_id = entry.data_file, entry.data_file.first_row_id
         if counter is None:
-            row_id = None  # a manifest from before v3
+            row_id = None  # written before v3
         elif row_id is None and entry.is_live:
             row_id, counter = _row_id(counter), counter + file.record_count
         if file.spec_id != manifest.partition_spec_id or file.first_row_id != row_id:
@@ -85,7 +85,7 @@ def inherit(entries: Iterable[ManifestEntry], manifest: ManifestFile) -> Iterato
 
 
 def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[ManifestFile]) -> pl.DataFrame:
-    """The entries of many manifests as readers see them, in one frame; MANIFEST says where each came from."""
+    """`inherit` for the entries of many manifests in one frame; MANIFEST identifies the manifest of each."""
     ends = pl.Series(accumulate(frame.height for frame in frames), dtype=pl.Int64)
     where = ends.search_sorted(pl.int_range(0, ends[-1], eager=True), side="right").cast(pl.UInt32).alias(MANIFEST)
     batch = _concat(frames)
@@ -100,14 +100,14 @@ def inherit_columns(frames: Sequence[pl.DataFrame], manifests: Sequence[Manifest
             pl.col("file_sequence_number").fill_null(pl.col("number")),
             _row_ids(manifests, where),
         ).drop("number", "added")
-    except pl.exceptions.InvalidOperationError as error:  # a number that does not fit its column
+    except pl.exceptions.InvalidOperationError as error:  # a value that does not fit its column
         raise _too_many_rows() from error
 
 
 def _concat(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     try:
         return pl.concat(frames, rechunk=False)
-    except pl.exceptions.PolarsError:  # other partition fields, or a partition type that was widened since
+    except pl.exceptions.PolarsError:  # different partition fields, or a partition type that was promoted since
         pass
     try:
         return pl.concat(frames, how="diagonal_relaxed", rechunk=False)
@@ -121,7 +121,7 @@ def _row_ids(manifests: Sequence[ManifestFile], where: pl.Series) -> pl.Expr:
         return pl.lit(None, pl.Int64).alias("first_row_id")
     start = pl.lit(pl.Series(starts, dtype=pl.Int64).gather(where))
     inherits = pl.col("first_row_id").is_null() & (pl.col("status") != _DELETED)
-    # 128 bits, so that counts which overflow are an error and not small numbers
+    # 128 bits, so that an overflow is an error instead of a small number
     rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0).cast(pl.Int128)
     counted = pl.when(inherits).then(start + rows.cum_sum().over(MANIFEST) - rows).cast(pl.Int64, strict=True)
     known = pl.when(start.is_null()).then(None).otherwise(pl.col("first_row_id"))
@@ -135,7 +135,7 @@ def _number(manifest: ManifestFile) -> int:
 
 
 def _first_row_id(manifest: ManifestFile) -> int | None:
-    """Where row ids begin; only data files have rows, whatever a writer put for deletes."""
+    """The first row id; only data files have one, whatever a writer stored for delete files."""
     return manifest.first_row_id if manifest.content is ManifestContent.DATA else None
 
 
@@ -150,7 +150,7 @@ def _too_many_rows() -> FormatError:
 
 
 def _check_static(entry: ManifestEntry, manifest: ManifestFile, number: int) -> None:
-    # spec: sequence-number-inheritance. A list number of 0 is a v1 manifest, where every entry has 0.
+    # spec: sequence-number-inheritance. Sequence number 0 in the list marks a v1 manifest, where every entry has 0.
     may_inherit = entry.status is EntryStatus.ADDED or number == 0
     if not may_inherit and (entry.sequence_number is None or entry.file_sequence_number is None):
         raise _not_static(entry.data_file.file_path, manifest)
@@ -179,7 +179,7 @@ def _assigned(manifest: ManifestFile, snapshot_id: int, sequence_number: int) ->
             f"expected a number on the manifest of snapshot {manifest.added_snapshot_id}, "
             f"found none for {manifest.manifest_path} while committing {snapshot_id}"
         )
-    # a manifest with static older entries keeps their smallest number as its minimum
+    # a manifest with older existing entries keeps their smallest sequence number as its minimum
     minimum = sequence_number if manifest.min_sequence_number is None else manifest.min_sequence_number
     return msgspec.structs.replace(
         manifest, sequence_number=sequence_number, min_sequence_number=min(minimum, sequence_number)

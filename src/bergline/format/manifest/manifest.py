@@ -1,4 +1,4 @@
-"""What manifests and manifest lists say: files, the entries that name them, and the manifests that hold the entries."""
+"""The model of manifests and manifest lists: files, manifest entries, and manifests."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from bergline.format.types.types import StructType
 
 
 class FileContent(IntEnum):
-    """What the rows of a file mean."""
+    """What a file contains: data, position deletes or equality deletes."""
 
     DATA = 0
     POSITION_DELETES = 1
@@ -19,14 +19,14 @@ class FileContent(IntEnum):
 
 
 class ManifestContent(IntEnum):
-    """Which kind of files a manifest lists."""
+    """Whether a manifest lists data files or delete files."""
 
     DATA = 0
     DELETES = 1
 
 
 class EntryStatus(IntEnum):
-    """What the snapshot that wrote a manifest did with the file."""
+    """What the snapshot that wrote the manifest did with a file."""
 
     EXISTING = 0
     ADDED = 1
@@ -58,26 +58,26 @@ class DataFile(msgspec.Struct, frozen=True):
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
     physical_schema: StructType | None = None
-    """The columns as the file stores them, where our own writer or its manifest says so (see `physical_schema`)."""
+    """The columns as stored in the file, if our writer or the manifest recorded them (see `physical_schema`)."""
 
 
 def is_deletion_vector(file: DataFile) -> bool:
-    """Whether a delete file is a blob in a Puffin file."""
+    """Whether a delete file is a deletion vector in a Puffin file."""
     return file.file_format == "PUFFIN" and file.content is FileContent.POSITION_DELETES
 
 
 def partition_key(file: DataFile) -> tuple[Any, ...]:
-    """A file's partition so that it equals itself, which NaN does not."""
+    """A hashable key of a file's partition in which NaN equals NaN."""
     return partition_key_of(file.spec_id, file.partition)
 
 
 def partition_key_of(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:
-    """The key of a partition by its spec and values."""
+    """The key of a partition with these values of a spec."""
     return spec_id, *("NaN" if isinstance(v, float) and math.isnan(v) else (v,) for v in values)
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):
-    """A row of a manifest; a null number is inherited from the manifest list (see `inheritance`)."""
+    """A row of a manifest; null sequence numbers are inherited from the manifest list (see `inheritance`)."""
 
     status: EntryStatus
     data_file: DataFile
@@ -92,7 +92,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
 
 class FieldSummary(msgspec.Struct, frozen=True):
-    """The range of one partition field over a manifest, in single-value encoding."""
+    """The value range of one partition field in a manifest, in single-value encoding."""
 
     contains_null: bool
     contains_nan: bool | None = None
@@ -101,7 +101,7 @@ class FieldSummary(msgspec.Struct, frozen=True):
 
 
 class ManifestFile(msgspec.Struct, frozen=True):
-    """A row of a manifest list; null sequence numbers mean "not assigned yet" and never reach a file."""
+    """A row of a manifest list; null sequence numbers are not assigned yet and are never written."""
 
     manifest_path: str
     manifest_length: int
@@ -122,5 +122,5 @@ class ManifestFile(msgspec.Struct, frozen=True):
 
     @property
     def has_live_files(self) -> bool:
-        """Whether any entry may be live; an unknown count may be."""
+        """Whether any entry may be live; true if the counts are unknown."""
         return self.added_files_count != 0 or self.existing_files_count != 0

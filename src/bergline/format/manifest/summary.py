@@ -1,4 +1,4 @@
-"""What a manifest list says of a manifest: counts, the smallest number, the range of each partition field."""
+"""The summary of a manifest in the manifest list: counts, minimum sequence number, partition field ranges."""
 
 import math
 import struct
@@ -23,7 +23,7 @@ def describe_manifest(
     content: ManifestContent,
     snapshot_id: int,
 ) -> ManifestFile:
-    """The row of a new manifest; its own number stays open until a manifest list gives it one."""
+    """The manifest list row of a new manifest, whose sequence number is assigned later."""
     rows = {s: [e.data_file.record_count for e in entries if e.status is s] for s in EntryStatus}
     numbers = [e.sequence_number for e in entries if e.is_live and e.sequence_number is not None]
     return ManifestFile(
@@ -44,7 +44,7 @@ def describe_manifest(
 
 
 def summarize_partitions(entries: Iterable[ManifestEntry], partition: StructType) -> tuple[FieldSummary, ...]:
-    """The range of each partition field over all entries."""
+    """The value range of each partition field over all entries."""
     columns = list(zip(*(e.data_file.partition for e in entries), strict=True)) or [()] * len(partition.fields)
     return tuple(_summary(values, f.type) for values, f in zip(columns, partition.fields, strict=True))
 
@@ -61,7 +61,7 @@ def _summary(values: Sequence[Any], type_: Any) -> FieldSummary:
 
 
 def _order(value: Any) -> Any:
-    """Values in order, -0.0 below 0.0; uuids as two signed numbers, for Java prunes by these ranges in that order."""
+    """Sort keys: -0.0 below 0.0, UUIDs as two signed longs, because Java prunes in that order."""
     match value:
         case float():
             return value, math.copysign(1, value)

@@ -1,4 +1,4 @@
-"""What updates do to table metadata: `apply_updates` gives a new value, or says what stands against it."""
+"""Applying updates to table metadata: `apply_updates` returns a new value or raises."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
@@ -60,7 +60,7 @@ from bergline.format.metadata.updates import (
 
 
 def create_from_updates(updates: Sequence[Update], *, now_ms: int) -> TableMetadata:
-    """The metadata of a new table that the updates describe in full, as a REST client commits a table it staged."""
+    """The metadata of a new table built entirely from updates, as a REST client commits a staged table."""
     versions = [u.format_version for u in updates if isinstance(u, UpgradeFormatVersion)]
     blank = blank_metadata(versions[0] if versions else DEFAULT_FORMAT_VERSION, now_ms)
     return apply_updates(blank, updates, base_location=None, now_ms=now_ms)
@@ -69,11 +69,11 @@ def create_from_updates(updates: Sequence[Update], *, now_ms: int) -> TableMetad
 def apply_updates(
     base: TableMetadata, updates: Iterable[Update], *, base_location: str | None, now_ms: int
 ) -> TableMetadata:
-    """The metadata after the updates; ConflictError where the base has moved past what they build on."""
-    # other clocks may be ahead: time in metadata never goes backwards
+    """Apply updates; ConflictError if the base has moved past what they build on."""
+    # other clocks may be ahead: timestamps in metadata never go backwards
     logged = [e.timestamp_ms for e in base.snapshot_log[-1:]] + [e.timestamp_ms for e in base.metadata_log[-1:]]
     now_ms = max(now_ms, base.last_updated_ms, *logged)
-    work = _Work(changed(base, last_updated_ms=now_ms), now_ms)
+    work = _MetadataBuilder(changed(base, last_updated_ms=now_ms), now_ms)
     for update in _joined(updates):
         work.apply(update)
     metadata = rewrite_snapshot_log(work.metadata, work.added_snapshots, removed=work.removed_snapshots)
@@ -85,8 +85,8 @@ def apply_updates(
         raise InvalidInputError(f"expected updates that keep the table consistent, found: {error}") from error
 
 
-class _Work:
-    """Metadata while updates are applied, and what was added last: -1 in an update means that."""
+class _MetadataBuilder:
+    """Metadata while updates are applied; tracks what was added last, which -1 refers to."""
 
     def __init__(self, metadata: TableMetadata, now_ms: int) -> None:
         self.metadata = metadata
@@ -136,7 +136,7 @@ class _Work:
                 self._apply_to_layout(update)
 
     def _apply_to_layout(self, update: LayoutUpdate) -> None:
-        """Schemas, partition specs and sort orders."""
+        """Apply an update of schemas, partition specs or sort orders."""
         match update:
             case AddSchema(schema):
                 self.metadata, self._last_added["schema"] = add_schema(self.metadata, schema)
@@ -161,7 +161,7 @@ class _Work:
                 assert_never(update)
 
     def _set_properties(self, changes: dict[str, str]) -> None:
-        """Reserved properties are not kept; `format-version` among them asks for an upgrade."""
+        """Set properties; reserved ones are not stored, and `format-version` upgrades the table."""
         self._upgrade(asked_format_version(changes, self.metadata.format_version))
         self._change(properties=self.metadata.properties | stored_properties(changes))
 
@@ -184,7 +184,7 @@ class _Work:
 
 
 def _joined(updates: Iterable[Update]) -> Iterator[Update]:
-    """The updates, with snapshots that are removed one after the other, as Java does it, removed together."""
+    """Merge consecutive RemoveSnapshots updates, which Java sends one by one."""
     removed: list[int] = []
     for update in updates:
         if isinstance(update, RemoveSnapshots):

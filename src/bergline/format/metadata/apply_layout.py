@@ -1,4 +1,4 @@
-"""Updates of schemas, partition specs and sort orders: an equal one is reused, a new one gets the next id."""
+"""Updates of schemas, partition specs and sort orders: equal ones are reused, new ones get the next id."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ LayoutUpdate = (
 
 
 def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, int]:
-    """Make a schema known; returns its id too."""
+    """Add a schema; also returns its id."""
     check_for_version(schema, metadata.format_version)
     schemas, schema_id = with_added(metadata.schemas, schema, "schema_id", schema_content)
     last = max(metadata.last_column_id, schema.highest_id)
@@ -46,7 +46,7 @@ def add_schema(metadata: TableMetadata, schema: Schema) -> tuple[TableMetadata, 
 
 
 def add_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadata, int]:
-    """Make a partition spec known, with ids for fields that have none; returns its id too."""
+    """Add a partition spec, assigning missing field ids; also returns its id."""
     numbered = _numbered(metadata, spec)
     specs, spec_id = with_added(metadata.partition_specs, numbered, "spec_id", _spec_content)
     if len(specs) > len(metadata.partition_specs):
@@ -58,7 +58,7 @@ def add_spec(metadata: TableMetadata, spec: PartitionSpec) -> tuple[TableMetadat
 
 
 def add_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMetadata, int]:
-    """Make a sort order known; returns its id too. The unsorted one is always 0."""
+    """Add a sort order; also returns its id, which is always 0 for unsorted."""
     if not order.fields:
         orders = metadata.sort_orders if UNSORTED in metadata.sort_orders else (*metadata.sort_orders, UNSORTED)
         return msgspec.structs.replace(metadata, sort_orders=orders), UNSORTED.order_id
@@ -71,7 +71,7 @@ def add_order(metadata: TableMetadata, order: SortOrder) -> tuple[TableMetadata,
 
 
 def remove_specs(metadata: TableMetadata, spec_ids: frozenset[int]) -> TableMetadata:
-    """Forget partition specs."""
+    """Remove partition specs."""
     if metadata.default_spec_id in spec_ids:
         raise ConflictError(f"cannot remove partition spec {metadata.default_spec_id}: it is the default")
     left = tuple(s for s in metadata.partition_specs if s.spec_id not in spec_ids)
@@ -79,7 +79,7 @@ def remove_specs(metadata: TableMetadata, spec_ids: frozenset[int]) -> TableMeta
 
 
 def remove_schemas(metadata: TableMetadata, schema_ids: frozenset[int]) -> TableMetadata:
-    """Forget schemas."""
+    """Remove schemas."""
     if metadata.current_schema_id in schema_ids:
         raise ConflictError(f"cannot remove schema {metadata.current_schema_id}: it is the current one")
     left = tuple(s for s in metadata.schemas if s.schema_id not in schema_ids)
@@ -87,7 +87,7 @@ def remove_schemas(metadata: TableMetadata, schema_ids: frozenset[int]) -> Table
 
 
 def chosen_id(kind: str, chosen: int, known: Sequence[int | None], last_added: Mapping[str, int]) -> int:
-    """The id that an update chooses: -1 is the one added last."""
+    """Resolve the id in an update: -1 means the one added last."""
     if chosen == LAST_ADDED:
         if kind not in last_added:
             raise InvalidInputError(f"expected a {kind} added before it is chosen by -1, found none")
@@ -100,7 +100,7 @@ def chosen_id(kind: str, chosen: int, known: Sequence[int | None], last_added: M
 def with_added(
     known: tuple[Any, ...], new: Any, id_field: str, content: Callable[[Any], Any], *, first: int = 0
 ) -> tuple[tuple[Any, ...], int]:
-    """All of a kind with the new one, and its id: that of an equal one, or the next free."""
+    """Add an item unless an equal one exists; also returns its id, reused or next."""
     for old in known:
         if content(old) == content(new):
             return known, getattr(old, id_field)
@@ -109,12 +109,12 @@ def with_added(
 
 
 def schema_content(schema: Schema) -> Any:
-    """What makes two schemas the same, whatever their ids."""
+    """What two equal schemas have in common, whatever their ids."""
     return schema.fields, frozenset(schema.identifier_field_ids)
 
 
 def _current_schema(metadata: TableMetadata) -> Schema:
-    """The current schema; of a new table that has none yet the one added last: some writers choose it at the end."""
+    """The current schema, or the one added last in a new table: some writers set the current one at the end."""
     if metadata.schemas and metadata.current_schema_id < 0:
         return metadata.schemas[-1]
     if all(s.schema_id != metadata.current_schema_id for s in metadata.schemas):
@@ -131,7 +131,7 @@ def _source(field: PartitionField) -> tuple[Any, ...]:
 
 
 def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
-    """The spec with ids for its fields: from v2 on an equivalent field keeps its id, and others get new ones."""
+    """Assign field ids: from v2 on an equivalent field of an earlier spec keeps its id, others get new ones."""
     if not is_unnumbered(spec):
         return spec
     last = FIRST_PARTITION_FIELD_ID - 1 if metadata.format_version == 1 else metadata.last_partition_id
@@ -140,7 +140,7 @@ def _numbered(metadata: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
         known = {_source(f): f.field_id for s in metadata.partition_specs for f in s.fields}
     fields = []
     for field in spec.fields:
-        # once in a spec: a second field of the same source and transform is another field
+        # only once per spec: a second field with the same source and transform is a different field
         field_id = known.pop(_source(field), None)
         if field_id is None:
             field_id = last = next_int("partition field id", last)

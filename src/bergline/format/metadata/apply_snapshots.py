@@ -1,4 +1,4 @@
-"""Updates of snapshots and refs, and the two logs that follow from them."""
+"""Updates of snapshots and refs, and of the snapshot log and metadata log."""
 
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
@@ -17,15 +17,15 @@ _MAX_LONG = 2**63 - 1
 
 
 def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
-    """Make a snapshot known; its number and its row ids must not be behind the table's."""
+    """Add a snapshot; its sequence number and row ids must not be behind the table's."""
     if snapshot.snapshot_id in metadata.snapshots_by_id:
         raise ConflictError(f"expected a new snapshot id, found {snapshot.snapshot_id} in the table already")
     if not (metadata.schemas and metadata.partition_specs and metadata.sort_orders):
         raise InvalidInputError("expected a schema, a partition spec and a sort order before a snapshot, found none")
     if metadata.format_version == 1 and snapshot.sequence_number != 0:
         raise InvalidInputError(f"expected sequence number 0 in format version 1, found {snapshot.sequence_number}")
-    # a snapshot without parent builds on nothing that has a number: as in Java it may come late, as when two writers
-    # replace a table at once; the table's own number never moves back, which would make it unreadable there
+    # as in Java, a snapshot without a parent may have an old sequence number, for instance when two writers replace a
+    # table at once; the table's last sequence number never goes back, because Java could not read that
     is_late = snapshot.sequence_number <= metadata.last_sequence_number
     if metadata.format_version > 1 and is_late and snapshot.parent_snapshot_id is not None:
         raise ConflictError(
@@ -42,7 +42,7 @@ def add_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
 
 
 def remove_snapshots(metadata: TableMetadata, removed: frozenset[int]) -> TableMetadata:
-    """Forget snapshots and their statistics; refused while a ref names one of them."""
+    """Remove snapshots and their statistics; refused while a ref names one of them."""
     held = sorted(name for name, ref in metadata.refs.items() if ref.snapshot_id in removed)
     if held:
         raise ConflictError(f"cannot remove snapshots that refs name: {', '.join(f'`{n}`' for n in held)}")
@@ -55,7 +55,7 @@ def remove_snapshots(metadata: TableMetadata, removed: frozenset[int]) -> TableM
 
 
 def set_snapshot_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set[int], now_ms: int) -> TableMetadata:
-    """Create or move a ref; every change of `main` is logged, at the time of its snapshot if that is new too."""
+    """Create or move a ref; changes of `main` are logged, with the snapshot's timestamp if it is new too."""
     name, old = update.ref_name, metadata.refs.get(update.ref_name)
     check_ref_name(name)
     snapshot = metadata.snapshots_by_id.get(update.snapshot_id)
@@ -86,7 +86,7 @@ def set_snapshot_ref(metadata: TableMetadata, update: SetSnapshotRef, added: set
 
 
 def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
-    """Drop a ref. Without `main` there is no current snapshot, as while a table is replaced; its log stays."""
+    """Remove a ref. Without `main` there is no current snapshot (as while a table is replaced); the log stays."""
     left = {n: r for n, r in metadata.refs.items() if n != name}
     if name != MAIN:
         return changed(metadata, refs=left)
@@ -94,14 +94,14 @@ def remove_ref(metadata: TableMetadata, name: str) -> TableMetadata:
 
 
 def rewrite_snapshot_log(metadata: TableMetadata, added: set[int], *, removed: bool) -> TableMetadata:
-    """The log without snapshots that were current only inside this change set, and without what precedes a hole."""
+    """The log without snapshots that were current only within this change, and without entries before a gap."""
     passing = added - {metadata.current_snapshot_id}
     if not passing and not removed:
         return metadata
     log: list[SnapshotLogEntry] = []
     for entry in metadata.snapshot_log:
         if removed and entry.snapshot_id not in metadata.snapshots_by_id:
-            log.clear()  # a hole would make time travel answer with a state that was not current then
+            log.clear()  # across a gap, time travel would return a state that was not current at that time
         elif entry.snapshot_id not in passing:
             log.append(entry)
     if len(log) == len(metadata.snapshot_log):
@@ -110,7 +110,7 @@ def rewrite_snapshot_log(metadata: TableMetadata, added: set[int], *, removed: b
 
 
 def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -> TableMetadata:
-    """Remember the base's file; the oldest are forgotten."""
+    """Add the base's metadata file to the metadata log; the oldest entries are dropped."""
     text = metadata.properties.get("write.metadata.previous-versions-max", "")
     keep = max(1, int(text)) if text.isdecimal() and len(text) < len(str(_MAX_LONG)) else _DEFAULT_PREVIOUS_VERSIONS
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_location))
@@ -118,7 +118,7 @@ def log_base(metadata: TableMetadata, base: TableMetadata, base_location: str) -
 
 
 def _next_row_id(metadata: TableMetadata, snapshot: Snapshot) -> int:
-    """The first row id after the snapshot's: its rows have all from its first-row-id on."""
+    """The first row id after those of the snapshot."""
     if metadata.format_version < ROW_LINEAGE_VERSION:
         return metadata.next_row_id
     first, added = snapshot.first_row_id, snapshot.added_rows

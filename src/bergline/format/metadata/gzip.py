@@ -1,4 +1,4 @@
-"""Metadata files that are compressed: which are is told by their name, not by their bytes."""
+"""Compression of metadata files, which is recognized by the file name, not by the content."""
 
 import gzip
 import io
@@ -10,7 +10,7 @@ from bergline.errors import FormatError, InvalidInputError
 
 CODEC_PROPERTY: Final = "write.metadata.compression-codec"
 MAX_METADATA_BYTES: Final = 2**30
-"""No metadata file is as large; what is, or inflates to more, was made to fill the memory."""
+"""The size limit for a metadata file, before and after decompression."""
 _GZIP_ENDINGS = (".gz.metadata.json", ".metadata.json.gz")
 _EXTENSIONS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
 _SLICE = 2**14
@@ -19,7 +19,7 @@ _GZIP_WINDOW = zlib.MAX_WBITS | 16
 
 
 def metadata_extension(properties: Mapping[str, str], default: str = "none") -> str:
-    """How the name of the next metadata file ends; tables are plain by default, views in Java are not."""
+    """The extension of the next metadata file; uncompressed by default for tables, compressed for Java's views."""
     codec = properties.get(CODEC_PROPERTY, default)
     try:
         return _EXTENSIONS[codec.lower()]
@@ -28,25 +28,25 @@ def metadata_extension(properties: Mapping[str, str], default: str = "none") -> 
 
 
 def pack(data: bytes, location: str) -> bytes:
-    """The bytes to write at this location."""
-    # no time in the header: the same metadata gives the same bytes
+    """Compress the content if the location asks for it."""
+    # no timestamp in the header: the same metadata gives the same bytes
     return gzip.compress(data, mtime=0) if location.endswith(_GZIP_ENDINGS) else data
 
 
 def unpack(data: bytes, location: str, limit: int = MAX_METADATA_BYTES) -> bytes:
-    """The text in the bytes read from this location; FormatError beyond `limit` bytes."""
+    """Decompress content read from this location if needed; FormatError beyond `limit` bytes."""
     return _inflate(data, location, limit) if location.endswith(_GZIP_ENDINGS) else data
 
 
 def _inflate(data: bytes, source: str, limit: int) -> bytes:
-    """All members of a gzip file, one after the other; nothing else may follow them."""
+    """Decompress all members of a gzip file; nothing else may follow them."""
     text = io.BytesIO()
     position = 0
     try:
         while position < len(data) or not data:
             member = zlib.decompressobj(_GZIP_WINDOW)
             while not member.eof:
-                # in slices, because what a member leaves over is copied each time
+                # in slices, because zlib copies the unused input of each member
                 piece = data[position : position + _SLICE]
                 chunk = member.decompress(piece, _CHUNK)
                 position += len(piece) - len(member.unconsumed_tail) - len(member.unused_data)

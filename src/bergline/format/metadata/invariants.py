@@ -1,4 +1,4 @@
-"""What holds for all table metadata, whoever wrote it; the same that Java checks, and that `main` is a branch."""
+"""Invariants of table metadata, whoever wrote it: those that Java checks, and that `main` is a branch."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ _CHECKED = "_checked"
 
 def check_invariants(metadata: TableMetadata) -> TableMetadata:
     """Refuse metadata that contradicts itself."""
-    # a value never changes: one that was read or made by `apply_updates` is not checked again before it is written
+    # immutable: a value that was read or built by `apply_updates` is not checked again before it is written
     if _CHECKED not in metadata.__dict__:
         _check_identity(metadata)
         _check_layout(metadata)

@@ -1,4 +1,4 @@
-"""Table metadata of v1, v2 and v3 as JSON: as lenient and as strict as Java on reading, exact in what we write."""
+"""Table metadata of v1, v2 and v3 as JSON: reading is as lenient and as strict as Java, writing is exact."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class _Version(msgspec.Struct, rename="kebab"):
 
 
 class _Wire(msgspec.Struct, rename="kebab"):
-    """What a file of any version may hold. UNSET where a key may be missing but not null, None where it may be both."""
+    """The JSON of any version. UNSET where a key may be missing but not null, None where it may be either."""
 
     format_version: Int
     location: str
@@ -72,11 +72,11 @@ class _Wire(msgspec.Struct, rename="kebab"):
 
 
 def parse_metadata(data: bytes, source: str) -> TableMetadata:
-    """The metadata in a file's bytes; `source` is named in errors."""
+    """Parse a metadata file; `source` is named in errors."""
     try:
         wire = decode_json(data, _Wire, source)
     except FormatError:
-        # a later version may break our expectations: then that it is later is the better answer
+        # a later version may not decode: then report the unsupported version instead
         _check_version(decode_json(data, _Version, source).format_version, source)
         raise
     _check_version(wire.format_version, source)
@@ -87,7 +87,7 @@ def parse_metadata(data: bytes, source: str) -> TableMetadata:
 
 
 def render_metadata(metadata: TableMetadata) -> bytes:
-    """The bytes of a metadata file: the keys that Java writes for its version, in Java's order."""
+    """Serialize metadata with the keys that Java writes for its version, in Java's order."""
     check_invariants(metadata)
     version = metadata.format_version
     current = metadata.current_snapshot_id
@@ -175,7 +175,7 @@ def _metadata(wire: _Wire) -> TableMetadata:
 
 
 def _schemas(wire: _Wire) -> tuple[tuple[Schema, ...], int]:
-    """All schemas and the current one's id; old v1 writers gave the current schema only, without an id."""
+    """All schemas and the current id; old v1 writers wrote only the current schema, without an id."""
     if wire.format_version == 1 and wire.schemas is UNSET:
         given: tuple[Schema, ...] = (_required(wire, "schema"),)
         return with_schema_ids(given), given[0].schema_id or 0
@@ -183,7 +183,7 @@ def _schemas(wire: _Wire) -> tuple[tuple[Schema, ...], int]:
 
 
 def _specs(wire: _Wire) -> tuple[tuple[PartitionSpec, ...], int]:
-    """All partition specs and the default one's id; old v1 writers gave the fields of the one they had."""
+    """All partition specs and the default id; old v1 writers wrote only the fields of one spec."""
     if wire.format_version == 1 and wire.partition_specs is UNSET:
         return (with_field_ids(PartitionSpec(0, _required(wire, "partition_spec"))),), 0
     specs: tuple[PartitionSpec, ...] = _required(wire, "partition_specs")
@@ -197,14 +197,14 @@ def _last_partition_id(wire: _Wire, specs: tuple[PartitionSpec, ...]) -> int:
 
 
 def _orders(wire: _Wire) -> tuple[tuple[SortOrder, ...], int]:
-    """All sort orders and the default one's id; old v1 writers knew none."""
+    """All sort orders and the default id; old v1 writers wrote none."""
     if wire.format_version == 1 and wire.sort_orders is UNSET:
         return (UNSORTED,), UNSORTED.order_id
     return _required(wire, "sort_orders"), _required(wire, "default_sort_order_id")
 
 
 def _refs(wire: _Wire, current: int | None) -> dict[str, SnapshotRef]:
-    """The refs; a current snapshot is the head of `main` even where the file does not say so."""
+    """The refs; the current snapshot is the head of `main` even if the file has no refs."""
     refs = {} if wire.refs is UNSET else wire.refs
     if current is None or MAIN in refs:
         return refs
@@ -212,7 +212,7 @@ def _refs(wire: _Wire, current: int | None) -> dict[str, SnapshotRef]:
 
 
 def _snapshots(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
-    """The snapshots in the form of today's writers; nearly always they have it already."""
+    """The snapshots in the form of current writers, which nearly all have already."""
     usual = [
         s.manifests is None and "operation" in s.summary and (s.added_rows is None or s.first_row_id is not None)
         for s in snapshots
@@ -221,7 +221,7 @@ def _snapshots(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
 
 
 def _in_usual_form(snapshot: Snapshot) -> Snapshot:
-    """What Java makes of old or incomplete snapshots, so that we write them as it does."""
+    """Old or incomplete snapshots normalized as in Java, so that they are written the same way."""
     changes: dict[str, Any] = {}
     if snapshot.summary and "operation" not in snapshot.summary:
         changes["summary"] = {"operation": str(SnapshotOperation.OVERWRITE)} | snapshot.summary

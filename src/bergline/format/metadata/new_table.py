@@ -1,4 +1,4 @@
-"""The metadata that a table begins with."""
+"""The initial metadata of a table."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ def new_metadata(
     format_version: int = DEFAULT_FORMAT_VERSION,
     order: SortOrder = UNSORTED,
 ) -> TableMetadata:
-    """The metadata of a table that was just created: no snapshots, no refs."""
+    """The metadata of a newly created table: no snapshots, no refs."""
     check_format_version(format_version)
     check_for_version(schema, format_version)
     fresh = assign_fresh_ids(schema)
@@ -57,7 +57,7 @@ def new_metadata(
 
 
 def blank_metadata(format_version: int, now_ms: int) -> TableMetadata:
-    """A table of which nothing is known yet; only updates make it one."""
+    """Empty metadata that updates turn into a table."""
     check_format_version(format_version)
     return TableMetadata(
         format_version=format_version,

@@ -1,4 +1,4 @@
-"""Table properties: those that are instructions rather than properties, and those that are numbers, true or false."""
+"""Table properties: reserved ones, and typed access to the others."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.encoding.integers import MAX_LONG
 
 FORMAT_VERSION: Final = "format-version"
-_MOST_DIGITS = 100  # of more, Python reads only so many
+_MOST_DIGITS = 100  # Python limits the digits of an integer
 RESERVED_PROPERTIES: Final = frozenset(
     {
         FORMAT_VERSION,
@@ -24,17 +24,17 @@ RESERVED_PROPERTIES: Final = frozenset(
 
 
 def stored_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without the reserved ones, which are never kept in a table."""
+    """The properties without the reserved ones, which are never stored in a table."""
     return {k: v for k, v in properties.items() if k not in RESERVED_PROPERTIES}
 
 
 def asked_format_version(properties: Mapping[str, str], default: int) -> int:
-    """The format version that the properties ask for, or the default."""
+    """The format version requested by the properties, or the default."""
     return whole_number(properties, FORMAT_VERSION, default)
 
 
 def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
-    """A property that is a whole number of 0 or more, or its default."""
+    """A non-negative integer property, or its default."""
     text = properties.get(key)
     if text is None:
         return default
@@ -46,6 +46,6 @@ def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
 
 
 def boolean_property(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
-    """A property that is true or false, or its default; as in Java, all that is not true is false."""
+    """A boolean property, or its default; as in Java, everything but `true` is false."""
     text = properties.get(key)
     return default if text is None else text.lower() == "true"

@@ -15,7 +15,7 @@ _MOST = {"min_snapshots_to_keep": 2**31 - 1, "max_snapshot_age_ms": 2**63 - 1, "
 
 
 class SnapshotRefType(StrEnum):
-    """What a ref may do: branches move with writes, tags stay."""
+    """Branch (moved by writes) or tag (fixed)."""
 
     BRANCH = "branch"
     TAG = "tag"
@@ -26,7 +26,7 @@ class SnapshotRefType(StrEnum):
 
 
 class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A name's target and how long it and its history are kept; absent settings come from the table."""
+    """The snapshot that a ref names, and its retention; unset values default to table properties."""
 
     snapshot_id: Long
     snapshot_ref_type: SnapshotRefType = msgspec.field(name="type")

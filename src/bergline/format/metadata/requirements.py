@@ -1,4 +1,4 @@
-"""What must still hold when a commit is applied; the words are those of the REST protocol."""
+"""Requirements of a commit, with the names of the REST protocol."""
 
 from typing import assert_never
 
@@ -14,7 +14,7 @@ class AssertCreate(msgspec.Struct, frozen=True, tag_field="type", tag="assert-cr
 
 
 class AssertTableUuid(msgspec.Struct, frozen=True, tag_field="type", tag="assert-table-uuid"):
-    """The table must still be the same table, not one re-created under its name."""
+    """The table must be the same one, not one re-created under its name."""
 
     uuid: str
 
@@ -77,7 +77,7 @@ Requirement = (
 
 
 def same_table(base: TableMetadata) -> tuple[Requirement, ...]:
-    """That the table is still this one; nothing for an old v1 table, which has no uuid to tell by."""
+    """The requirement that the table is still this one; none for an old v1 table without a UUID."""
     return () if base.table_uuid is None else (AssertTableUuid(base.table_uuid),)
 
 

@@ -1,4 +1,4 @@
-"""Snapshots: one committed state of a table, and the summary of how it came about."""
+"""Snapshots: committed states of a table, with a summary of each commit."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
@@ -11,7 +11,7 @@ from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion
 
 
 class SnapshotOperation(StrEnum):
-    """What a snapshot did, as its summary says."""
+    """The operation recorded in a snapshot's summary."""
 
     APPEND = "append"
     REPLACE = "replace"
@@ -20,7 +20,7 @@ class SnapshotOperation(StrEnum):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, gc=False):
-    """One committed state: its manifest list names every file in it. Fields stand in the order of Java's JSON.
+    """One committed state: its manifest list leads to every file in it. Fields are in the order of Java's JSON.
 
     Old v1 tables name the manifests themselves instead of a list, and may have no summary.
     """
@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_d
 
     @property
     def operation(self) -> str:
-        """What this snapshot did; Java reads a summary without it as overwrite, so do we."""
+        """The operation; as in Java, a summary without one counts as overwrite."""
         return self.summary.get("operation", SnapshotOperation.OVERWRITE)
 
 
@@ -53,9 +53,9 @@ def summarize(
     partition_limit: int = 0,
     partition_path: Callable[[DataFile], str] = lambda _: "",
 ) -> dict[str, str]:
-    """The summary of a snapshot, with totals carried on from its parent's.
+    """Build the summary of a snapshot, with totals based on its parent's.
 
-    Up to `partition_limit` changed partitions are summed up one by one, under the path that `partition_path` gives.
+    Up to `partition_limit` changed partitions get a summary each, under the key of `partition_path`.
     """
     counts = _changes(added, removed)
     named = {"operation": str(operation)}  # first, as Java writes it
@@ -101,7 +101,7 @@ def _changes(added: Collection[DataFile], removed: Collection[DataFile]) -> dict
 
 
 def _counts(files: Collection[DataFile], of_data: str, of_others: str) -> dict[str, int]:
-    """Java speaks of deleted data, and of removed delete files and bytes."""
+    """The counts by Java's keys: data is "deleted", delete files and bytes are "removed"."""
     data = [f for f in files if f.content is FileContent.DATA]
     equality = [f for f in files if f.content is FileContent.EQUALITY_DELETES]
     position = [f for f in files if f.content is FileContent.POSITION_DELETES]
@@ -120,7 +120,7 @@ def _counts(files: Collection[DataFile], of_data: str, of_others: str) -> dict[s
 
 
 def _size(file: DataFile) -> int:
-    """A deletion vector is a part of its file."""
+    """The size of a file; of a deletion vector, that of its blob."""
     return (file.content_size_in_bytes or 0) if is_deletion_vector(file) else file.file_size_in_bytes
 
 

@@ -1,4 +1,4 @@
-"""Table metadata: everything a table is, in one immutable value."""
+"""Table metadata: the complete state of a table in one immutable value."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -23,14 +23,14 @@ _LONGEST_ID = 19
 
 
 class SnapshotLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
-    """When `main` came to point at a snapshot."""
+    """When a snapshot became current."""
 
     timestamp_ms: Milliseconds
     snapshot_id: Long
 
 
 class MetadataLogEntry(msgspec.Struct, frozen=True, rename="kebab", gc=False):
-    """A metadata file that was current before, and when it was written."""
+    """An earlier metadata file, and when it was written."""
 
     timestamp_ms: Milliseconds
     metadata_file: str
@@ -66,7 +66,7 @@ class PartitionStatisticsFile(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class EncryptedKey(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A key that encrypts metadata, itself encrypted by another; base64 in JSON."""
+    """A metadata encryption key, encrypted by another key; base64 in JSON."""
 
     key_id: str
     encrypted_key_metadata: bytes
@@ -75,7 +75,7 @@ class EncryptedKey(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
 
 
 class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A table at one moment; a commit makes a new one (see `updates`)."""
+    """The state of a table; a commit creates a new one (see `updates`)."""
 
     format_version: Int
     table_uuid: str | None
@@ -134,7 +134,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def next_sequence_number(self) -> int:
-        """The number of the next snapshot; v1 tables do not count."""
+        """The sequence number of the next snapshot; always 0 in v1."""
         return 0 if self.format_version == 1 else next_long("sequence number", self.last_sequence_number)
 
     def schema_for(self, spec: PartitionSpec) -> Schema:
@@ -167,7 +167,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise self.missing_ref(name, "branch or tag", self.refs) from None
 
     def missing_ref(self, name: str, what: str, known: Iterable[str]) -> NotFoundError:
-        """The error that there is no such branch or tag; `known` are those that could have been meant."""
+        """The error for a missing branch or tag; `known` are the refs to suggest."""
         why = ""
         if name == MAIN:
             why = ": nothing was written to it yet" if self.snapshots else ": the table is empty"
@@ -198,7 +198,7 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def changed(metadata: TableMetadata, **fields: Any) -> TableMetadata:
-    """The metadata with other fields; snapshots that stay are not looked through again."""
+    """The metadata with some fields replaced, keeping cached lookups that stay valid."""
     after = msgspec.structs.replace(metadata, **fields)
     known = metadata.__dict__.get("snapshots_by_id")
     if known is not None and after.snapshots is metadata.snapshots:
@@ -213,12 +213,12 @@ def check_format_version(version: int) -> None:
 
 
 def strip_trailing_slash(location: str) -> str:
-    """A location without slashes at its end, as Java keeps it."""
+    """A location without trailing slashes, as Java stores it."""
     while location.endswith("/") and not location.endswith("://"):
         location = location[:-1]
     return location
 
 
 def positive_property(metadata: TableMetadata, key: str, default: int) -> int:
-    """A whole-number table property, or its default."""
+    """A non-negative integer table property, or its default."""
     return whole_number(metadata.properties, key, default)

@@ -1,4 +1,4 @@
-"""Changes to table metadata as closed variants, in the words of the REST protocol; `apply` says what they do."""
+"""Metadata updates as closed variants, with the names of the REST protocol; `apply` applies them."""
 
 import msgspec
 
@@ -12,13 +12,13 @@ from bergline.format.schema.schema import Schema
 
 
 class AddSnapshot(msgspec.Struct, frozen=True, tag_field="action", tag="add-snapshot"):
-    """Make a snapshot known; no ref moves yet."""
+    """Add a snapshot; no ref moves."""
 
     snapshot: Snapshot
 
 
 class RemoveSnapshots(msgspec.Struct, frozen=True, tag_field="action", tag="remove-snapshots", rename="kebab"):
-    """Forget snapshots; refused while a ref names one of them."""
+    """Remove snapshots; refused while a ref names one of them."""
 
     snapshot_ids: tuple[Long, ...]
 
@@ -37,7 +37,7 @@ class SetSnapshotRef(
 
 
 class RemoveSnapshotRef(msgspec.Struct, frozen=True, tag_field="action", tag="remove-snapshot-ref", rename="kebab"):
-    """Drop a ref."""
+    """Remove a ref."""
 
     ref_name: str
 
@@ -69,7 +69,7 @@ class UpgradeFormatVersion(
 
 
 class AddSchema(msgspec.Struct, frozen=True, tag_field="action", tag="add-schema", rename="kebab", omit_defaults=True):
-    """Make a schema known; one with the same columns is reused."""
+    """Add a schema; one with the same columns is reused."""
 
     schema: Schema
     last_column_id: Int | None = None
@@ -82,7 +82,7 @@ class SetCurrentSchema(msgspec.Struct, frozen=True, tag_field="action", tag="set
 
 
 class AddPartitionSpec(msgspec.Struct, frozen=True, tag_field="action", tag="add-spec"):
-    """Make a partition spec known; one with the same fields is reused."""
+    """Add a partition spec; one with the same fields is reused."""
 
     spec: PartitionSpec
 
@@ -94,7 +94,7 @@ class SetDefaultSpec(msgspec.Struct, frozen=True, tag_field="action", tag="set-d
 
 
 class AddSortOrder(msgspec.Struct, frozen=True, tag_field="action", tag="add-sort-order", rename="kebab"):
-    """Make a sort order known; one with the same fields is reused."""
+    """Add a sort order; one with the same fields is reused."""
 
     sort_order: SortOrder
 
@@ -108,7 +108,7 @@ class SetDefaultSortOrder(
 
 
 class SetLocation(msgspec.Struct, frozen=True, tag_field="action", tag="set-location"):
-    """Put new files elsewhere."""
+    """Change the location of new files."""
 
     location: str
 
@@ -120,7 +120,7 @@ class SetStatistics(msgspec.Struct, frozen=True, tag_field="action", tag="set-st
 
 
 class RemoveStatistics(msgspec.Struct, frozen=True, tag_field="action", tag="remove-statistics", rename="kebab"):
-    """Forget a snapshot's statistics file."""
+    """Remove a snapshot's statistics file."""
 
     snapshot_id: Long
 
@@ -136,7 +136,7 @@ class SetPartitionStatistics(
 class RemovePartitionStatistics(
     msgspec.Struct, frozen=True, tag_field="action", tag="remove-partition-statistics", rename="kebab"
 ):
-    """Forget a snapshot's partition statistics file."""
+    """Remove a snapshot's partition statistics file."""
 
     snapshot_id: Long
 
@@ -144,25 +144,25 @@ class RemovePartitionStatistics(
 class RemovePartitionSpecs(
     msgspec.Struct, frozen=True, tag_field="action", tag="remove-partition-specs", rename="kebab"
 ):
-    """Forget partition specs; the default one is refused."""
+    """Remove partition specs; refused for the default one."""
 
     spec_ids: tuple[Int, ...]
 
 
 class RemoveSchemas(msgspec.Struct, frozen=True, tag_field="action", tag="remove-schemas", rename="kebab"):
-    """Forget schemas; the current one is refused."""
+    """Remove schemas; refused for the current one."""
 
     schema_ids: tuple[Int, ...]
 
 
 class AddEncryptionKey(msgspec.Struct, frozen=True, tag_field="action", tag="add-encryption-key", rename="kebab"):
-    """Make a key known; one with the same id is left alone."""
+    """Add an encryption key; one with the same id is kept."""
 
     encryption_key: EncryptedKey
 
 
 class RemoveEncryptionKey(msgspec.Struct, frozen=True, tag_field="action", tag="remove-encryption-key", rename="kebab"):
-    """Forget a key."""
+    """Remove an encryption key."""
 
     key_id: str
 
@@ -195,7 +195,7 @@ Update = (
 
 
 def set_ref(name: str, ref: SnapshotRef) -> SetSnapshotRef:
-    """The update that makes `name` this ref, retention included."""
+    """The update that sets a ref, retention included."""
     return SetSnapshotRef(
         ref_name=name,
         snapshot_id=ref.snapshot_id,

@@ -1,4 +1,4 @@
-"""Updates as clients of the REST protocol send them, older keys included."""
+"""Updates in the JSON of REST clients, including older keys."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,12 +37,12 @@ from bergline.format.metadata.updates import (
 
 
 def parse_updates(data: bytes, source: str) -> tuple[Update, ...]:
-    """The table updates in a JSON list; partition fields without ids stay unnumbered until they are applied."""
+    """Parse a JSON list of updates; partition fields without ids get them when applied."""
     return plain_updates(decode_json(data, tuple[WireUpdate, ...], source))
 
 
 def plain_updates(updates: Iterable[Any]) -> tuple[Any, ...]:
-    """The updates themselves, whatever shape they came in."""
+    """Convert updates from their wire form."""
     return tuple(u.plain() if isinstance(u, _WireSetProperties | _WireRemoveProperties) else u for u in updates)
 
 

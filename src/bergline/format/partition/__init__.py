@@ -1,1 +1,1 @@
-"""Partition specs and sort orders, with the transforms that both are made of."""
+"""Partition specs, sort orders, and their transforms."""

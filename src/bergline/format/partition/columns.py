@@ -1,4 +1,4 @@
-"""Partition values in the columns of manifests, which are named by field id: checked, and made plain."""
+"""Partition values in manifest columns, which are named by field id: validated and converted to plain values."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -22,7 +22,7 @@ _PLAIN = {"boolean": pl.Boolean, "string": pl.String, "binary": pl.Binary}
 
 
 def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> list[Any]:
-    """One partition field as plain values; null where the manifest does not know it."""
+    """The plain values of one partition field; null if the manifest does not have it."""
     if str(field_id) not in frame.columns:
         return [None] * frame.height
     column = partition_column(frame, field_id, type_)
@@ -37,7 +37,7 @@ def partition_values(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> 
 
 
 def check_partition(frame: pl.DataFrame, types: Mapping[int, IcebergType], source: str) -> None:
-    """FormatError, with the manifest's name, for values that are not of their partition field's type."""
+    """FormatError naming the manifest if values do not have their partition field's type."""
     for field_id, type_ in types.items():
         if str(field_id) in frame.columns:
             try:
@@ -47,7 +47,7 @@ def check_partition(frame: pl.DataFrame, types: Mapping[int, IcebergType], sourc
 
 
 def partition_column(frame: pl.DataFrame, field_id: int, type_: IcebergType) -> pl.Series:
-    """The column of a partition field that the manifest knows; days where there are timestamps now become those."""
+    """The column of a partition field; dates are converted if the field has since become a timestamp."""
     column = frame[str(field_id)]
     units = _UNITS_PER_DAY.get(str(type_))
     return column.cast(pl.Int64) * units if units is not None and column.dtype == pl.Int32 else column
@@ -65,7 +65,7 @@ def _fits(column: pl.Series, type_: IcebergType) -> bool:
         case FixedType(length):
             return column.dtype == pl.Binary and bool((column.bin.size() == length).all())
         case PrimitiveType("uuid"):
-            if column.dtype == pl.String:  # which is how Avro itself has uuids
+            if column.dtype == pl.String:  # Avro's own representation of UUIDs
                 return bool(column.str.contains(_UUID_TEXT).all())
             return column.dtype == pl.Binary and bool((column.bin.size() == _UUID_LENGTH).all())
         case PrimitiveType("boolean" | "string" | "binary" as name):

@@ -1,4 +1,4 @@
-"""Whether a schema, a partition spec and a sort order can stand in a table together."""
+"""Compatibility of schemas, partition specs and sort orders with a format version and with each other."""
 
 from bergline.arguments import check_text, check_whole, shown
 from bergline.errors import InvalidInputError
@@ -31,7 +31,7 @@ _STORABLE = (
 
 
 def check_for_version(schema: Schema, format_version: int) -> None:
-    """Refuse column ids, types and defaults that tables of a format version cannot have."""
+    """Refuse column ids, types and defaults that a format version does not allow."""
     for column in schema.fields:
         if nesting(column.type) > MAX_NESTING:
             raise InvalidInputError(
@@ -41,7 +41,7 @@ def check_for_version(schema: Schema, format_version: int) -> None:
         _check_storable(name, field)
         if not 0 <= field.id <= MAX_COLUMN_ID:
             raise InvalidInputError(f"expected column ids up to {MAX_COLUMN_ID}, found {field.id} for `{name}`")
-        least = least_version(field.type)
+        least = minimum_version(field.type)
         if format_version < least:
             raise InvalidInputError(
                 f"expected types of format version {format_version}, found `{field.type}` in column `{name}`",
@@ -55,7 +55,7 @@ def check_for_version(schema: Schema, format_version: int) -> None:
 
 
 def check_free_names(schema: Schema) -> None:
-    """Refuse new columns with names of reserved ones, which hide them: Spark and Trino read no table that has any."""
+    """Refuse new columns with reserved names: Spark and Trino cannot read a table that has them."""
     for field in schema.fields:
         if field.name in (PARTITION, *METADATA_COLUMNS):
             raise InvalidInputError(
@@ -65,7 +65,7 @@ def check_free_names(schema: Schema) -> None:
 
 
 def _check_storable(name: str, field: NestedField) -> None:
-    """Refuse what could be written and not be read again."""
+    """Refuse what could be written but not read back."""
     check_text(field.name, "text for the name of a column")
     check_whole(field.id, f"the id of column `{name}`")
     if not isinstance(field.required, bool):
@@ -91,13 +91,13 @@ def _is_storable(type_: IcebergType) -> bool:
         return False
 
 
-def least_version(type_: IcebergType) -> int:
-    """The first format version that has the type itself."""
+def minimum_version(type_: IcebergType) -> int:
+    """The first format version with this type, not counting nested types."""
     return _V3 if type_ in V3_PRIMITIVES or isinstance(type_, GeometryType | GeographyType) else 1
 
 
 def check_spec_fits(spec: PartitionSpec, schema: Schema) -> None:
-    """Refuse a spec whose columns are missing or cannot be transformed; a void field needs nothing."""
+    """Refuse a spec whose source columns are missing or of the wrong type; void fields need none."""
     for field in spec.fields:
         if not isinstance(field.transform, Void):
             _check_source(f"partition field `{field.name}`", field, schema)
@@ -110,7 +110,7 @@ def check_spec_fits(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_partition_names(spec: PartitionSpec, schema: Schema) -> None:
-    """Refuse names that are empty, given twice, or those of other columns: Java loads no table that has them."""
+    """Refuse names that are empty, duplicate or those of other columns: Java cannot load such a table."""
     seen: set[str] = set()
     for field in spec.fields:
         column = schema.names.get(field.name)
@@ -126,7 +126,7 @@ def check_partition_names(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_order_fits(order: SortOrder, schema: Schema) -> None:
-    """Refuse a sort order whose columns are missing or cannot be transformed."""
+    """Refuse a sort order whose source columns are missing or of the wrong type."""
     for field in order.fields:
         _check_source(f"sort order {order.order_id}", field, schema)
 

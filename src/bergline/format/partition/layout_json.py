@@ -1,4 +1,4 @@
-"""Schemas, partition specs and sort orders of metadata files: keys in Java's order, ids where old writers gave none."""
+"""JSON of schemas, partition specs and sort orders: keys in Java's order, defaults for ids that old writers omitted."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,12 +12,12 @@ from bergline.format.schema.schema import Schema
 
 
 def with_schema_ids(schemas: Iterable[Schema]) -> tuple[Schema, ...]:
-    """The schemas of a file; one without an id of its own is number 0."""
+    """The schemas of a file; one without an id gets 0."""
     return tuple(msgspec.structs.replace(s, schema_id=0) if s.schema_id is None else s for s in schemas)
 
 
 def with_field_ids(spec: PartitionSpec) -> PartitionSpec:
-    """A spec of a file; where its fields have no ids they count from 1000."""
+    """A spec of a file; fields without ids are numbered from 1000."""
     if not is_unnumbered(spec):
         return spec
     fields = (msgspec.structs.replace(f, field_id=FIRST_PARTITION_FIELD_ID + n) for n, f in enumerate(spec.fields))
@@ -25,7 +25,7 @@ def with_field_ids(spec: PartitionSpec) -> PartitionSpec:
 
 
 def is_unnumbered(spec: PartitionSpec) -> bool:
-    """Whether the fields of a spec have no ids yet; InvalidInputError where some have and some have not."""
+    """Whether the fields of a spec have no ids yet; InvalidInputError if only some have."""
     missing = sum(f.field_id == UNNUMBERED for f in spec.fields)
     if missing not in (0, len(spec.fields)):
         raise InvalidInputError(

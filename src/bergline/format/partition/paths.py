@@ -1,4 +1,4 @@
-"""Partition values as people read them, in Java's spelling, so that all writers use the same directories."""
+"""Partition values as text in paths, formatted as in Java so that all writers use the same directories."""
 
 import base64
 import math
@@ -55,14 +55,14 @@ def render_partition_value(transform: Transform, type_: IcebergType, value: Any)
 
 
 def unknown_text(value: Any) -> str | None:
-    """A value of a transform that we do not know, which the specification takes for text."""
+    """The value of an unknown transform, which the specification treats as text."""
     if value is None or isinstance(value, str):
         return value
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def escape(text: str) -> str:
-    """Text that is one part of a path, as Java's URLEncoder writes it."""
+    """Escape a path segment as Java's URLEncoder does."""
     return quote_plus(text, safe="*", errors="replace").replace("~", "%7E")
 
 
@@ -81,7 +81,7 @@ def _time(micros: int) -> str:
 
 
 def _float(value: float, *, narrow: bool) -> str:
-    """Java's text of a float or a double: from 0.001 to 10,000,000 with a point, else with an exponent."""
+    """Java's text of a float or double: decimal from 0.001 to 10,000,000, otherwise with an exponent."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -98,7 +98,7 @@ def _float(value: float, *, narrow: bool) -> str:
 
 
 def _packed(pattern: str, value: float) -> bytes | None:
-    """The number's bytes; None where it was rounded up beyond the largest single."""
+    """The number's bytes; None if it rounds up beyond the largest float."""
     try:
         return struct.pack(pattern, value)
     except OverflowError:
@@ -106,10 +106,10 @@ def _packed(pattern: str, value: float) -> bytes | None:
 
 
 def _shortest(value: float, *, narrow: bool) -> tuple[str, int]:
-    """The fewest digits that are this number and no other, and the exponent of the first."""
+    """The shortest digits that identify this number, and the exponent of the first."""
     pattern = "<f" if narrow else "<d"
     packed = _packed(pattern, value)
-    # Java never takes fewer than two digits
+    # Java never uses fewer than two digits
     texts = (f"{abs(value):.{n}e}" for n in range(1, 17))
     text = next(t for t in texts if _packed(pattern, math.copysign(float(t), value)) == packed)
     mantissa, _, exponent = text.partition("e")

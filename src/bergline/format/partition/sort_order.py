@@ -1,4 +1,4 @@
-"""Sort orders: what a table declares about the order of rows inside its files."""
+"""Sort orders: the declared order of rows within files."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _NULL_ORDERS = ("nulls-first", "nulls-last")
 class SortField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
     """One term of a sort order: `asc` or `desc`, with `nulls-first` or `nulls-last`.
 
-    Without a source id its transform takes several columns.
+    Without a source id the transform takes several columns.
     """
 
     source_id: Int = NO_SOURCE
@@ -54,7 +54,7 @@ UNSORTED = SortOrder(order_id=0, fields=())
 
 
 def parse_sort_by(terms: Sequence[str], schema: Schema) -> SortOrder:
-    """An order from `["region desc nulls last", "bucket(16, id)"]`; nulls come first in rising order, else last."""
+    """Parse `["region desc nulls last", "bucket(16, id)"]`; nulls default to first if ascending, last if descending."""
     fields = tuple(_parse_field(term, schema) for term in terms)
     return SortOrder(FIRST_SORT_ORDER_ID, fields) if fields else UNSORTED
 
@@ -74,7 +74,7 @@ def _parse_field(text: str, schema: Schema) -> SortField:
 
 
 def _cut(text: str, endings: dict[str, str]) -> tuple[str, str | None]:
-    """The text before an ending of whole words, and what the ending means."""
+    """Split off a suffix of whole words; returns the rest and the meaning of the suffix."""
     for ending, meaning in endings.items():
         parts = text.rsplit(None, ending.count(" ") + 1)
         if " ".join(parts[1:]).lower() == ending:

@@ -1,4 +1,4 @@
-"""Partition specs: which transforms of which columns split a table's files."""
+"""Partition specs: the transforms of columns by which a table's files are partitioned."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -23,13 +23,13 @@ from bergline.format.types.types import DATE, INT, STRING, UNKNOWN, IcebergType,
 
 FIRST_PARTITION_FIELD_ID: Final = 1000
 UNNUMBERED: Final = 0
-"""The id of a partition field that has none yet; real ids start at 1000."""
+"""The id of a partition field that is not assigned yet; real ids start at 1000."""
 NO_SOURCE: Final = -1
 """The source id of a field whose transform takes several columns."""
 
 
 class PartitionField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """One transform of one column; or of several, then it has no source id and nothing is known about its values."""
+    """A transform of one column; or of several, without a source id and with unknown values."""
 
     source_id: Int = NO_SOURCE
     field_id: Int = UNNUMBERED
@@ -51,7 +51,7 @@ class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
 
     @property
     def is_unpartitioned(self) -> bool:
-        """Whether all files are in one partition: no fields, or only fields that were removed in v1."""
+        """Whether there are no fields, or only `void` ones."""
         return all(isinstance(f.transform, Void) for f in self.fields)
 
     @property
@@ -60,11 +60,11 @@ class PartitionSpec(msgspec.Struct, frozen=True, rename="kebab"):
         return max((f.field_id for f in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
 
     def partition_type(self, schema: Schema) -> StructType:
-        """The struct of this spec's partition values; of a dropped source column some types are `unknown`."""
+        """The struct type of partition values; some types are `unknown` if their source column was dropped."""
         return StructType(tuple(NestedField(f.field_id, f.name, False, result_type(f, schema)) for f in self.fields))
 
     def partition_path(self, schema: Schema, values: Sequence[Any]) -> str:
-        """The `name=value/…` directory that people see; readers never parse it."""
+        """The `name=value/…` directory, for people; readers never parse it."""
         parts = []
         for field, value in zip(self.fields, values, strict=True):
             text = render_partition_value(field.transform, result_type(field, schema), value)
@@ -76,7 +76,7 @@ UNPARTITIONED = PartitionSpec(spec_id=0, fields=())
 
 
 def result_type(field: PartitionField, schema: Schema) -> IcebergType:
-    """The type of one partition field's values; `unknown` where it was that of a column that is gone."""
+    """The type of a partition field's values; `unknown` if it depends on a dropped column."""
     source = schema.ids.get(field.source_id)
     if source is not None:
         return field.transform.result_type(source.type)
@@ -89,7 +89,7 @@ def result_type(field: PartitionField, schema: Schema) -> IcebergType:
 
 
 def check_sources(field: Any, what: str) -> None:
-    """Refuse a field without columns; one column in a list is the same as one alone."""
+    """Refuse a field without columns; a list of one column is the same as a single column."""
     if field.source_id == NO_SOURCE and len(field.source_ids) == 1:
         msgspec.structs.force_setattr(field, "source_id", field.source_ids[0])
     if field.source_id == NO_SOURCE and not field.source_ids:
@@ -99,7 +99,7 @@ def check_sources(field: Any, what: str) -> None:
 
 
 def check_transforms(transform: Transform, source: IcebergType, column: str) -> None:
-    """Refuse a column whose type the transform does not take."""
+    """Refuse columns whose type the transform does not accept."""
     try:
         transform.result_type(source)
     except InvalidInputError as error:
@@ -107,7 +107,7 @@ def check_transforms(transform: Transform, source: IcebergType, column: str) -> 
 
 
 def parse_partition_by(terms: Sequence[str], schema: Schema) -> PartitionSpec:
-    """A new table's spec from `["day(ts)", "bucket(16, id)", "region"]`."""
+    """Parse a new table's spec, such as `["day(ts)", "bucket(16, id)", "region"]`."""
     fields: list[PartitionField] = []
     for number, term in enumerate(terms):
         transform, column = parse_term(term)
@@ -135,7 +135,7 @@ def parse_partition_by(terms: Sequence[str], schema: Schema) -> PartitionSpec:
 
 
 def creation_name(column: str, transform: Transform) -> str:
-    """The name of a partition field that a new table gets, as Java gives it."""
+    """The default name of a partition field in a new table, as in Java."""
     match transform:
         case Identity():
             return column

@@ -1,4 +1,4 @@
-"""Terms such as `day(ts)`, `bucket(16, id)` or `region`: a transform and the column that it takes."""
+"""Terms such as `day(ts)`, `bucket(16, id)` or `region`: a transform of a column."""
 
 import re
 
@@ -20,7 +20,7 @@ _PIECE = re.compile(r"`(?:[^`]|``)+`|[^`,]+|[`,]")
 
 
 def parse_term(text: str) -> tuple[Transform, str]:
-    """The transform and the column's name; a number may stand before or after the column."""
+    """Parse a term; a parameter may come before or after the column."""
     function, bracket, rest = text.strip().partition("(")
     if not bracket or function.startswith("`"):
         return IDENTITY, _column(text, text)
@@ -39,12 +39,12 @@ def parse_term(text: str) -> tuple[Transform, str]:
 
 
 def quoted_column(name: str) -> str:
-    """A column's name as a term has it, whatever is in it."""
+    """Quote a column name for use in a term."""
     return f"`{name.replace('`', '``')}`"
 
 
 def _split(text: str) -> list[str]:
-    """The arguments; commas in back-quotes are part of a name."""
+    """Split arguments at commas outside of back-quotes."""
     arguments = [""]
     for piece in _PIECE.findall(text):
         if piece == ",":

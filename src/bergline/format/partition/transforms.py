@@ -1,6 +1,6 @@
-"""Partition transforms: from a column's value to a partition value.
+"""Partition transforms: from column values to partition values.
 
-Dates are whole days here, timestamps microseconds or nanoseconds since 1970, as everywhere below the Arrow boundary.
+Values are plain: dates are days, timestamps are microseconds or nanoseconds since 1970.
 """
 
 import math
@@ -52,7 +52,7 @@ class Transform(ValueClass):
 
     @classmethod
     def from_json(cls, value: Any) -> "Transform":
-        """A transform of any kind from its name."""
+        """Parse the name of any transform."""
         if not isinstance(value, str):
             raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
         return parse_transform(value)
@@ -62,11 +62,11 @@ class Transform(ValueClass):
         return str(self)
 
     def result_type(self, source: IcebergType) -> IcebergType:
-        """The type of the partition value; InvalidInputError where the transform cannot take the source."""
+        """The type of the partition value; InvalidInputError if the transform does not accept the source."""
         raise NotImplementedError
 
     def apply(self, source: IcebergType, value: Any) -> Any:
-        """The partition value of one column value; null stays null."""
+        """The partition value of a column value; null stays null."""
         raise NotImplementedError
 
 
@@ -79,13 +79,11 @@ class Identity(Transform):
         return "identity"
 
     def result_type(self, source: IcebergType) -> IcebergType:
-        """Same as the source; only primitives."""
         if not isinstance(source, PrimitiveType | DecimalType | FixedType) or source == VARIANT:
             raise InvalidInputError(f"expected a primitive column for identity, found `{source}`")
         return source
 
     def apply(self, source: IcebergType, value: Any) -> Any:
-        """The value itself."""
         return value
 
 
@@ -100,7 +98,6 @@ class Bucket(Transform):
         return f"bucket[{self.count}]"
 
     def result_type(self, source: IcebergType) -> IcebergType:
-        """Always int."""
         hashable = (INT, LONG, DATE, TIME, *_TIMESTAMPS, STRING, BINARY, UUID)
         if source not in hashable and not isinstance(source, DecimalType | FixedType):
             raise InvalidInputError(f"expected a column that can be hashed for `{self}`, found `{source}`")
@@ -112,7 +109,7 @@ class Bucket(Transform):
 
 
 class Truncate(Transform):
-    """Numbers down to a multiple of the width, text and bytes to a prefix."""
+    """Rounds numbers down to a multiple of the width, cuts text and bytes to a prefix."""
 
     __slots__ = ("width",)
     __match_args__ = ("width",)
@@ -122,13 +119,11 @@ class Truncate(Transform):
         return f"truncate[{self.width}]"
 
     def result_type(self, source: IcebergType) -> IcebergType:
-        """Same as the source."""
         if source not in (INT, LONG, STRING, BINARY) and not isinstance(source, DecimalType):
             raise InvalidInputError(f"expected int, long, decimal, string or binary for `{self}`, found `{source}`")
         return source
 
     def apply(self, source: IcebergType, value: Any) -> Any:
-        """The truncated value."""
         if value is None:
             return None
         if isinstance(source, DecimalType):
@@ -136,7 +131,7 @@ class Truncate(Transform):
             return scaled(units - units % self.width, source.scale)
         if not isinstance(value, int):
             return value[: self.width]
-        # below the smallest number it wraps around, as Java's arithmetic does
+        # wraps around below the smallest number, as in Java
         half = 2**31 if source == INT else 2**63
         return (value - value % self.width + half) % (2 * half) - half
 
@@ -184,16 +179,14 @@ class Void(Transform):
         return "void"
 
     def result_type(self, source: IcebergType) -> IcebergType:
-        """Same as the source."""
         return source
 
     def apply(self, source: IcebergType, value: Any) -> Any:
-        """Null."""
         return None
 
 
 class UnknownTransform(Transform):
-    """A transform of a later specification: read past it, never write with it."""
+    """A transform of a later specification: readable, but not writable."""
 
     __slots__ = ("text",)
     __match_args__ = ("text",)
@@ -207,7 +200,6 @@ class UnknownTransform(Transform):
         return STRING
 
     def apply(self, source: IcebergType, value: Any) -> Any:
-        """Refuse."""
         raise InvalidInputError(f"expected a known transform to write with, found `{self.text}`")
 
 
@@ -224,7 +216,7 @@ _INT_MAX = 2**31 - 1
 
 
 def parse_transform(text: str) -> Transform:
-    """The transform that the specification writes as `text`."""
+    """Parse a transform."""
     lower = text.lower()
     if known := _BY_NAME.get(lower):
         return known
@@ -237,7 +229,7 @@ def parse_transform(text: str) -> Transform:
 
 
 def hash_value(source: IcebergType, value: Any) -> int:
-    """The 32-bit hash that bucket uses."""
+    """The 32-bit hash used by bucket."""
     return mmh3.hash(_hash_bytes(source, value), 0)
 
 
@@ -249,9 +241,9 @@ def _hash_bytes(source: IcebergType, value: Any) -> bytes:
     if isinstance(value, Decimal) and isinstance(source, DecimalType):
         return signed_bytes(unscaled(value, source.scale))
     if isinstance(value, float):
-        # all zeros hash alike, and all NaN
+        # all zeros hash alike, and so do all NaNs
         return struct.pack("<d", math.nan if math.isnan(value) else value + 0.0)
     if isinstance(value, bytes):
         return value
-    # nanoseconds hash as the microseconds that they are in
+    # nanoseconds hash like their microseconds
     return struct.pack("<q", value // 1000 if source in (TIMESTAMP_NS, TIMESTAMPTZ_NS) else value)

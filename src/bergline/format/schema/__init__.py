@@ -1,1 +1,1 @@
-"""Schemas, and which columns of a file they mean."""
+"""Schemas, name mappings and physical schemas."""

@@ -1,6 +1,6 @@
-"""Name mappings: field ids for the columns of files that were written without ids.
+"""Name mappings: field ids for the columns of files written without ids.
 
-It is the table property `schema.name-mapping.default`; names stand in it level by level; a dot is part of a name.
+Stored in the table property `schema.name-mapping.default`; names are given level by level, a dot is part of a name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _MAX_NESTING = 100
 
 
 class MappedField(msgspec.Struct, frozen=True, rename="kebab", dict=True):
-    """The names that one field may have in files; without an id it is in files only."""
+    """The names that a field may have in files; without an id the table does not have it."""
 
     field_id: Int | None = None
     names: tuple[str, ...] = ()
@@ -28,18 +28,18 @@ class MappedField(msgspec.Struct, frozen=True, rename="kebab", dict=True):
 
     @cached_property
     def by_name(self) -> "dict[str, MappedField]":
-        """The fields inside by each of their names."""
+        """The nested fields by each of their names."""
         return _by_name(self.fields or ())
 
 
 class NameMapping(msgspec.Struct, frozen=True, dict=True):
-    """The mapped fields of the top level, each with those inside it."""
+    """The mapped top-level fields, each with its nested fields."""
 
     fields: tuple[MappedField, ...] = ()
 
     @cached_property
     def by_name(self) -> dict[str, MappedField]:
-        """The top level by each of its names."""
+        """The top-level fields by each of their names."""
         return _by_name(self.fields)
 
     def find(self, path: Sequence[str]) -> MappedField | None:
@@ -53,13 +53,13 @@ class NameMapping(msgspec.Struct, frozen=True, dict=True):
         return found if isinstance(found, MappedField) else None
 
     def id_of(self, path: Sequence[str]) -> int | None:
-        """The field id for a path of names in a file; None where the mapping knows none."""
+        """The field id for a path of names in a file; None if not mapped."""
         found = self.find(path)
         return None if found is None else found.field_id
 
 
 def parse_name_mapping(text: str | bytes, source: str = NAME_MAPPING_PROPERTY) -> NameMapping:
-    """The mapping of its JSON; FormatError with the place."""
+    """Parse a mapping; FormatError names the JSON path."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     mapping = NameMapping(decode_json(data, tuple[MappedField, ...], source))
     ids: set[int] = set()
@@ -76,14 +76,14 @@ def render_name_mapping(mapping: NameMapping) -> str:
 
 
 def create_name_mapping(schema: Schema) -> NameMapping:
-    """A mapping by the names that a schema has now."""
+    """A mapping from the current names of a schema."""
     return NameMapping(tuple(_mapped(f) for f in schema.fields))
 
 
 def update_name_mapping(mapping: NameMapping, old: Schema, new: Schema) -> NameMapping:
-    """The mapping after a schema changed: renamed fields get another name, added ones a place.
+    """Update a mapping after a schema change: renamed fields get an additional name, new fields are added.
 
-    A name that passes on to another field of its struct leaves the field that had it.
+    A name that is taken over by another field of the struct is removed from the previous one.
     """
     renamed = {i: f.name for i, f in new.ids.items() if i in old.ids and old.ids[i].name != f.name}
     return NameMapping(_updated(mapping.fields, StructType(new.fields), renamed, old) or ())

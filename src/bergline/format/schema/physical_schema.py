@@ -1,7 +1,7 @@
-"""The physical schema of a data file: names, field ids and types of its columns as the file itself stores them.
+"""The physical schema of a data file: names, field ids and types of its columns as stored.
 
-The table's schemas say nothing of it. A file's footer does, and so do manifests of ours, in their header: for files
-that our own writer wrote, in words that no other writer uses. A header that cannot be understood says nothing.
+It comes from a file's footer, or from the header of a manifest written by bergline, under a key of our own, for files
+that our writer wrote; the table's schemas do not tell. A header that cannot be parsed is ignored.
 """
 
 import itertools
@@ -17,9 +17,9 @@ from bergline.format.schema.name_mapping import MappedField, NameMapping
 from bergline.format.types.types import UNKNOWN, IcebergType, ListType, MapType, NestedField, StructType, walk_fields
 
 NO_ID = -1
-"""The id of a column that has none in its file."""
+"""The id of a column without one in its file."""
 OTHER = UNKNOWN
-"""The type of a column that a file stores in a way that Iceberg has no type for: no file stores `unknown` itself."""
+"""The type of a column whose storage has no Iceberg type; no file stores `unknown` itself."""
 
 _SCHEMAS = "bergline.physical-schemas"
 _RUNS = "bergline.physical-schema-runs"
@@ -28,12 +28,12 @@ _MOST_SCHEMAS = 10_000
 
 
 def physical_schema(fields: Sequence[NestedField]) -> StructType:
-    """What our writer stores for columns: the same without what files do not have, such as comments and defaults."""
+    """What our writer stores for columns: without comments, defaults and other things that files do not have."""
     return StructType(tuple(_bare(f) for f in fields))
 
 
 def render_physical_schemas(schemas: Iterable[StructType | None]) -> dict[str, str]:
-    """What a manifest's header says of the files of its entries, in order; nothing if nothing is known of any."""
+    """Manifest header metadata with the physical schemas of the entries' files; empty if none is known."""
     numbers: dict[StructType, int] = {}
     last: StructType | None = None
     runs: list[list[int]] = []
@@ -53,7 +53,7 @@ def render_physical_schemas(schemas: Iterable[StructType | None]) -> dict[str, s
 
 
 def parse_physical_schemas(header: Mapping[str, bytes], entries: int) -> list[tuple[int | None, int]]:
-    """The numbers of the physical schemas of a manifest's files, as runs: a number and of how many entries it is."""
+    """The physical schema numbers of a manifest's files, run-length encoded: (number, count of entries)."""
     unknown: list[tuple[int | None, int]] = [(None, entries)]
     if _SCHEMAS not in header or _RUNS not in header:
         return unknown
@@ -68,17 +68,17 @@ def parse_physical_schemas(header: Mapping[str, bytes], entries: int) -> list[tu
 
 
 def number_of(schema: StructType) -> int:
-    """A number by which this process knows a schema; files have numbers, because schemas are large and mostly alike."""
+    """The process-wide number of a schema; files carry numbers because schemas are large and mostly alike."""
     return _NUMBERED.number_of(schema)
 
 
 def schema_of(number: int | None) -> StructType | None:
-    """The schema of a number; None if it was forgotten, as happens after ten thousand others."""
+    """The schema of a number; None if it was evicted by ten thousand others."""
     return None if number is None else _NUMBERED.schema_of(number)
 
 
 def with_mapped_ids(schema: StructType, mapping: NameMapping | None) -> StructType | None:
-    """The schema with its own ids, or where it has none at any level with those of a mapping; None if it lacks both."""
+    """The schema with its own ids, or if it has none at any level, those of a mapping; None without both."""
     if not schema.fields or any(f.id != NO_ID for _, f in walk_fields(schema.fields)):
         return schema
     if mapping is None:
@@ -94,12 +94,12 @@ class _Number(msgspec.Struct, frozen=True, weakref=True):
 
 
 class _Numbered:
-    """Schemas by number and numbers by schema, of those used last; a number is never given twice."""
+    """An LRU registry of schemas and their numbers; a number is never reused."""
 
     def __init__(self, limit: int) -> None:
         self._next = itertools.count()
         self._by_number: weakref.WeakValueDictionary[int, _Number] = weakref.WeakValueDictionary()
-        self._of = lru_cache(maxsize=limit)(self._new)  # all that keeps a number
+        self._of = lru_cache(maxsize=limit)(self._new)  # the only strong reference to a number
 
     def number_of(self, schema: StructType) -> int:
         return self._of(schema).number

@@ -1,6 +1,6 @@
-"""Columns whose ids and names the specification keeps for itself.
+"""Columns with ids and names reserved by the specification.
 
-A table's own columns have ids up to MAX_COLUMN_ID; the ids above are these, and are the same in every table.
+A table's own columns have ids up to MAX_COLUMN_ID; the ids above are reserved and the same in every table.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ LAST_UPDATED_SEQUENCE_NUMBER: Final = NestedField(
 )
 
 METADATA_COLUMNS: Final = {f.name: f for f in (FILE, POS, DELETED, SPEC_ID, ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)}
-"""What a scan can give beside a table's own columns, by name; `_partition` too, whose type is the table's."""
+"""The metadata columns of scans by name; `_partition` is another, whose type depends on the table."""
 
 PARTITION: Final = "_partition"
 
@@ -42,11 +42,11 @@ RESERVED_IDS: Final = frozenset(
 
 
 def partition_column(partition: StructType) -> NestedField:
-    """The `_partition` column of a table; `partition` unites the fields of all its specs."""
+    """The `_partition` column of a table; `partition` is the union of the fields of all its specs."""
     return NestedField(PARTITION_ID, PARTITION, False, partition, "Partition to which a row belongs to")
 
 
 def is_metadata_column(name: str) -> bool:
-    """Whether a name, up to its first dot, is that of a column that a scan can give beside a table's own."""
+    """Whether a name, up to its first dot, is that of a metadata column."""
     first = name.partition(".")[0]
     return first in METADATA_COLUMNS or first == PARTITION

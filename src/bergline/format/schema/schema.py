@@ -1,4 +1,4 @@
-"""A table's columns, and finding them by name or id."""
+"""Schemas: the columns of a table, by name and by id."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -33,7 +33,7 @@ class Schema(
     tag="struct",
     dict=True,
 ):
-    """Columns in order; ids are unique over all levels."""
+    """An ordered list of columns; ids are unique across all levels."""
 
     fields: tuple[NestedField, ...]
     schema_id: Int | None = None
@@ -83,7 +83,7 @@ class Schema(
 
     @cached_property
     def parents(self) -> dict[int, NestedField | None]:
-        """The field that each field is directly in, by id; None for the top level."""
+        """The parent of each field, by id; None at the top level."""
         inside = {c.id: f for f in self.names.values() for c in child_fields(f.type)}
         return {i: inside.get(i) for i in self.ids}
 
@@ -94,11 +94,11 @@ class Schema(
 
     @cached_property
     def short_names(self) -> dict[str, NestedField]:
-        """Fields of structs inside lists and maps by names that leave out `element` and `value`."""
+        """Fields of structs inside lists and maps by names without `element` and `value`."""
         return {short: f for short, f in _short_names(StructType(self.fields), "") if short not in self.names}
 
     def find(self, name: str) -> NestedField:
-        """The column of this name; exact spelling first, then ignoring case."""
+        """The column of this name; an exact match first, then case-insensitive."""
         if found := self.names.get(name) or self.short_names.get(name):
             return found
         folded = [f for n, f in self.names.items() if n.casefold() == name.casefold()]
@@ -107,7 +107,7 @@ class Schema(
         raise NotFoundError(f"no column `{name}`", kind="column", name=name, known=self.names)
 
     def select(self, names: Iterable[str]) -> "Schema":
-        """The top-level columns of these names, in the order asked for."""
+        """The top-level columns with these names, in the given order."""
         by_id = {f.id: f for f in self.fields}
         chosen = []
         for name in names:
@@ -135,7 +135,7 @@ class Schema(
 
 
 def check_unique_names(fields: tuple[NestedField, ...]) -> None:
-    """Refuse two fields of one name at the same level."""
+    """Refuse duplicate names at the same level."""
     seen: set[str] = set()
     for field in fields:
         if field.name in seen:
@@ -145,12 +145,12 @@ def check_unique_names(fields: tuple[NestedField, ...]) -> None:
 
 
 def assign_fresh_ids(schema: Schema, first_id: int = 1) -> Schema:
-    """The same columns with new ids, top level first, as a new table has them; identifier fields stay."""
+    """Assign new ids, top level first, as for a new table; identifier fields stay."""
     return assign_ids(schema, count(first_id))
 
 
 def assign_ids(schema: Schema, ids: Iterator[int]) -> Schema:
-    """The same columns with these ids, top level first; identifier fields stay."""
+    """Assign these ids, top level first; identifier fields stay."""
     fields = _fresh(schema.fields, ids)
     new_ids = {name: f.id for name, f in walk_fields(fields)}
     identifiers = tuple(new_ids[schema.names_by_id[i]] for i in schema.identifier_field_ids)
@@ -158,7 +158,7 @@ def assign_ids(schema: Schema, ids: Iterator[int]) -> Schema:
 
 
 def fresh_type(type_: IcebergType, counter: Iterator[int]) -> IcebergType:
-    """The same type with new ids for everything inside it, top level first."""
+    """Assign new ids to everything inside a type, top level first."""
     match type_:
         case StructType(fields):
             return StructType(_fresh(fields, counter))
@@ -180,7 +180,7 @@ def _fresh_field(field: NestedField, field_id: int, counter: Iterator[int]) -> N
     type_ = fresh_type(field.type, counter)
     if not child_fields(type_):
         return msgspec.structs.replace(field, id=field_id)
-    # values of structs are written by field ids
+    # defaults of structs are keyed by field id
     initial, write = (
         encode_default(type_, decode_default(field.type, wire)) for wire in (field.initial_default, field.write_default)
     )
@@ -196,7 +196,7 @@ def _check_field(name: str, field: NestedField) -> None:
 
 
 def _required_columns(fields: tuple[NestedField, ...]) -> set[int]:
-    """The ids of columns that are never null: required like all structs around them."""
+    """The ids of columns that are never null: required, like all structs around them."""
     found: set[int] = set()
     for field in fields:
         if field.required:

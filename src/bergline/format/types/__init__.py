@@ -1,1 +1,1 @@
-"""The types of columns, their single values and their defaults."""
+"""Column types, single-value encoding and defaults."""

@@ -1,6 +1,6 @@
-"""Default values of columns, and the JSON single values that metadata holds them in.
+"""Column defaults, and their JSON single-value form in metadata.
 
-Plain values are those of the rest of the format; a struct is a dict by field name, a map a list of pairs.
+Plain values are as elsewhere in the format; a struct is a dict by field name, a map a list of pairs.
 """
 
 import math
@@ -40,7 +40,7 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{0,60}(?:\.[0-9]{0,60})?(?:[eE][+-]?[0-9]{1,3}
 
 
 def decode_default(type_: IcebergType, wire: Any, place: str = "$") -> Any:
-    """The plain value of a JSON single value; InvalidInputError with its place inside the value."""
+    """Decode a JSON single value to a plain value; InvalidInputError names the path inside the value."""
     if wire is None:
         return None
     match type_:
@@ -63,7 +63,7 @@ def decode_default(type_: IcebergType, wire: Any, place: str = "$") -> Any:
 
 
 def encode_default(type_: IcebergType, value: Any, place: str = "$") -> Any:
-    """The JSON single value of a plain value, just as metadata holds it."""
+    """Encode a plain value as the JSON single value stored in metadata."""
     if value is None:
         return None
     match type_:
@@ -86,7 +86,7 @@ def encode_default(type_: IcebergType, value: Any, place: str = "$") -> Any:
 
 
 def check_default(field: NestedField, wire: Any) -> None:
-    """Refuse a default that its column cannot have."""
+    """Refuse a default that is invalid for its column."""
     if isinstance(field.type, StructType):
         if wire not in (None, {}):
             raise InvalidInputError(
@@ -110,12 +110,12 @@ def has_defaults(type_: IcebergType) -> bool:
 
 
 def initial_value(field: NestedField) -> Any:
-    """The plain value of a column in files that are older than the column."""
+    """The plain value of a column in files written before it was added."""
     return _effective(field, lambda f: f.initial_default)
 
 
 def write_value(field: NestedField) -> Any:
-    """The plain value of a column for new rows that give none."""
+    """The plain value of a column for new rows without one."""
     return _effective(field, lambda f: f.write_default)
 
 
@@ -182,7 +182,7 @@ def _encode(type_: IcebergType, value: Any) -> Any:
 
 
 def _pairs(value: Any) -> list[Any] | None:
-    """The keys and values of a map, given as a dict or as pairs; None if it is neither."""
+    """The entries of a map given as a dict or as pairs; None if it is neither."""
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list | tuple) or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pairs):  # noqa: PLR2004
         return None
@@ -206,12 +206,12 @@ def _decimal(text: str, precision: int, scale: int) -> Decimal:
 
 
 def _no_spaces(text: str) -> str:
-    # bytes.fromhex skips white space, which is no part of a value
+    # bytes.fromhex would skip whitespace
     return "?" if any(c.isspace() for c in text) else text
 
 
 def _shortest_float(value: float) -> float:
-    """The shortest number that is this one in 32 bits, as other writers give it."""
+    """The shortest decimal of a 32-bit float, as other writers put it."""
     narrow = struct.pack("<f", value)
     return next(n for digits in range(1, 18) if struct.pack("<f", n := float(f"{value:.{digits}g}")) == narrow)
 

@@ -1,4 +1,4 @@
-"""Single values as bytes: the encoding of bounds and partition summaries."""
+"""Binary single-value encoding, used for bounds and partition summaries."""
 
 import math
 import reprlib
@@ -22,7 +22,7 @@ _FORMATS = {
     "float": "<f",
     "double": "<d",
 }
-# a bound written before int became long, float double, or date a timestamp is still four bytes
+# a bound written before a promotion from int, float or date still has four bytes
 _NARROW = {
     "long": ("<i", 1),
     "double": ("<f", 1),
@@ -37,11 +37,11 @@ _Z = 2
 _POINTS = {16: "<2d", 24: "<3d", 32: "<4d"}
 
 Point = tuple[float | None, ...]
-"""A corner of a geometry's or geography's bounding box: x, y, then z and m where there are any."""
+"""A corner of a geometry's or geography's bounding box: x, y, then z and m if present."""
 
 
 def encode_value(type_: IcebergType, value: Any) -> bytes:
-    """The specification's binary form of a non-null value; for shapes, of a corner of their bounding box."""
+    """Encode a non-null value; for geometries and geographies, a corner of the bounding box."""
     try:
         match type_:
             case PrimitiveType("boolean"):
@@ -64,7 +64,7 @@ def encode_value(type_: IcebergType, value: Any) -> bytes:
 
 
 def decode_value(type_: IcebergType, data: bytes) -> Any:
-    """The value of its binary form, also where the type was narrower when it was written."""
+    """Decode a value, even if it was written before its type was promoted."""
     try:
         match type_:
             case PrimitiveType("unknown"):
@@ -92,7 +92,7 @@ def decode_value(type_: IcebergType, data: bytes) -> Any:
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """A decimal as a whole number of its smallest unit; InvalidInputError where it has finer digits."""
+    """The unscaled integer of a decimal; InvalidInputError if it has more fractional digits."""
     shifted = value.scaleb(scale, _EXACT)
     if not shifted.is_finite() or (units := int(shifted)) != shifted:
         raise InvalidInputError(f"expected at most {scale} digits after the point, found {value}")
@@ -100,12 +100,12 @@ def unscaled(value: Decimal, scale: int) -> int:
 
 
 def scaled(units: int, scale: int) -> Decimal:
-    """The decimal of a whole number of its smallest unit."""
+    """The decimal of an unscaled integer."""
     return Decimal(units).scaleb(-scale, _EXACT)
 
 
 def signed_bytes(number: int) -> bytes:
-    """The shortest big-endian two's complement."""
+    """The shortest big-endian two's complement encoding."""
     return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -115,7 +115,7 @@ def _encode_point(value: Point) -> bytes:
         rest = rest[:1]
     if rest == [None]:
         rest = []
-    # z cannot be left out before m
+    # z cannot be omitted before m
     coordinates = [x, y, *(math.nan if c is None else c for c in rest)]
     return struct.pack(_POINTS[8 * len(coordinates)], *coordinates)
 
@@ -128,12 +128,12 @@ def _decode_point(data: bytes) -> Point:
 
 
 def truncate_lower(value: Any, length: int) -> Any:
-    """A prefix is a lower bound of text or bytes."""
+    """Truncate a lower bound of text or bytes to a prefix."""
     return value[:length]
 
 
 def truncate_upper(value: Any, length: int) -> Any | None:
-    """A prefix with its last unit raised is an upper bound; None where no unit can be raised."""
+    """Truncate an upper bound to a prefix with its last unit incremented; None if that is impossible."""
     if len(value) <= length:
         return value
     prefix = value[:length]

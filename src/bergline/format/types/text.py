@@ -1,4 +1,4 @@
-"""Types as people write them: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<x: int>`."""
+"""Types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<x: int>`."""
 
 import re
 from itertools import count
@@ -20,7 +20,7 @@ _NAME = re.compile(r"\s*(?:`([^`]+)`|([^\s<>,()\[\]:`]+))")
 
 
 def parse_type_text(text: str) -> IcebergType:
-    """The type of a text; whatever is inside lists, maps and structs may be null, and has ids only to tell it apart."""
+    """Parse a type; everything nested is optional and gets placeholder ids."""
     parser = _Parser(text)
     type_ = parser.type(MAX_NESTING)
     parser.end()

@@ -1,4 +1,4 @@
-"""The types of columns, and the fields that hold them."""
+"""Column types and nested fields."""
 
 import re
 import reprlib
@@ -19,7 +19,7 @@ class IcebergType(ValueClass):
 
     @classmethod
     def from_json(cls, value: Any) -> "IcebergType":
-        """A type of any kind from decoded JSON."""
+        """Parse any type from decoded JSON."""
         return parse_type(value)
 
     def to_json(self) -> Any:
@@ -51,7 +51,7 @@ class DecimalType(IcebergType):
 
 
 class FixedType(IcebergType):
-    """Byte string of one length."""
+    """Byte string of fixed length."""
 
     __slots__ = ("length",)
     __match_args__ = ("length",)
@@ -71,7 +71,7 @@ class GeometryType(IcebergType):
     def __str__(self) -> str:
         return f"geometry({self.crs})"
 
-    # the names of reference systems are the same in any case
+    # names of reference systems are case-insensitive
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GeometryType) and self.crs.upper() == other.crs.upper()
 
@@ -80,7 +80,7 @@ class GeometryType(IcebergType):
 
 
 class GeographyType(IcebergType):
-    """Shapes on a globe; edges between points follow an algorithm."""
+    """Shapes on a globe; an algorithm defines the edges between points."""
 
     __slots__ = ("algorithm", "crs")
     __match_args__ = ("crs", "algorithm")
@@ -100,7 +100,7 @@ class GeographyType(IcebergType):
 
 
 class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A named field of a struct, with the id that stays when the name changes."""
+    """A named field of a struct, with an id that stays when the name changes."""
 
     id: Int
     name: str
@@ -109,7 +109,7 @@ class NestedField(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
     doc: str | None = None
     initial_default: Any = None
     write_default: Any = None
-    """Defaults as JSON single values, just as they stand in metadata; None means no value (see `defaults`)."""
+    """Defaults as JSON single values as in metadata; None means none (see `defaults`)."""
 
 
 class StructType(IcebergType):
@@ -183,7 +183,7 @@ MAX_DECIMAL_PRECISION: Final = 38
 
 
 def walk_fields(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
-    """Every field at every level with its dotted name; list elements and map entries as `element`, `key`, `value`."""
+    """All fields of all levels with their dotted names; list elements and map entries are `element`, `key`, `value`."""
     for field in fields:
         name = f"{prefix}{field.name}"
         yield name, field
@@ -191,7 +191,7 @@ def walk_fields(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[t
 
 
 def nesting(type_: IcebergType) -> int:
-    """How many nested types stand around the innermost one; 0 for primitives."""
+    """The depth of nesting; 0 for primitives."""
     levels, inside = 0, child_fields(type_)
     while inside:
         levels, inside = levels + 1, tuple(c for f in inside for c in child_fields(f.type))
@@ -199,7 +199,7 @@ def nesting(type_: IcebergType) -> int:
 
 
 def child_fields(type_: IcebergType) -> tuple[NestedField, ...]:
-    """The fields directly inside a type; none for primitives."""
+    """The direct child fields of a type; none for primitives."""
     match type_:
         case StructType(fields):
             return fields
@@ -219,7 +219,7 @@ _INT_RANGE = range(-(2**31), 2**31)
 
 
 def parse_primitive(text: str) -> IcebergType:
-    """The type without fields that the specification writes as `text`."""
+    """Parse a primitive type."""
     if known := PRIMITIVES.get(text) or PRIMITIVES.get(lower := text.lower()):
         return known
     if match := _DECIMAL.fullmatch(lower):
@@ -238,12 +238,12 @@ def parse_primitive(text: str) -> IcebergType:
 
 
 def parse_type(wire: Any) -> IcebergType:
-    """A type from decoded JSON; InvalidInputError also where it is nested without end."""
+    """Parse a type from decoded JSON; InvalidInputError also if it is nested too deeply."""
     return _parse(wire, MAX_NESTING)
 
 
 def render_type(type_: IcebergType) -> Any:
-    """The JSON form of a type, as plain values."""
+    """A type in JSON's types."""
     match type_:
         case StructType(fields):
             return {"type": "struct", "fields": fields}
@@ -317,7 +317,7 @@ def _parse_field(wire: Any, position: int, levels: int) -> NestedField:
         text, _, place = str(error).replace(", got ", ", found ").rpartition(" - at `$")
         text, place = (text, place) if text else (place, "`")
         outer = f"fields[{position}]{place.removesuffix('`')}"
-        # what is wrong deeper inside names its own place already
+        # errors further inside already name their path
         text, _, inner = text.partition(" at `fields")
         raise InvalidInputError(
             f"{text[:1].lower()}{text[1:]} at `{outer}{f'.fields{inner}' if inner else '`'}"

@@ -1,1 +1,1 @@
-"""View metadata, and its updates."""
+"""View metadata and its updates."""

@@ -1,4 +1,4 @@
-"""What updates do to view metadata: `apply_view_updates` gives a new value, or says what stands against it."""
+"""Applying updates to view metadata: `apply_view_updates` returns a new value or raises."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -34,15 +34,15 @@ _DEFAULT_HISTORY_SIZE = 10
 
 
 def apply_view_updates(base: ViewMetadata | None, updates: Iterable[ViewUpdate], *, now_ms: int) -> ViewMetadata:
-    """The view after the updates; without a base they must make a whole new view."""
-    work = _Work(base, now_ms)
+    """Apply updates; without a base they must describe a complete new view."""
+    work = _ViewBuilder(base, now_ms)
     for update in updates:
         work.apply(update)
     return work.finish(base)
 
 
-class _Work:
-    """A view while updates are applied, and what was added last: -1 in an update means that."""
+class _ViewBuilder:
+    """A view while updates are applied; tracks what was added last, which -1 refers to."""
 
     def __init__(self, base: ViewMetadata | None, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -85,7 +85,7 @@ class _Work:
                 assert_never(update)
 
     def finish(self, base: ViewMetadata | None) -> ViewMetadata:
-        """The view, with the history as short as its properties say."""
+        """The view, with its history trimmed as its properties say."""
         if self._uuid is None or self._location is None or self._current is None:
             raise InvalidInputError(
                 "expected a uuid, a location and a current version for a new view, "
@@ -126,13 +126,13 @@ class _Work:
         if chosen == self._current:
             return
         self._current = chosen
-        # a version made current again gets the time of now; only the last choice of a change set is logged
+        # a version made current again is logged with the current time; only the last choice of a change is logged
         time_ms = known[chosen].timestamp_ms if chosen in self._added else self._now_ms
         self._log_entry = ViewLogEntry(time_ms, chosen)
 
 
 def _content(version: ViewVersion) -> ViewVersion:
-    """What makes two versions the same, whatever their ids and times."""
+    """What two equal versions have in common, whatever their ids and timestamps."""
     return msgspec.structs.replace(version, version_id=LAST_ADDED, timestamp_ms=0)
 
 
@@ -152,7 +152,7 @@ def _check_dialects(before: ViewVersion, view: ViewMetadata) -> None:
 
 
 def _trimmed(view: ViewMetadata, added: set[int]) -> ViewMetadata:
-    """The view without its oldest versions; those added now and the current one stay."""
+    """The view without its oldest versions; new versions and the current one stay."""
     size = whole_number(view.properties, HISTORY_SIZE, _DEFAULT_HISTORY_SIZE)
     if size == 0:
         raise InvalidInputError(f"expected a number above 0 for property `{HISTORY_SIZE}`, found 0")
@@ -167,7 +167,7 @@ def _trimmed(view: ViewMetadata, added: set[int]) -> ViewMetadata:
         if entry.version_id in ids:
             log.append(entry)
         else:
-            log.clear()  # a hole would name a version that was not current then
+            log.clear()  # across a gap, the log would name a version that was not current at that time
     return msgspec.structs.replace(view, versions=kept, version_log=tuple(log))
 
 

@@ -14,7 +14,7 @@ class _Version(msgspec.Struct, rename="kebab"):
 
 
 def parse_view_metadata(data: bytes, source: str) -> ViewMetadata:
-    """The view metadata in a file's bytes; `source` is named in errors."""
+    """Parse a view metadata file; `source` is named in errors."""
     try:
         view = decode_json(data, ViewMetadata, source)
     except FormatError:
@@ -28,7 +28,7 @@ def parse_view_metadata(data: bytes, source: str) -> ViewMetadata:
 
 
 def render_view_metadata(view: ViewMetadata) -> bytes:
-    """The bytes of a view metadata file, keys in Java's order."""
+    """Serialize view metadata, keys in Java's order."""
     check_view_invariants(view)
     properties = {"properties": view.properties} if view.properties else {}
     return encode_json(

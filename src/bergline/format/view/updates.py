@@ -1,4 +1,4 @@
-"""Changes to view metadata and what they require, in the words of the REST protocol; `apply` says what they do."""
+"""View updates and requirements, with the names of the REST protocol; `apply` applies them."""
 
 from typing import assert_never
 
@@ -21,7 +21,7 @@ from bergline.format.view.view_metadata import ViewMetadata, ViewVersion
 
 
 class AddViewVersion(msgspec.Struct, frozen=True, tag_field="action", tag="add-view-version", rename="kebab"):
-    """Make a version known; an equal one is reused. Schema -1 is the one added last."""
+    """Add a version; an equal one is reused. Schema -1 is the one added last."""
 
     view_version: ViewVersion
 
@@ -35,7 +35,7 @@ class SetCurrentViewVersion(
 
 
 class AssertViewUuid(msgspec.Struct, frozen=True, tag_field="type", tag="assert-view-uuid"):
-    """The view must still be the same view, not one re-created under its name."""
+    """The view must be the same one, not one re-created under its name."""
 
     uuid: str
 
@@ -75,5 +75,5 @@ WireViewUpdate = WireSharedUpdate | AddViewVersion | SetCurrentViewVersion
 
 
 def parse_view_updates(data: bytes, source: str) -> tuple[ViewUpdate, ...]:
-    """The view updates in a JSON list."""
+    """Parse a JSON list of view updates."""
     return plain_updates(decode_json(data, tuple[WireViewUpdate, ...], source))

@@ -1,4 +1,4 @@
-"""View metadata: the versions of a query, and which of them is current."""
+"""View metadata: the versions of a view's query, and the current one."""
 
 from functools import cached_property
 from typing import Any, Final
@@ -21,11 +21,11 @@ class ViewRepresentation(ValueClass):
 
     @classmethod
     def from_json(cls, value: Any) -> "ViewRepresentation":
-        """A representation of any kind from decoded JSON."""
+        """Parse any representation from decoded JSON."""
         return parse_representation(value)
 
     def to_json(self) -> dict[str, Any]:
-        """An object with the type and what belongs to it."""
+        """A JSON object with the type and its fields."""
         return render_representation(self)
 
 
@@ -39,7 +39,7 @@ class SqlRepresentation(ViewRepresentation):
 
 
 class UnknownRepresentation(ViewRepresentation):
-    """A form of a later specification, kept as it stands in the file."""
+    """A representation of a later specification, kept as it is."""
 
     __slots__ = ("content",)
     __match_args__ = ("content",)
@@ -50,7 +50,7 @@ class UnknownRepresentation(ViewRepresentation):
 
 
 class ViewVersion(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True):
-    """One definition of a view; fields stand in the order of Java's JSON."""
+    """One definition of a view; fields are in the order of Java's JSON."""
 
     version_id: Int
     timestamp_ms: Milliseconds
@@ -74,7 +74,7 @@ class ViewLogEntry(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class ViewMetadata(msgspec.Struct, frozen=True, kw_only=True, dict=True, rename="kebab"):
-    """A view at one moment; a commit makes a new one (see `view_updates`)."""
+    """The state of a view; a commit creates a new one (see `updates`)."""
 
     view_uuid: str
     format_version: Int
@@ -129,7 +129,7 @@ def check_view_invariants(view: ViewMetadata) -> ViewMetadata:
 
 
 def parse_representation(wire: Any) -> ViewRepresentation:
-    """A representation from decoded JSON; types are compared in any case, as in Java."""
+    """Parse a representation; its type is case-insensitive, as in Java."""
     if not isinstance(wire, dict):
         raise InvalidInputError(f"expected `object`, found `{type(wire).__name__}`")
     kind = _text(wire, "type").lower()
@@ -137,7 +137,7 @@ def parse_representation(wire: Any) -> ViewRepresentation:
 
 
 def render_representation(representation: ViewRepresentation) -> dict[str, Any]:
-    """The JSON form of a representation, as plain values."""
+    """A representation in JSON's types."""
     match representation:
         case SqlRepresentation(sql, dialect):
             return {"type": SQL, "sql": sql, "dialect": dialect}

@@ -11,9 +11,9 @@ import pytest
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_columns import decode_columns
 from bergline.format.encoding.avro_container import Container, read_container
-from bergline.format.encoding.avro_polars import Layout
+from bergline.format.encoding.avro_polars import RecordLayout
 
-LAYOUT = Layout({1: "text", 2: "number", 3: "pairs"}, {"pairs": Layout({4: "key", 5: "value"})})
+LAYOUT = RecordLayout({1: "text", 2: "number", 3: "pairs"}, {"pairs": RecordLayout({4: "key", 5: "value"})})
 
 
 def field(name: str, type_: Any, field_id: int | None = None) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from bergline.errors import FormatError
-from bergline.format.encoding.avro_polars import END, Layout, plain_schema
+from bergline.format.encoding.avro_polars import END, RecordLayout, polars_schema
 
-LAYOUT = Layout({1: "text", 2: "inside"}, {"inside": Layout({}, others=True)})
+LAYOUT = RecordLayout({1: "text", 2: "inside"}, {"inside": RecordLayout({}, others=True)})
 TEXT = {"name": "t", "type": "string", "field-id": 1}
 
 
@@ -18,7 +18,7 @@ def schema(*fields: dict[str, Any]) -> bytes:
 
 def test_fields_are_named_by_their_ids() -> None:
     record = {"type": "record", "name": "i", "fields": [{"name": "x", "type": "int", "field-id": 1000}]}
-    plain = plain_schema(
+    plain = polars_schema(
         schema({"name": "i", "type": record, "field-id": 2}, TEXT, {"name": "o", "type": "long"}), LAYOUT
     )
     inside, text, other = plain.schema["fields"]
@@ -28,7 +28,7 @@ def test_fields_are_named_by_their_ids() -> None:
 
 
 def test_empty_record_tells_the_end_and_least_bytes_bound_the_count() -> None:
-    plain = plain_schema(schema(TEXT, {"name": "d", "type": "double"}, {"name": "n", "type": ["null", "int"]}), LAYOUT)
+    plain = polars_schema(schema(TEXT, {"name": "d", "type": "double"}, {"name": "n", "type": ["null", "int"]}), LAYOUT)
     assert plain.least == 1 + 8 + 1
     assert END.encode() in plain.empty
     assert plain.has_text
@@ -36,7 +36,7 @@ def test_empty_record_tells_the_end_and_least_bytes_bound_the_count() -> None:
 
 def test_text_that_may_be_null_still_tells_the_end() -> None:
     for options in (["null", "string"], ["string", "null"]):
-        plain = plain_schema(schema({"name": "t", "type": options, "field-id": 1}), LAYOUT)
+        plain = polars_schema(schema({"name": "t", "type": options, "field-id": 1}), LAYOUT)
         assert (plain.least, END.encode() in plain.empty) == (1, True)
 
 
@@ -44,7 +44,7 @@ def test_text_that_may_be_null_still_tells_the_end() -> None:
 def test_fixed_types_of_known_fields_are_remembered(lengths: bool) -> None:
     fixed = {"type": "fixed", "name": "f", "size": 5}
     data = schema(TEXT, {"name": "k", "type": ["null", fixed], "field-id": 2}, {"name": "o", "type": "f"})
-    plain = plain_schema(data, LAYOUT, lengths=lengths)
+    plain = polars_schema(data, LAYOUT, lengths=lengths)
     assert plain.fixed == {"inside": 5}
     kind = plain.schema["fields"][1]["type"][1]
     assert kind == "bytes" if lengths else kind["size"] == 5
@@ -53,4 +53,4 @@ def test_fixed_types_of_known_fields_are_remembered(lengths: bool) -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'"int"', b"\xff", schema(), b"[" * 10_000])
 def test_what_is_no_schema_of_records_is_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="expected an Avro"):
-        plain_schema(data, LAYOUT)
+        polars_schema(data, LAYOUT)

@@ -12,12 +12,7 @@ import pytest
 
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import container_header, encode_bytes, encode_long, read_container
-from bergline.format.manifest.avro import (
-    parse_manifest,
-    parse_manifest_list,
-    render_manifest,
-    render_manifest_list,
-)
+from bergline.format.manifest.avro import parse_manifest, parse_manifest_list, render_manifest, render_manifest_list
 from bergline.format.manifest.manifest import (
     DataFile,
     EntryStatus,
@@ -27,7 +22,6 @@ from bergline.format.manifest.manifest import (
     ManifestEntry,
     ManifestFile,
 )
-from bergline.format.manifest.summary import summarize_partitions
 from bergline.format.partition.spec import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.partition.transforms import VOID
 from bergline.format.schema.schema import Schema
@@ -279,24 +273,6 @@ def partitions(*values: Any) -> list[ManifestEntry]:
     return [ManifestEntry(EntryStatus.ADDED, DataFile("f", "PARQUET", (v,), 1, 1)) for v in values]
 
 
-@pytest.mark.parametrize(
-    ("type_", "values", "expected"),
-    [
-        (STRING, ["b", "a", None], FieldSummary(True, False, b"a", b"b")),
-        (STRING, [None], FieldSummary(True, False)),
-        (STRING, [], FieldSummary(False, False)),
-        (FLOAT, [float("nan"), 1.0], FieldSummary(False, True, b"\x00\x00\x80\x3f", b"\x00\x00\x80\x3f")),
-        (FLOAT, [float("nan")], FieldSummary(False, True)),
-    ],
-)
-def test_summary_is_the_range_of_the_partition_values(
-    type_: IcebergType, values: list[Any], expected: FieldSummary
-) -> None:
-    schema = Schema(fields=(NestedField(1, "c", False, type_),))
-    struct = parse_partition_by(["c"], schema).partition_type(schema)
-    assert summarize_partitions(partitions(*values), struct) == (expected,)
-
-
 def retyped(data: bytes, type_: Any, value: Any) -> bytes:
     """The same manifest with another type and value of its partition field."""
 
@@ -380,15 +356,6 @@ def test_value_that_does_not_fit_its_column_is_never_written(type_: IcebergType,
 def test_count_beyond_its_column_is_never_written() -> None:
     with pytest.raises(FormatError, match="beyond 64 bits for memory:/m"):
         render_manifest_list([msgspec.structs.replace(MANIFEST, added_rows_count=2**63)], 9, None, 1)
-
-
-def test_summary_of_uuids_is_in_the_order_of_java() -> None:
-    low, high = uuid.UUID(int=2**127), uuid.UUID(int=2**127 - 1)
-    schema = Schema(fields=(NestedField(1, "c", False, UUID),))
-    (summary,) = summarize_partitions(
-        partitions(uuid.UUID(int=0), high, low), parse_partition_by(["c"], schema).partition_type(schema)
-    )
-    assert (summary.lower_bound, summary.upper_bound) == (low.bytes, high.bytes)
 
 
 def test_fixed_values_of_other_writers_are_read_as_the_schema_says() -> None:

@@ -15,24 +15,19 @@ from bergline.format.metadata.table_metadata import EncryptedKey, TableMetadata
 from bergline.format.metadata.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
-    AddSchema,
     AddSnapshot,
-    AddSortOrder,
     AssignUuid,
     RemoveEncryptionKey,
     RemoveSnapshotRef,
     RemoveSnapshots,
-    SetCurrentSchema,
     SetProperties,
     SetSnapshotRef,
     Update,
     UpgradeFormatVersion,
 )
-from bergline.format.partition.sort_order import UNSORTED, SortField, SortOrder
+from bergline.format.partition.sort_order import UNSORTED
 from bergline.format.partition.spec import PartitionField, PartitionSpec
-from bergline.format.partition.transforms import IDENTITY, Bucket, TimeTransform
-from bergline.format.schema.schema import Schema
-from bergline.format.types.types import TIMESTAMP_NS, NestedField
+from bergline.format.partition.transforms import IDENTITY, Bucket
 
 BRANCH = SnapshotRefType.BRANCH
 NOW = 1_700_000_100_000
@@ -385,41 +380,6 @@ def test_v1_specs_have_sequential_ids(v1: dict[str, Any]) -> None:
     gap = PartitionSpec(1, (PartitionField(1, 1001, "b", Bucket(2)),))
     with pytest.raises(InvalidInputError, match=r"1000, 1001, … in format version 1, found \[1001\]"):
         apply(parse(v1), AddPartitionSpec(gap))
-
-
-def test_equal_spec_is_reused_whatever_its_field_ids(metadata: TableMetadata) -> None:
-    again = PartitionSpec(9, (PartitionField(2, 1234, "region", IDENTITY),))
-    after = apply(metadata, AddPartitionSpec(again))
-    assert after.partition_specs == metadata.partition_specs
-
-
-def test_unsorted_order_is_always_0(metadata: TableMetadata) -> None:
-    assert apply(metadata, AddSortOrder(SortOrder(7, ()))).sort_orders == metadata.sort_orders
-    only = SortOrder(1, (SortField(1, IDENTITY, "asc", "nulls-first"),))
-    bare = msgspec.structs.replace(metadata, sort_orders=(only,), default_sort_order_id=1)
-    assert apply(bare, AddSortOrder(SortOrder(7, ()))).sort_orders == (only, UNSORTED)
-
-
-@pytest.mark.parametrize(
-    ("update", "message"),
-    [
-        (AddSchema(Schema((NestedField(1, "t", False, TIMESTAMP_NS),))), "timestamp_ns"),
-        (AddPartitionSpec(PartitionSpec(1, (PartitionField(9, 1001, "x", IDENTITY),))), "column with id 9"),
-        (AddPartitionSpec(PartitionSpec(1, (PartitionField(2, 1001, "x", TimeTransform("day")),))), "for `day`"),
-        (AddPartitionSpec(PartitionSpec(1, (PartitionField(1, 1001, "region", Bucket(4)),))), "the column `region`"),
-        (AddSortOrder(SortOrder(1, (SortField(9, IDENTITY, "asc", "nulls-first"),))), "column with id 9"),
-        (SetProperties({"format-version": "three"}), "whole number"),
-    ],
-)
-def test_layout_that_does_not_fit_is_refused(metadata: TableMetadata, update: Update, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        apply(metadata, update)
-
-
-def test_schema_without_the_partition_column_is_refused(metadata: TableMetadata) -> None:
-    narrow = Schema(metadata.schema.fields[:1])
-    with pytest.raises(InvalidInputError, match="column with id 2 for partition field `region`"):
-        apply(metadata, AddSchema(narrow), SetCurrentSchema(-1))
 
 
 def test_log_time_that_runs_backwards_is_refused(metadata: TableMetadata) -> None:

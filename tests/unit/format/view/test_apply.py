@@ -5,15 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bergline.errors import (
-    AlreadyExistsError,
-    BerglineError,
-    ConflictError,
-    InvalidInputError,
-    RefusedError,
-    UnsupportedError,
-)
-from bergline.format.metadata.requirements import AssertCreate
+from bergline.errors import BerglineError, ConflictError, InvalidInputError, RefusedError, UnsupportedError
 from bergline.format.metadata.updates import (
     AddSchema,
     AssignUuid,
@@ -25,13 +17,7 @@ from bergline.format.metadata.updates import (
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, NestedField
 from bergline.format.view.apply import apply_view_updates
-from bergline.format.view.updates import (
-    AddViewVersion,
-    AssertViewUuid,
-    SetCurrentViewVersion,
-    ViewUpdate,
-    check_view_requirements,
-)
+from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion, ViewUpdate
 from bergline.format.view.view_metadata import SqlRepresentation, ViewLogEntry, ViewMetadata, ViewVersion
 
 NOW = 1_700_000_100_000
@@ -184,14 +170,3 @@ def test_new_view_needs_uuid_location_and_version(missing: int) -> None:
 
 def test_same_uuid_in_any_case_changes_nothing(view: ViewMetadata) -> None:
     assert apply(view, AssignUuid(view.view_uuid.upper())) == view
-
-
-def test_requirements_hold_or_conflict(view: ViewMetadata) -> None:
-    check_view_requirements(view, (AssertViewUuid(view.view_uuid.upper()),), "db.v")
-    check_view_requirements(None, (AssertCreate(),), "db.v")
-    with pytest.raises(ConflictError, match=r"view `db\.v` with uuid other, found fa6506c3"):
-        check_view_requirements(view, (AssertViewUuid("other"),), "db.v")
-    with pytest.raises(ConflictError, match="found None"):
-        check_view_requirements(None, (AssertViewUuid("other"),), "db.v")
-    with pytest.raises(AlreadyExistsError, match=r"view `db\.v` exists already"):
-        check_view_requirements(view, (AssertCreate(),), "db.v")
