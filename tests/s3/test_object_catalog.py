@@ -14,7 +14,7 @@ from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import AuthenticationError, NotFoundError, StorageError, UnavailableError
 from bergline.io import object_create, open_store
-from bergline.io.conditional import ConditionalObjects, open_objects
+from bergline.io.conditional_objects import ConditionalObjects, open_objects
 from bergline.testing.pointer_store_suite import (
     ITEMS,
     ORDERS,

@@ -1,1 +1,1 @@
-"""Bytes in and out; the only package that opens files."""
+"""File storage on local disk, in memory and on object stores; the only package that opens files."""

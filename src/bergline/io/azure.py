@@ -1,4 +1,4 @@
-"""Azure Data Lake Storage and Blob Storage by Iceberg's properties."""
+"""Azure Data Lake Storage and Blob Storage, configured by Iceberg's properties."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ AZURE_PROPERTIES = (
     "adls.account-host",
     "adls.anon",
 )
-# these may end in the account that they are for: adls.sas-token.<account>
+# these may end in the name of an account: adls.sas-token.<account>
 AZURE_ACCOUNT_PROPERTIES = ("adls.sas-token", "adls.connection-string")
 AZURE_REFUSED = {
     "adls.credential": "give adls.account-key, adls.sas-token or adls.token",
@@ -34,7 +34,7 @@ _PUBLIC_CLOUD = "core.windows.net"
 
 
 class AzureContainer(NamedTuple):
-    """A container, and its account and host where the location names them."""
+    """A container, and its account and host if the location names them."""
 
     name: str
     account: str | None
@@ -42,7 +42,7 @@ class AzureContainer(NamedTuple):
 
 
 def azure_settings(authority: str, properties: Mapping[str, str]) -> StoreSettings:
-    """How to open the container of a location like `abfss://container@account.dfs.core.windows.net/path`."""
+    """Settings for the container of a location like `abfss://container@account.dfs.core.windows.net/path`."""
     container = _container(authority)
     given = PropertyReader(properties)
     given.refuse(AZURE_REFUSED)
@@ -87,7 +87,7 @@ def _for_account(name: str, container: AzureContainer, account: str | None) -> t
 
 
 def _connection_string(text: str) -> dict[str, str]:
-    """The parts of `AccountName=…;AccountKey=…;…` that say where and with which key."""
+    """The endpoint and credentials in `AccountName=…;AccountKey=…;…`."""
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
     if "AccountName" not in parts and "BlobEndpoint" not in parts:
         raise InvalidInputError("expected `AccountName=…;AccountKey=…` in property `adls.connection-string`")

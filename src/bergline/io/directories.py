@@ -1,4 +1,4 @@
-"""Directories one level at a time, where names are looked for in them; files alone are in `fileio`."""
+"""Directory listings, one level at a time; operations on files are in `fileio`."""
 
 import contextlib
 import os
@@ -19,18 +19,18 @@ class Entries(NamedTuple):
 
 
 class Directories(Protocol):
-    """What is known of directories; StorageError if they cannot be read or changed."""
+    """Operations on directories; StorageError if they cannot be read or changed."""
 
     def entries(self, location: str) -> Entries | None:
-        """What is in a directory; None if there is no such directory."""
+        """The contents of a directory; None if there is no such directory."""
         ...
 
     def make(self, location: str) -> bool:
-        """Whether the directory is there from now on, also while it is empty."""
+        """Create a directory; False if the storage cannot have an empty one."""
         ...
 
     def remove(self, location: str) -> bool:
-        """Remove a directory if nothing is in it; whether it is gone."""
+        """Remove a directory if it is empty; returns whether it is gone."""
         ...
 
 
@@ -38,7 +38,6 @@ class LocalDirectories:
     """Directories on local disk."""
 
     def entries(self, location: str) -> Entries | None:
-        """What is in a directory."""
         found = Entries([], [])
         try:
             with os.scandir(local_path(location)) as entries:
@@ -51,7 +50,6 @@ class LocalDirectories:
         return Entries(sorted(found.directories), sorted(found.files))
 
     def make(self, location: str) -> bool:
-        """Make the directory and those above it."""
         try:
             os.makedirs(local_path(location), exist_ok=True)
         except OSError as error:
@@ -59,20 +57,19 @@ class LocalDirectories:
         return True
 
     def remove(self, location: str) -> bool:
-        """Remove an empty directory."""
         with contextlib.suppress(OSError):
             os.rmdir(local_path(location))
         return not os.path.lexists(local_path(location))
 
 
 class ObjectDirectories:
-    """What object stores have instead: the parts of keys. A directory is there while anything is in it."""
+    """Directories of an object store, by the prefixes of keys. A directory exists while anything is in it."""
 
     def __init__(self, files: ObjectStoreFileIO) -> None:
         self._files = files
 
     def entries(self, location: str) -> Entries | None:
-        """The next part of every key below."""
+        """The next segment of every key below the directory."""
         try:
             directories, files = self._files.list_level(location)
         except NotFoundError:
@@ -80,16 +77,16 @@ class ObjectDirectories:
         return Entries(list(directories), list(files)) if directories or files else None
 
     def make(self, location: str) -> bool:
-        """Only objects can be made."""
+        """Does nothing: object stores have no empty directories."""
         return False
 
     def remove(self, location: str) -> bool:
-        """It is gone with the last object in it."""
+        """A directory is gone with the last object in it."""
         return self.entries(location) is None
 
 
 def directories_for(location: str, properties: Mapping[str, str]) -> Directories:
-    """Directories of the kind that a location is in; UnsupportedError for other schemes."""
+    """The directories for the scheme of a location; UnsupportedError for other schemes."""
     scheme = scheme_of(location)
     if scheme == "file":
         return LocalDirectories()

@@ -1,4 +1,4 @@
-"""What the rest of bergline asks of storage."""
+"""The storage interface that the rest of bergline uses."""
 
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple, Protocol
@@ -7,30 +7,30 @@ from bergline.errors import FormatError
 
 
 class ListedFile(NamedTuple):
-    """An object as a listing shows it."""
+    """An object in a listing."""
 
     location: str
     size: int
     modified_ms: int
-    """When it was last written, in milliseconds since 1970 by the storage's own clock."""
+    """When it was last written, in milliseconds since 1970, by the storage's clock."""
 
 
 class OutputFile(Protocol):
-    """A file being written; it exists for readers only after `close`."""
+    """A file being written; readers see it only after `close`."""
 
     def stream(self) -> BinaryIO:
-        """Where to write; tell() counts the bytes so far."""
+        """The stream to write to; tell() returns the number of bytes so far."""
         ...
 
     def close(self) -> int:
         """Make the file durable and visible, and return its length.
 
-        AlreadyExistsError if the location was taken meanwhile; StorageError if it could not be written.
+        AlreadyExistsError if another writer created the file meanwhile; StorageError if it could not be written.
         """
         ...
 
     def abort(self) -> None:
-        """Remove what was written, and the file if it was closed; safe to call twice. Never another writer's file."""
+        """Remove what was written, and the file if it was closed, but never another writer's; safe to call twice."""
         ...
 
 
@@ -40,7 +40,7 @@ class FileIO(Protocol):
     def read(self, location: str, most: int | None = None) -> bytes:
         """The whole object; NotFoundError if there is none, StorageError if it cannot be read.
 
-        FormatError if it has more bytes than `most`, which are not read then.
+        FormatError, without reading it, if it has more than `most` bytes.
         """
         ...
 
@@ -59,13 +59,13 @@ class FileIO(Protocol):
     def create(self, location: str, data: bytes) -> None:
         """Create the object with exactly these bytes, atomically and durably.
 
-        AlreadyExistsError if the location is taken (never overwritten); StorageError if it could not be written,
+        AlreadyExistsError if the object exists (it is never overwritten); StorageError if it could not be written,
         and then no reader sees a part of it.
         """
         ...
 
     def create_output(self, location: str) -> OutputFile:
-        """A new object written in pieces; AlreadyExistsError, now or when it is closed, if the location is taken."""
+        """A new object written in pieces; AlreadyExistsError, now or on close, if the object exists."""
         ...
 
     def exists(self, location: str) -> bool:
@@ -79,14 +79,14 @@ class FileIO(Protocol):
     def list(self, prefix: str) -> list[str]:
         """The locations of all objects below a directory, at any depth, sorted; none if there is no such directory.
 
-        Locations are spelt with their scheme. StorageError if they cannot all be found.
+        Locations include their scheme. StorageError if the listing is incomplete.
         """
         ...
 
     def list_files(self, prefix: str) -> Iterator[ListedFile]:
-        """The same objects in any order, with size and time, a part at a time so that millions fit in memory.
+        """The same objects in any order, with size and time, streamed so that millions fit in memory.
 
-        What is a link, device or the like on a disk is left out; what comes or goes meanwhile may be there or not.
+        Links, devices and the like are left out; objects created or deleted meanwhile may be listed or not.
         """
         ...
 
@@ -98,6 +98,6 @@ def check_range(location: str, offset: int, length: int, size: int) -> None:
 
 
 def check_size(location: str, size: int, most: int | None) -> None:
-    """FormatError for an object of more bytes than are to be read."""
+    """FormatError if an object exceeds the size limit."""
     if most is not None and size > most:
         raise FormatError(f"expected at most {most:,} bytes, found {size:,} in {location}")

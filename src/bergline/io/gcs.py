@@ -1,4 +1,4 @@
-"""Google Cloud Storage by Iceberg's properties."""
+"""Google Cloud Storage, configured by Iceberg's properties."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError
 from bergline.io.settings import PropertyReader, StoreSettings
 
 GCS_SCHEMES = frozenset({"gs", "gcs"})
-# the project and the time when a token ends are not needed: requests name the bucket, and the server refuses old tokens
+# project and token expiry are not needed: requests name the bucket, and the server rejects expired tokens
 GCS_PROPERTIES = (
     "gcs.oauth2.token",
     "gcs.oauth2.token-expires-at",
@@ -17,8 +17,8 @@ GCS_PROPERTIES = (
     "gcs.service.host",
 )
 GCS_REFUSED = {
-    "gcs.encryption-key": "keys of the bucket itself need no property",
-    "gcs.decryption-key": "keys of the bucket itself need no property",
+    "gcs.encryption-key": "encryption keys of the bucket itself need no property",
+    "gcs.decryption-key": "encryption keys of the bucket itself need no property",
     "gcs.user-project": "buckets whose readers pay are not supported",
     "gcs.impersonate.service-account": "give a token of that account as gcs.oauth2.token",
 }
@@ -26,7 +26,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,221}")
 
 
 def gcs_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
-    """How to open a bucket."""
+    """Settings for a bucket."""
     if not _BUCKET.fullmatch(bucket):
         raise InvalidInputError(f"expected the name of a bucket, found `{bucket}`")
     given = PropertyReader(properties)

@@ -1,4 +1,4 @@
-"""Files on local disk: created atomically, never overwritten, durable before anyone is told."""
+"""Files on local disk: created atomically, never overwritten, and durable before success is reported."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from bergline.errors import AlreadyExistsError, NotFoundError, StorageError
 from bergline.io.fileio import ListedFile, check_range, check_size
 from bergline.io.locations import local_path, scheme_of
 
-_KEPT_OF_NAME = 200  # of 255 bytes, so that a hidden name fits and still shows whose it is
+_KEPT_OF_NAME = 200  # of 255 bytes, so that a temporary name fits and still shows its target
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.")
 
 
@@ -20,15 +20,13 @@ class LocalFileIO:
     """FileIO for `file:` locations and bare paths."""
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole file."""
         with self.open_input(location) as stream, _storage_errors("read", location):
             check_size(location, os.fstat(stream.fileno()).st_size, most)
             data = stream.read(-1 if most is None else most + 1)
-            check_size(location, len(data), most)  # the file may grow meanwhile, or have no size, as a pipe
+            check_size(location, len(data), most)  # the file may grow meanwhile, or have no size, like a pipe
             return data
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
-        """A part of the file."""
         with self.open_input(location) as stream, _storage_errors("read", location):
             check_range(location, offset, length, os.fstat(stream.fileno()).st_size)
             stream.seek(offset)
@@ -37,12 +35,11 @@ class LocalFileIO:
             return data
 
     def open_input(self, location: str) -> BinaryIO:
-        """The file, open for reading."""
         with _storage_errors("read", location):
             return open(local_path(location), "rb")
 
     def create(self, location: str, data: bytes) -> None:
-        """Write under a name of our own, then link it into place: readers see all of it or nothing."""
+        """Write to a temporary name, then link it into place: readers see the complete file or nothing."""
         path = local_path(location)
         directory = os.path.dirname(path)
         temporary = os.path.join(directory, f".{uuid.uuid4().hex}.tmp")
@@ -54,12 +51,12 @@ class LocalFileIO:
                     _sync(stream)
                 _link(temporary, path)
             finally:
-                with contextlib.suppress(OSError):  # hidden, and gone with the orphans
+                with contextlib.suppress(OSError):  # hidden; removed with orphan files
                     os.unlink(temporary)
             _sync_directory(directory)
 
     def create_output(self, location: str) -> "LocalOutputFile":
-        """A new file under a name of our own until it is closed."""
+        """A new file, under a temporary name until it is closed."""
         with _storage_errors("write", location):
             path = local_path(location)
             _make_directory(os.path.dirname(path), location)
@@ -68,7 +65,6 @@ class LocalFileIO:
             return LocalOutputFile(location, path)
 
     def exists(self, location: str) -> bool:
-        """Whether there is a file."""
         path = local_path(location)
         try:
             return stat.S_ISREG(os.stat(path).st_mode)
@@ -78,7 +74,6 @@ class LocalFileIO:
             raise StorageError(f"cannot read {location}: {error.strerror or error}") from error
 
     def delete(self, locations: Iterable[str]) -> list[str]:
-        """Delete files one by one; what fails is returned."""
         failed = []
         for location in locations:
             try:
@@ -90,7 +85,6 @@ class LocalFileIO:
         return failed
 
     def list(self, prefix: str) -> list[str]:
-        """Every file below a directory; StorageError if a part of it cannot be read."""
         found: list[str] = []
         with _storage_errors("list", prefix):
             for directory, _, names in os.walk(local_path(prefix), onerror=_unless_missing):
@@ -98,7 +92,7 @@ class LocalFileIO:
         return sorted(found)
 
     def list_files(self, prefix: str) -> Iterator[ListedFile]:
-        """Every file below a directory, one directory after the other; links are not followed."""
+        """All files below a directory, one directory after the other; links are not followed."""
         pending = [local_path(prefix)]
         while pending:
             directory = pending.pop()
@@ -109,17 +103,17 @@ class LocalFileIO:
 
 
 def real_directory(directory: str) -> str:
-    """The path of a directory on disk without links in it; one that is not there is taken as it stands."""
+    """The path of a directory with links resolved; unchanged if it does not exist."""
     return os.path.realpath(directory)
 
 
 def real_location(location: str) -> str:
-    """One spelling for all names of a local file, with links in its directory and the file's own followed."""
+    """The canonical location of a local file, with all links resolved."""
     return f"file://{os.path.realpath(local_path(location))}"
 
 
 def make_directory(location: str) -> None:
-    """Make a directory on a disk for writers that expect it to be there; object stores need none."""
+    """Create a local directory for writers that expect it to exist; no-op on object stores."""
     if scheme_of(location) == "file":
         try:
             os.makedirs(local_path(location), exist_ok=True)
@@ -128,22 +122,22 @@ def make_directory(location: str) -> None:
 
 
 def is_gone(location: str) -> bool:
-    """Whether a location is that of a local file which is not there; of others that is not looked up."""
+    """Whether a local file does not exist; other storage is not checked."""
     return scheme_of(location) == "file" and not os.path.exists(local_path(location))
 
 
 def link_target(path: str) -> str:
-    """Where a link on disk leads to in the end; the path itself if it is none."""
+    """The final target of a link; the path itself if it is not a link."""
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file has a name that files have here while they are written."""
+    """Whether a file name is one of our temporary names."""
     return _TEMPORARY.match(name) is not None
 
 
 class LocalOutputFile:
-    """A file being written beside its place, hidden, and linked into it when it is closed."""
+    """A file written under a hidden temporary name and linked into place on close."""
 
     def __init__(self, location: str, path: str) -> None:
         directory, name = os.path.split(path)
@@ -155,24 +149,21 @@ class LocalOutputFile:
         self._created = False
 
     def stream(self) -> BinaryIO:
-        """The open file."""
         return cast("BinaryIO", self._stream)
 
     def close(self) -> int:
-        """Flush to disk, and let readers see it."""
         with _storage_errors("write", self._location):
             length = self._stream.tell()
             _sync(self._stream)
             self._stream.close()
             _link(self._temporary, self._path)
             self._created = True
-            with contextlib.suppress(OSError):  # hidden, and gone with the orphans
+            with contextlib.suppress(OSError):  # hidden; removed with orphan files
                 os.unlink(self._temporary)
             _sync_directory(self._directory)
             return length
 
     def abort(self) -> None:
-        """Remove what was written, and the file if it was closed."""
         with contextlib.suppress(OSError):
             self._stream.close()
         with contextlib.suppress(OSError):
@@ -200,7 +191,7 @@ def _unless_missing(error: OSError) -> None:
 
 
 def _listed(directory: str) -> tuple[list[str], list[ListedFile]]:
-    """The directories and files in a directory; none if it is gone."""
+    """The subdirectories and files of a directory; none if it is gone."""
     directories, files = [], []
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(directory) as entries:
         for entry in entries:
@@ -209,16 +200,16 @@ def _listed(directory: str) -> tuple[list[str], list[ListedFile]]:
             elif entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):  # gone since it was listed
                     found = entry.stat(follow_symlinks=False)
-                    # whoever moves a file here may keep the time that it was written, but not that of the move
+                    # moving a file keeps its modification time, but updates its change time
                     written_ns = max(found.st_mtime_ns, found.st_ctime_ns)
                     files.append(ListedFile(f"file://{entry.path}", found.st_size, written_ns // 1_000_000))
     return directories, files
 
 
 def _make_directory(directory: str, location: str) -> None:
-    """Make a directory and those above it, each durable before what comes into it."""
+    """Create a directory and its parents, each durable before anything is created in it."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.stat(directory)  # refuses a path that is too long before a part of it is made
+        os.stat(directory)  # refuses a path that is too long before creating a part of it
     missing = []
     while not os.path.isdir(directory) and directory != os.path.dirname(directory):
         missing.append(directory)
@@ -227,15 +218,15 @@ def _make_directory(directory: str, location: str) -> None:
         try:
             os.mkdir(new)
         except FileExistsError as error:
-            if not os.path.isdir(new):  # else another writer made it meanwhile
+            if not os.path.isdir(new):  # otherwise another writer created it meanwhile
                 raise StorageError(f"cannot write {location}: {new} is not a directory") from error
         _sync_directory(os.path.dirname(new))
 
 
 def _link(temporary: str, path: str) -> None:
-    """Link a file into place; whatever is reported, it is there if both names are the same file.
+    """Link a file into place; whatever is reported, it succeeded if both names are the same file.
 
-    A file server whose answer was lost gets the request again, and refuses it because of the first.
+    After a lost response, the request is sent again to a file server, which refuses it because of the first.
     """
     try:
         os.link(temporary, path)

@@ -1,6 +1,6 @@
-"""Locations: the one place that reads and normalises the URIs in metadata.
+"""Locations: the only module that parses and normalizes the URIs in metadata.
 
-Text after the scheme is taken as it stands: like Hadoop and PyIceberg we neither encode nor decode percent signs.
+Text after the scheme is taken literally: like Hadoop and PyIceberg, percent signs are neither encoded nor decoded.
 """
 
 import os
@@ -43,7 +43,7 @@ def local_path(location: str) -> str:
 
 
 class ObjectLocation(NamedTuple):
-    """Where an object is: `scheme://authority/key`, each part as it stands in the location."""
+    """The parts of `scheme://authority/key`, unchanged."""
 
     scheme: str
     authority: str
@@ -51,7 +51,7 @@ class ObjectLocation(NamedTuple):
 
 
 def object_location(location: str) -> ObjectLocation:
-    """The parts of an object's location; InvalidInputError if one is missing, UnsupportedError for some keys."""
+    """Parse an object's location; InvalidInputError if a part is missing, UnsupportedError for some keys."""
     found = _split_object(location)
     if not found.key:
         raise InvalidInputError(f"expected a location like `{found.scheme}://bucket/key`, found `{location}`")
@@ -60,7 +60,7 @@ def object_location(location: str) -> ObjectLocation:
 
 
 def directory_location(location: str) -> ObjectLocation:
-    """The parts of a directory's location, its key without the slash at the end; the key may be empty."""
+    """Parse a directory's location; the key has no trailing slash and may be empty."""
     found = _split_object(location)
     key = found.key.removesuffix("/")
     if key:
@@ -69,7 +69,7 @@ def directory_location(location: str) -> ObjectLocation:
 
 
 def normalized(location: str) -> str:
-    """One spelling for all locations of the same object, for comparing them."""
+    """The canonical spelling of a location, for comparisons."""
     scheme = scheme_of(location)
     if scheme == "file":
         return f"file://{local_path(location)}"
@@ -80,12 +80,12 @@ def normalized(location: str) -> str:
 
 
 def is_absolute(location: str) -> bool:
-    """Whether a location means the same from any working directory."""
+    """Whether a location does not depend on the working directory."""
     return _SCHEME.match(location) is not None or os.path.isabs(location)
 
 
 def absolute_location(location: str) -> str:
-    """A location that means the same from any working directory; bare paths become `file:///…`."""
+    """The location independent of the working directory; bare paths become `file:///…`."""
     return location.rstrip("/") if _SCHEME.match(location) else f"file://{_one_root(os.path.abspath(location))}"
 
 
@@ -95,7 +95,7 @@ def join(location: str, *parts: str) -> str:
 
 
 def _one_root(path: str) -> str:
-    """An absolute path with one slash in front: Python leaves two as they are, which mean the same on our systems."""
+    """An absolute path with a single leading slash: Python keeps two, which mean the same here."""
     return f"/{path.lstrip('/')}" if path.startswith("//") else path
 
 
@@ -109,7 +109,7 @@ def _split_object(location: str) -> ObjectLocation:
 
 
 def _check_key(key: str, location: str) -> None:
-    """Refuse the few keys that object stores know and our client cannot address."""
+    """Refuse the few keys that object stores allow but our client cannot address."""
     if any(segment in {"", ".", ".."} for segment in key.split("/")):
         raise UnsupportedError(f"expected a key without empty, `.` and `..` segments, found `{location}`")
     if _CONTROL.search(key):

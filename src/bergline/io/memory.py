@@ -1,4 +1,4 @@
-"""Files in memory under `memory:` locations, for tests and for trying things out."""
+"""Files in memory under `memory:` locations, for tests and experiments."""
 
 import io
 import threading
@@ -20,7 +20,6 @@ class MemoryFileIO:
         self._lock = threading.Lock()
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole object."""
         try:
             data = self._files[location]
         except KeyError:
@@ -29,17 +28,14 @@ class MemoryFileIO:
         return data
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
-        """A part of the object."""
         data = self.read(location)
         check_range(location, offset, length, len(data))
         return data[offset : offset + length]
 
     def open_input(self, location: str) -> BinaryIO:
-        """A stream over the object."""
         return io.BytesIO(self.read(location))
 
     def create(self, location: str, data: bytes) -> None:
-        """Create the object."""
         with self._lock:
             if location in self._files:
                 raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
@@ -47,17 +43,14 @@ class MemoryFileIO:
             self._files[location] = bytes(data)
 
     def create_output(self, location: str) -> "MemoryOutputFile":
-        """A new object written in pieces."""
         if self.exists(location):
             raise AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
         return MemoryOutputFile(self, location)
 
     def exists(self, location: str) -> bool:
-        """Whether there is an object."""
         return location in self._files
 
     def delete(self, locations: Iterable[str]) -> list[str]:
-        """Delete objects."""
         with self._lock:
             for location in locations:
                 self._files.pop(location, None)
@@ -65,11 +58,9 @@ class MemoryFileIO:
         return []
 
     def list(self, prefix: str) -> list[str]:
-        """Objects below a prefix."""
         return sorted(name for name in self._files if name.startswith(prefix.rstrip("/") + "/"))
 
     def list_files(self, prefix: str) -> Iterator[ListedFile]:
-        """Objects below a prefix with size and time."""
         below = prefix.rstrip("/") + "/"
         with self._lock:
             found = [
@@ -81,7 +72,7 @@ class MemoryFileIO:
 
 
 class MemoryOutputFile:
-    """An object gathered until it is closed."""
+    """An object buffered until it is closed."""
 
     def __init__(self, files: MemoryFileIO, location: str) -> None:
         self._files = files
@@ -90,17 +81,14 @@ class MemoryOutputFile:
         self._created = False
 
     def stream(self) -> BinaryIO:
-        """The buffer."""
         return self._buffer
 
     def close(self) -> int:
-        """Make the object visible."""
         data = self._buffer.getvalue()
         self._files.create(self._location, data)
         self._created = True
         return len(data)
 
     def abort(self) -> None:
-        """Drop the buffer, and the object if it was closed."""
         if self._created:
             self._files.delete([self._location])

@@ -1,6 +1,6 @@
-"""What obstore raises, as errors of ours.
+"""Converts obstore's exceptions to bergline's errors.
 
-Its messages hold whole requests, addresses with signatures included, so only the server's own words are taken over.
+Its messages contain entire requests, including signed URLs, so only the server's own message is taken over.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _SERVER_ADDRESS = re.compile(
 _WEB_PAGE = re.compile(r"<(!doctype html|html)[\s>]", re.IGNORECASE)
 _WANTS_TLS = re.compile("HTTP request (was sent )?to (an )?HTTPS (server|port)")
 _NO_TLS_WORDS = ("InvalidContentType", "NotTls", "received corrupt message")
-# where the clouds' machines ask for credentials when nobody gave any
+# instance metadata endpoints, asked for credentials when none are configured
 _CREDENTIAL_SERVICES = ("//169.254.169.254/", "//metadata.google.internal/", "//metadata/computeMetadata")
 _BUCKET_CODES = frozenset({"NoSuchBucket", "ContainerNotFound"})
 _IDENTITY_CODES = frozenset(
@@ -50,11 +50,11 @@ _RANGE = 416
 _RANGE_WORDS = ("non-partial response", "Invalid range")
 _CLIENT, _SERVER = 400, 500
 _LONGEST_REASON = 300
-_CHECK_ENDPOINT = "check the endpoint: another server answers there, or it has no such bucket"
+_CHECK_ENDPOINT = "check the endpoint: another server responds there, or it has no such bucket"
 
 
 class StoreFailure(Enum):
-    """What kind of failure an exception stands for."""
+    """The kind of failure that an exception represents."""
 
     NO_OBJECT = "no object"
     NO_BUCKET = "no bucket"
@@ -63,14 +63,14 @@ class StoreFailure(Enum):
     CONFLICT = "another request for the same object is under way; nothing was changed"
     NO_IDENTITY = "not allowed"
     NOT_REACHED = "the request did not arrive"
-    NO_TLS = "the server answered a TLS handshake with something else"
-    NO_STORE = "the server answered like no object store"
-    TRANSIENT = "the answer is lost, or the server asks to try later"
+    NO_TLS = "the server responded to a TLS handshake with something else"
+    NO_STORE = "the server does not respond like an object store"
+    TRANSIENT = "the response was lost, or the server asks to retry later"
     BAD_RANGE = "the range lies outside the object"
     OTHER = "something else"
 
 
-# without a status nothing was answered: it was not sent, or the store is in this process
+# without a status there was no response: it was not sent, or the store is in memory
 _WITHOUT_STATUS = frozenset(
     {
         StoreFailure.NO_IDENTITY,
@@ -92,7 +92,7 @@ _SAID_NO = frozenset(
 
 
 def failure_of(error: Exception) -> StoreFailure:
-    """The kind of failure."""
+    """Classify an exception."""
     text = str(error)
     kind = type(error).__name__
     code, status = _server_code(text), _server_status(text)
@@ -124,10 +124,10 @@ def failure_of(error: Exception) -> StoreFailure:
 
 
 def is_certain(error: Exception) -> bool:
-    """Whether a write that failed so has certainly changed nothing.
+    """Whether a write with this failure certainly changed nothing.
 
-    Either nothing was sent, or the store says so in its own words: an error document with a code, and a status of 4xx.
-    What a proxy says in between, by a status alone or by a page, says nothing about the store.
+    Either nothing was sent, or the store says so: an error document with a code, and a 4xx status. A response from a
+    proxy, with just a status or a page, says nothing about the store.
     """
     text = str(error)
     failure, code, status = failure_of(error), _server_code(text), _server_status(text)
@@ -138,10 +138,10 @@ def is_certain(error: Exception) -> bool:
 
 
 def storage_error(verb: str, location: str, error: Exception, *, changes: bool) -> BerglineError:
-    """The error to raise; `changes` says whether this request or a try before it could have changed something."""
+    """The error to raise; `changes` says whether this request or an earlier attempt could have changed something."""
     failure = failure_of(error)
     if failure is StoreFailure.NO_OBJECT and verb == "write" and _server_code(str(error)) is None:
-        failure = StoreFailure.NO_STORE  # a store has room for a new object, or says why not
+        failure = StoreFailure.NO_STORE  # there is always room for a new object, or the store says why not
     what = f"cannot {verb} {location}: {_reason(failure, str(error))}"
     match failure:
         case StoreFailure.NO_OBJECT if verb == "write":
@@ -166,17 +166,17 @@ def storage_error(verb: str, location: str, error: Exception, *, changes: bool) 
 
 
 def exists_error(location: str) -> AlreadyExistsError:
-    """The error for a location that is taken."""
+    """The error for a location that exists."""
     return AlreadyExistsError(f"file {location} exists already", kind="file", name=location)
 
 
 class ClientPanicError(Exception):
-    """The client gave up in the middle of its own code."""
+    """The client panicked."""
 
 
 @contextlib.contextmanager
 def panics_contained() -> Iterator[None]:
-    """Turn a panic of the client, which is no Exception, into one; it has a class of its own in every library."""
+    """Convert a panic of the client, which is not an Exception and has a different class in every library."""
     try:
         yield
     except Exception:
@@ -189,7 +189,7 @@ def panics_contained() -> Iterator[None]:
 
 @contextlib.contextmanager
 def object_errors(verb: str, location: str, *, changes: bool = False) -> Iterator[None]:
-    """Turn whatever obstore raises into an error of ours that names the location."""
+    """Convert whatever obstore raises to an error that names the location."""
     try:
         with panics_contained():
             yield
@@ -235,11 +235,11 @@ def _tls_hints(text: str) -> list[str]:
 
 
 def _plain_words(text: str) -> str:
-    """What a server says in XML, on one line and without addresses."""
+    """A server's XML error on one line, without URLs."""
     return _ADDRESS.sub("…", " ".join(html.unescape(text).split()))
 
 
 def _server(text: str) -> str:
-    """The server by its address without path and query, which may hold secrets."""
+    """The server's address without path and query, which may contain secrets."""
     found = _SERVER_ADDRESS.search(text)
     return f"the server {found[1]}{found[2]}{found[3] or ''}" if found else "the server"

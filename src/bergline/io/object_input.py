@@ -1,4 +1,4 @@
-"""A seekable stream over an object that asks for few, large ranges."""
+"""A seekable stream over an object that requests few, large ranges."""
 
 import io
 import os
@@ -17,7 +17,7 @@ READ_AHEAD = 1024 * 1024
 class ObjectInput(io.RawIOBase):
     """Reads through a function from (offset, length) to bytes.
 
-    Keeps the end of the object, where Parquet has its footer, and the latest block: small reads nearby cost nothing.
+    Caches the end of the object, where Parquet has its footer, and the latest block.
     """
 
     def __init__(self, location: str, size: int, tail: bytes, fetch: Callable[[int, int], bytes]) -> None:
@@ -30,19 +30,15 @@ class ObjectInput(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """True."""
         return True
 
     def seekable(self) -> bool:
-        """True."""
         return True
 
     def tell(self) -> int:
-        """The position of the next read."""
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Move to a position; past the end is allowed, before the start is not."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}.get(whence)
         if base is None or base + offset < 0:
             raise InvalidInputError(f"cannot seek to {offset} (whence {whence}) in {self._location}")
@@ -50,7 +46,6 @@ class ObjectInput(io.RawIOBase):
         return self._position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Exactly `size` bytes, fewer only at the end of the object."""
         self._check_open()
         left = max(0, self._size - self._position)
         length = left if size is None or size < 0 else min(size, left)
@@ -59,11 +54,9 @@ class ObjectInput(io.RawIOBase):
         return data
 
     def readall(self) -> bytes:
-        """Everything to the end."""
         return self.read()
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Fill a buffer."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data

@@ -1,4 +1,4 @@
-"""A new object written in pieces: one conditional request if it is small, else a multipart upload."""
+"""A new object written in pieces: one conditional request if it is small, otherwise a multipart upload."""
 
 import contextlib
 import io
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 PART_BYTES = 8 * 1024 * 1024
-# one batch is gathered while the parts of the batch before travel, at the same time
+# one batch is filled while the parts of the previous batch are uploaded in parallel
 _BATCH_BYTES = 2 * PART_BYTES
 
 
 class Destination(Protocol):
-    """What an output asks of its store."""
+    """What an output needs from its store."""
 
     def create(self, location: str, data: bytes) -> None:
-        """Create the whole object, if it does not exist."""
+        """Create the object, if it does not exist."""
         ...
 
     def exists(self, location: str) -> bool:
@@ -33,7 +33,7 @@ class Destination(Protocol):
         ...
 
     def open_upload(self, location: str) -> Any:
-        """A multipart upload as obstore's WritableFile; a write waits for the parts of the one before."""
+        """A multipart upload as obstore's WritableFile; a write waits for the previous one."""
         ...
 
 
@@ -44,11 +44,10 @@ class _State(Enum):
 
 
 class ObjectOutput:
-    """An object being written; two batches of it are in memory at most.
+    """An object being written; at most two batches are in memory.
 
-    A small object is created by one conditional request. Uploads in parts have no condition: the location is looked at
-    right before the upload is completed, so two uploads to one name at the same moment could both succeed. Names of
-    data files carry a UUID.
+    A small object is created by one conditional request. Multipart uploads are unconditional: the location is checked
+    right before completion, so two simultaneous uploads to one name could both succeed. Data files have UUIDs.
     """
 
     def __init__(self, store: Destination, location: str) -> None:
@@ -59,11 +58,9 @@ class ObjectOutput:
         self._stream = _Batches(self._send)
 
     def stream(self) -> BinaryIO:
-        """Where to write."""
         return cast("BinaryIO", self._stream)
 
     def close(self) -> int:
-        """Complete the object and return its length."""
         self._check_open()
         rest = self._stream.take_rest()
         try:
@@ -79,9 +76,9 @@ class ObjectOutput:
         return self._stream.tell()
 
     def abort(self) -> None:
-        """Give the upload up, or delete the object if it was closed.
+        """Abort the upload, or delete the object if it was closed.
 
-        If it is not known whether a small object was created, whatever is there stays: it may be another writer's.
+        If it is unknown whether a small object was created, it stays: it may be another writer's.
         """
         match self._state:
             case _State.OPEN:
@@ -97,12 +94,12 @@ class ObjectOutput:
         if self._upload is None:
             return
         with contextlib.suppress(Exception), panics_contained():
-            self._upload.write(b"")  # waits for parts under way: one that arrives after the abort would stay
+            self._upload.write(b"")  # waits for parts in flight: one that arrives after the abort would stay
         with contextlib.suppress(Exception), panics_contained():
-            self._upload.__exit__(InterruptedError, InterruptedError(), None)  # obstore's way to abort
+            self._upload.__exit__(InterruptedError, InterruptedError(), None)  # this is how obstore aborts
 
     def _send(self, batch: bytes) -> None:
-        """Send a batch; after one that failed nothing may follow, or the object would have a hole."""
+        """Send a batch; nothing may follow a failed one, or the object would have a gap."""
         self._check_open()
         try:
             with object_errors("write", self._location, changes=True):
@@ -128,7 +125,7 @@ class ObjectOutput:
 
 
 class _Batches(io.RawIOBase):
-    """Counts what is written and passes it on in full batches."""
+    """A stream that counts what is written and passes it on in full batches."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         super().__init__()
@@ -137,15 +134,12 @@ class _Batches(io.RawIOBase):
         self._length = 0
 
     def writable(self) -> bool:
-        """True."""
         return True
 
     def tell(self) -> int:
-        """How many bytes were written."""
         return self._length
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Take all of the data."""
         view = memoryview(data).cast("B")
         self._held += view
         self._length += len(view)
@@ -156,7 +150,7 @@ class _Batches(io.RawIOBase):
         return len(view)
 
     def take_rest(self) -> bytes:
-        """What does not fill a batch."""
+        """The remaining bytes, less than a batch."""
         rest = bytes(self._held)
         self._held.clear()
         return rest

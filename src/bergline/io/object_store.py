@@ -1,4 +1,4 @@
-"""Objects on S3, Google Cloud Storage and Azure as files."""
+"""Files on S3, Google Cloud Storage and Azure."""
 
 import datetime as dt
 import threading
@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 
 from bergline.errors import BerglineError, NotFoundError
+from bergline.io.conditional_writes import create_object
 from bergline.io.fileio import ListedFile, check_range, check_size
 from bergline.io.locations import directory_location, object_location
-from bergline.io.object_create import create_object
 from bergline.io.object_errors import StoreFailure, failure_of, object_errors, panics_contained
 from bergline.io.object_input import ObjectInput
 from bergline.io.object_output import PART_BYTES, ObjectOutput
@@ -27,7 +27,7 @@ _HOPELESS = _UNREACHABLE | {StoreFailure.NO_BUCKET, StoreFailure.NO_IDENTITY, St
 
 
 class ObjectStoreFileIO:
-    """FileIO for all schemes of object stores; a bucket is opened when it is first used, also after pickling."""
+    """FileIO for object stores; buckets are opened on first use, also after pickling."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self._properties = dict(properties or {})
@@ -37,12 +37,11 @@ class ObjectStoreFileIO:
         return {"_properties": self._properties, "_stores": {}}
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole object."""
         store, key = self._find(location)
         with object_errors("read", location):
-            answer = store.api.get(store.store, key)
-            check_size(location, answer.meta["size"], most)
-            return bytes(answer.bytes())
+            response = store.api.get(store.store, key)
+            check_size(location, response.meta["size"], most)
+            return bytes(response.bytes())
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
         """A part of the object, in one request."""
@@ -50,36 +49,34 @@ class ObjectStoreFileIO:
             check_range(location, offset, length, self._size(location))
             return b""
         asked = {"range": (offset, offset + length)}
-        answer = self._get_range(location, asked)
-        check_range(location, offset, length, answer.meta["size"] if answer else self._size(location))
+        response = self._get_range(location, asked)
+        check_range(location, offset, length, response.meta["size"] if response else self._size(location))
         with object_errors("read", location):
-            return bytes(answer.bytes())
+            return bytes(response.bytes())
 
     def open_input(self, location: str) -> BinaryIO:
-        """A stream over the object; the first request brings its size and its end."""
-        answer = self._get_range(location, {"range": {"suffix": _TAIL_BYTES}})
-        size = answer.meta["size"] if answer else self._size(location)
+        """A stream over the object; the first request returns its size and its end."""
+        response = self._get_range(location, {"range": {"suffix": _TAIL_BYTES}})
+        size = response.meta["size"] if response else self._size(location)
         with object_errors("read", location):
-            tail = bytes(answer.bytes()) if answer else b""
+            tail = bytes(response.bytes()) if response else b""
         return cast("BinaryIO", ObjectInput(location, size, tail, partial(self.read_range, location)))
 
     def create(self, location: str, data: bytes) -> None:
-        """Create the object, if there is none."""
         store, key = self._find(location)
         create_object(store, key, location, data)
 
     def create_output(self, location: str) -> ObjectOutput:
-        """A new object written in pieces; a location that is taken is found out when it is closed."""
+        """A new object written in pieces; AlreadyExistsError comes on close."""
         self._find(location)
         return ObjectOutput(self, location)
 
     def open_upload(self, location: str) -> Any:
-        """A multipart upload, a batch of parts at a time."""
+        """A multipart upload that sends a batch of parts at a time."""
         store, key = self._find(location)
         return store.api.open_writer(store.store, key, buffer_size=PART_BYTES, max_concurrency=1)
 
     def exists(self, location: str) -> bool:
-        """Whether there is an object."""
         try:
             self._size(location)
         except NotFoundError:
@@ -87,7 +84,6 @@ class ObjectStoreFileIO:
         return True
 
     def delete(self, locations: Iterable[str]) -> list[str]:
-        """Delete objects in bulk; returns those that could not be deleted."""
         failed = []
         groups: dict[tuple[str, str], dict[str, str]] = {}
         for location in locations:
@@ -102,7 +98,6 @@ class ObjectStoreFileIO:
         return failed
 
     def list(self, prefix: str) -> list[str]:
-        """The locations of all objects below a directory."""
         scheme, authority, key = directory_location(prefix)
         store = self._store(scheme, authority)
         below = f"{key}/" if key else ""
@@ -111,12 +106,12 @@ class ObjectStoreFileIO:
         return sorted(f"{scheme}://{authority}/{o['path']}" for o in found if o["path"].startswith(below))
 
     def list_files(self, prefix: str) -> Iterator[ListedFile]:
-        """All objects below a directory with size and time, by several requests at a time."""
+        """All objects below a directory with size and time, listed by parallel requests."""
         scheme, authority, key = directory_location(prefix)
         return list_objects(self._store(scheme, authority), f"{scheme}://{authority}/", key)
 
     def list_level(self, directory: str) -> tuple[Sequence[str], Sequence[str]]:
-        """The names of directories and objects right below a directory, sorted."""
+        """The names of directories and objects directly below a directory, sorted."""
         scheme, authority, key = directory_location(directory)
         store = self._store(scheme, authority)
         below = f"{key}/" if key else ""
@@ -141,7 +136,7 @@ class ObjectStoreFileIO:
             return int(store.api.head(store.store, key)["size"])
 
     def _get_range(self, location: str, options: dict[str, Any]) -> Any:
-        """The answer, whose body is yet to be read; None if the object is too short for the range."""
+        """The response with an unread body; None if the object is too short for the range."""
         store, key = self._find(location)
         with object_errors("read", location):
             try:
@@ -154,7 +149,7 @@ class ObjectStoreFileIO:
 
 
 def _delete_all(store: OpenStore, keys: dict[str, str]) -> list[str]:
-    """Delete in batches; a batch that fails is gone through one by one, unless that could not help either."""
+    """Delete in batches; objects of a failed batch are retried one by one, unless that would be pointless."""
     locations = list(keys)
     failed: list[str] = []
     for start in range(0, len(locations), _DELETE_BATCH):
@@ -168,7 +163,7 @@ def _delete_all(store: OpenStore, keys: dict[str, str]) -> list[str]:
 
 
 def _delete_each(store: OpenStore, keys: dict[str, str]) -> list[str]:
-    """Delete one by one, and stop when the store is gone."""
+    """Delete one by one, and stop if the store is unreachable."""
     gone = threading.Event()
 
     def is_deleted(key: str) -> bool:
@@ -186,7 +181,7 @@ def _delete_each(store: OpenStore, keys: dict[str, str]) -> list[str]:
 
 
 def _delete(store: OpenStore, keys: str | list[str]) -> StoreFailure | None:
-    """Delete one object or many; why not, if it failed. Some stores report a missing object, and stop there."""
+    """Delete one object or many; returns the failure, if any. Some stores report a missing object, and stop there."""
     try:
         with panics_contained():
             store.api.delete(store.store, keys)
@@ -198,12 +193,12 @@ def _delete(store: OpenStore, keys: str | list[str]) -> StoreFailure | None:
 
 _PAGE = 1000
 _THREADS = 16
-_LEVELS = 3  # that are looked through for directories to share out: of partitions, say, or of hashes
+_LEVELS = 3  # levels searched for directories to list in parallel, such as partitions or hash prefixes
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def list_objects(store: OpenStore, bucket: str, key: str) -> Iterator[ListedFile]:
-    """All objects below a key, which is a directory; `bucket` is what stands before keys in locations."""
+    """All objects below a directory key; `bucket` is the prefix of keys in locations."""
     directories = [key]
     for _ in range(_LEVELS):
         if len(directories) >= _THREADS:
@@ -219,7 +214,7 @@ def list_objects(store: OpenStore, bucket: str, key: str) -> Iterator[ListedFile
 
 
 def _list_all(store: OpenStore, bucket: str, directories: Iterable[str]) -> Iterator[ListedFile]:
-    """Several directories at a time; few of them are held in memory."""
+    """List several directories in parallel, holding few of them in memory."""
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="bergline-listing") as pool:
         under_way: deque[Future[list[ListedFile]]] = deque()
         try:

@@ -1,4 +1,4 @@
-"""Opens buckets and containers with obstore, which is loaded only when one is used."""
+"""Opens buckets and containers with obstore, which is imported on first use."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ from bergline.io.s3 import S3_SCHEMES, s3_settings
 from bergline.io.settings import StoreSettings
 
 OBJECT_STORE_SCHEMES = S3_SCHEMES | GCS_SCHEMES | AZURE_SCHEMES
-# a server that is not there is given up after this time; one that asks to slow down is given it to recover
+# how long to retry an unreachable server or one that asks to slow down
 RETRY_SECONDS = 10
 _CLIENT = {"connect_timeout": "5s", "read_timeout": "15s", "timeout": "10min", "user_agent": "bergline"}
 _BACKOFF = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2), "base": 2}
@@ -31,11 +31,11 @@ _SECRETS = frozenset(
 )
 
 
-_used_in: set[int] = set()  # the processes that obstore was started in
+_used_in: set[int] = set()  # the processes in which obstore was used
 
 
 class OpenStore(NamedTuple):
-    """A bucket or container: `store` tries again by itself, `once` never does. `api` is the obstore module."""
+    """A bucket or container: `store` retries by itself, `once` never does. `api` is the obstore module."""
 
     api: Any
     store: Any
@@ -59,7 +59,7 @@ def open_store(scheme: str, authority: str, properties: Mapping[str, str]) -> Op
 
 
 def check_process() -> None:
-    """UnsupportedError in a fork of a process that used obstore: its threads did not come along, so it would hang."""
+    """UnsupportedError in a fork of a process that used obstore: without its threads it would hang."""
     if _used_in and os.getpid() not in _used_in:
         raise UnsupportedError(
             "an object store cannot be used in a process that was forked after the first use",

@@ -1,4 +1,4 @@
-"""S3 by Iceberg's properties, as Java and PyIceberg name them."""
+"""S3, configured by Iceberg's properties, as named by Java and PyIceberg."""
 
 import os
 import re
@@ -29,12 +29,12 @@ S3_PROPERTIES = (
     "s3.request-timeout",
 )
 S3_REFUSED = {
-    "s3.remote-signing-enabled": "give the keys themselves: s3.access-key-id and s3.secret-access-key",
-    "s3.signer": "give the keys themselves: s3.access-key-id and s3.secret-access-key",
-    "s3.role-arn": "assume the role outside and give its keys and s3.session-token",
-    "client.role-arn": "assume the role outside and give its keys and s3.session-token",
-    "s3.profile-name": "export the profile's keys into the environment, or give them as properties",
-    "client.profile-name": "export the profile's keys into the environment, or give them as properties",
+    "s3.remote-signing-enabled": "set the credentials: s3.access-key-id and s3.secret-access-key",
+    "s3.signer": "set the credentials: s3.access-key-id and s3.secret-access-key",
+    "s3.role-arn": "assume the role outside, and set its credentials with s3.session-token",
+    "client.role-arn": "assume the role outside, and set its credentials with s3.session-token",
+    "s3.profile-name": "export the profile's credentials to the environment, or set them as properties",
+    "client.profile-name": "export the profile's credentials to the environment, or set them as properties",
 }
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
@@ -49,13 +49,13 @@ _ENCRYPTION = {
 
 
 def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
-    """How to open a bucket."""
+    """Settings for a bucket."""
     if not _BUCKET.fullmatch(bucket):
-        shown = bucket.rpartition("@")[2]  # before an @ stands a password
+        shown = bucket.rpartition("@")[2]  # there is a password before an @
         raise InvalidInputError(f"expected the name of an S3 bucket, found `{shown}`")
     given = PropertyReader(properties)
     given.refuse(S3_REFUSED)
-    endpoint, place = _endpoint(given)
+    endpoint, setting = _endpoint(given)
     config: dict[str, Any] = {}
     if endpoint:
         config["endpoint"] = config["aws_endpoint_url_s3"] = endpoint
@@ -70,11 +70,11 @@ def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
         if endpoint:
             if is_ip_address(endpoint):
                 raise InvalidInputError(
-                    f"expected an address with a name, to put the bucket before it, in {place}, found `{endpoint}`",
+                    f"expected an address with a name, to put the bucket before it, in {setting}, found `{endpoint}`",
                     hints=["set s3.path-style-access to true: the bucket then stands in the path"],
                 )
             with_bucket = endpoint.replace("://", f"://{bucket}.", 1)
-            check_endpoint(with_bucket, f"{place} with bucket `{bucket}`")
+            check_endpoint(with_bucket, f"{setting} with bucket `{bucket}`")
             config["endpoint"] = config["aws_endpoint_url_s3"] = with_bucket
     return StoreSettings(
         "S3Store", bucket, config | _encryption(given), _client(given, endpoint), credential=_credential(given)
@@ -82,31 +82,31 @@ def s3_settings(bucket: str, properties: Mapping[str, str]) -> StoreSettings:
 
 
 def _endpoint(given: PropertyReader) -> tuple[str | None, str]:
-    """The address of the server, and where it was given; None for Amazon's."""
+    """The endpoint and the name of its setting; None for Amazon's."""
     if endpoint := given.endpoint("s3.endpoint"):
         return endpoint, "property `s3.endpoint`"
     variable = next((v for v in _ENDPOINT_VARIABLES if os.environ.get(v)), None)
     if variable is None:
         return None, ""
-    place = f"the environment's {variable}"
-    check_endpoint(os.environ[variable], place)
-    return os.environ[variable].rstrip("/"), place
+    setting = f"the environment's {variable}"
+    check_endpoint(os.environ[variable], setting)
+    return os.environ[variable].rstrip("/"), setting
 
 
 def _credential(given: PropertyReader) -> dict[str, Any] | None:
-    """The keys with their token; a token of the environment never joins keys from properties."""
+    """The credentials; a session token from the environment is never combined with credentials from properties."""
     secrets = ("s3.secret-access-key", "client.secret-access-key")
-    keys = given.pair(("s3.access-key-id", "client.access-key-id"), secrets)
+    credentials = given.pair(("s3.access-key-id", "client.access-key-id"), secrets)
     token = given.text("s3.session-token", "client.session-token")
-    if keys is None:
+    if credentials is None:
         if token:
             raise InvalidInputError("expected `s3.access-key-id` with `s3.session-token`, found only the token")
         return None
-    return {"access_key_id": keys[0], "secret_access_key": keys[1], "token": token, "expires_at": None}
+    return {"access_key_id": credentials[0], "secret_access_key": credentials[1], "token": token, "expires_at": None}
 
 
 def _virtual_hosts(given: PropertyReader) -> bool:
-    """Whether the bucket stands in the host name; by default in the path, as PyIceberg does for an endpoint."""
+    """Whether to use virtual-hosted addressing; with an endpoint the default is path style, as in PyIceberg."""
     path_style = given.boolean("s3.path-style-access")
     virtual = given.boolean("s3.force-virtual-addressing")
     if path_style and virtual:

@@ -1,4 +1,4 @@
-"""Storage chosen by the scheme of each location."""
+"""Dispatches each location to the storage for its scheme."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import BinaryIO
@@ -12,10 +12,10 @@ from bergline.io.open_store import OBJECT_STORE_SCHEMES
 
 
 class SchemeFileIO:
-    """FileIO that passes each call on to the storage for its scheme.
+    """FileIO that delegates to the storage for the scheme of a location.
 
-    Local files and object stores are always there, the latter with `properties`; it can be sent to other processes if
-    the storages that `schemes` adds can.
+    Local files and object stores (opened with `properties`) are built in. It can be pickled if the storages added by
+    `schemes` can.
     """
 
     def __init__(
@@ -38,31 +38,24 @@ class SchemeFileIO:
             raise UnsupportedError(f"expected a location with one of the schemes {known}, found `{location}`") from None
 
     def read(self, location: str, most: int | None = None) -> bytes:
-        """The whole object."""
         return self.storage_for(location).read(location, most)
 
     def read_range(self, location: str, offset: int, length: int) -> bytes:
-        """A part of the object."""
         return self.storage_for(location).read_range(location, offset, length)
 
     def open_input(self, location: str) -> BinaryIO:
-        """A seekable stream over the object."""
         return self.storage_for(location).open_input(location)
 
     def create(self, location: str, data: bytes) -> None:
-        """Create the object."""
         self.storage_for(location).create(location, data)
 
     def create_output(self, location: str) -> OutputFile:
-        """A new object written in pieces."""
         return self.storage_for(location).create_output(location)
 
     def exists(self, location: str) -> bool:
-        """Whether there is an object."""
         return self.storage_for(location).exists(location)
 
     def delete(self, locations: Iterable[str]) -> list[str]:
-        """Delete objects; returns those that could not be deleted."""
         groups: dict[int, tuple[FileIO, list[str]]] = {}
         for location in locations:
             storage = self.storage_for(location)
@@ -70,9 +63,7 @@ class SchemeFileIO:
         return [failed for storage, group in groups.values() for failed in storage.delete(group)]
 
     def list(self, prefix: str) -> list[str]:
-        """Objects below a prefix."""
         return self.storage_for(prefix).list(prefix)
 
     def list_files(self, prefix: str) -> Iterator[ListedFile]:
-        """Objects below a prefix with size and time."""
         return self.storage_for(prefix).list_files(prefix)

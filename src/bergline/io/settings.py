@@ -1,4 +1,4 @@
-"""Settings of an object store, read from Iceberg's properties; values that may be secret stand in no message."""
+"""Settings of an object store, read from Iceberg's properties; values that may be secret appear in no message."""
 
 import contextlib
 import ipaddress
@@ -20,7 +20,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class StoreSettings(msgspec.Struct, frozen=True):
-    """What obstore needs to open a bucket or container; what is not set here comes from the environment."""
+    """What obstore needs to open a bucket or container; everything else comes from the environment."""
 
     store: str
     bucket: str
@@ -33,7 +33,7 @@ class StoreSettings(msgspec.Struct, frozen=True):
 
 
 class PropertyReader:
-    """Typed access to properties. Several names for one thing: the first that is set counts."""
+    """Typed access to properties. Of several names for one setting, the first that is set counts."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
@@ -58,7 +58,7 @@ class PropertyReader:
         raise InvalidInputError(f"expected true or false in property `{names[0]}`, found `{value}`")
 
     def seconds(self, *names: str) -> str | None:
-        """A time in seconds, as obstore wants it; None if not set."""
+        """A duration in obstore's format; None if not set."""
         value = self.text(*names)
         if value is None:
             return None
@@ -67,7 +67,7 @@ class PropertyReader:
         return f"{max(1, round(float(value) * 1000))}ms"
 
     def endpoint(self, *names: str) -> str | None:
-        """An address such as `http://host:9000`; None if not set."""
+        """A URL such as `http://host:9000`; None if not set."""
         value = self.text(*names)
         if value is None:
             return None
@@ -75,7 +75,7 @@ class PropertyReader:
         return value.rstrip("/")
 
     def pair(self, first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, str] | None:
-        """Two values that make sense only together; None if neither is set."""
+        """Two values that must be set together; None if neither is set."""
         one, other = self.text(*first), self.text(*second)
         if one and other:
             return one, other
@@ -84,28 +84,28 @@ class PropertyReader:
         return None
 
     def refuse(self, names: Mapping[str, str]) -> None:
-        """UnsupportedError if a property asks for what we cannot do; `names` says what would do instead."""
+        """UnsupportedError if an unsupported property is set; `names` maps each to an alternative."""
         for name, instead in names.items():
             if self._properties.get(name, "false").lower() != "false":
                 raise UnsupportedError(f"property `{name}` is not supported", hints=[instead])
 
 
-def check_endpoint(value: str, place: str) -> None:
-    """InvalidInputError unless the value is an http or https address and nothing more."""
+def check_endpoint(value: str, setting: str) -> None:
+    """InvalidInputError unless the value is an HTTP or HTTPS URL without user and query."""
     match = _ENDPOINT.fullmatch(value)
     if match is None or not _is_host(match) or not 1 <= int(match["port"] or 1) <= _HIGHEST_PORT:
-        found = "another text" if "@" in value else f"`{value}`"  # before an @ stands a password
-        raise InvalidInputError(f"expected an address like `http://host:9000` in {place}, found {found}")
+        found = "another text" if "@" in value else f"`{value}`"  # there is a password before an @
+        raise InvalidInputError(f"expected an address like `http://host:9000` in {setting}, found {found}")
 
 
 def is_ip_address(endpoint: str) -> bool:
-    """Whether the host of an endpoint is a number and not a name."""
+    """Whether the host of an endpoint is an IP address."""
     match = _ENDPOINT.fullmatch(endpoint)
     return match is not None and (match["ipv6"] is not None or _ends_in_number(match["host"]))
 
 
 def _is_host(match: re.Match[str]) -> bool:
-    """What clients take for a host: one that ends in a number must be an IPv4 address."""
+    """Whether clients accept a host: one that ends in a number must be an IPv4 address."""
     if match["ipv6"] is not None or _ends_in_number(match["host"]):
         with contextlib.suppress(ValueError):
             return bool(ipaddress.ip_address(match["ipv6"] or match["host"]))

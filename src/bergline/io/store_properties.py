@@ -1,4 +1,4 @@
-"""The names of all storage properties, and the check on those that a user gives."""
+"""The names of all storage properties, and validation of those that a user sets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from bergline.io.gcs import GCS_PROPERTIES, GCS_REFUSED
 from bergline.io.s3 import S3_PROPERTIES, S3_REFUSED
 
 STORE_PROPERTIES = (*S3_PROPERTIES, *GCS_PROPERTIES, *AZURE_PROPERTIES)
-_REFUSED = (*S3_REFUSED, *GCS_REFUSED, *AZURE_REFUSED)  # known, and refused with a reason where they are read
+_REFUSED = (*S3_REFUSED, *GCS_REFUSED, *AZURE_REFUSED)  # recognized, and refused with a reason where they are read
 
 _SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas", "connection-string")
 
 
 def is_store_property(name: str) -> bool:
-    """Whether a property is one of storage, known or refused."""
+    """Whether a property is a storage property, supported or not."""
     return (
         name in STORE_PROPERTIES
         or name in _REFUSED
@@ -25,12 +25,12 @@ def is_store_property(name: str) -> bool:
 
 
 def is_secret_property(name: str) -> bool:
-    """Whether a property says who asks, which is nobody else's business."""
+    """Whether a property is a credential."""
     return any(word in name.lower() for word in _SECRET_WORDS)
 
 
 def check_store_properties(properties: Mapping[str, Any]) -> dict[str, str]:
-    """The properties; InvalidInputError for a name that means nothing or a value that is no text.
+    """Validate properties; InvalidInputError for an unknown name or a value that is not text.
 
     Values may be secret and are not shown.
     """

@@ -20,7 +20,7 @@ from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
 from bergline.errors import InvalidInputError, NotFoundError, near_names
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES
-from bergline.io.conditional import open_objects
+from bergline.io.conditional_objects import open_objects
 from bergline.io.directories import directories_for
 from bergline.io.fenced import FencedFileIO
 from bergline.io.fileio import FileIO
@@ -227,7 +227,7 @@ def _fenced(config: CatalogConfig, warehouse: str | None, never: Sequence[str] =
     if config.places is None:
         return io
     home = () if warehouse is None else (warehouse,)
-    return FencedFileIO(io, (*home, *map(absolute_location, config.places)), never=never)
+    return FencedFileIO(io, (*home, *map(absolute_location, config.places)), denied=never)
 
 
 def _warehouse(config: CatalogConfig) -> str | None:

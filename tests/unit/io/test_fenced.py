@@ -14,7 +14,7 @@ def io(tmp_path: Path) -> FencedFileIO:
     for place in ("in", "in/secret", "out"):
         (tmp_path / place).mkdir()
         (tmp_path / place / "a").write_text("x")
-    return FencedFileIO(SchemeFileIO(), [f"{tmp_path}/in", "s3://bucket/in"], never=[f"{tmp_path}/in/secret"])
+    return FencedFileIO(SchemeFileIO(), [f"{tmp_path}/in", "s3://bucket/in"], denied=[f"{tmp_path}/in/secret"])
 
 
 def test_inside_everything_works(io: FencedFileIO, tmp_path: Path) -> None:

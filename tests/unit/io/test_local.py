@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from bergline.io.fileio import FileIO
 from bergline.io.local import LocalFileIO
+from bergline.testing.file_io_suite import FileIOSuite
 
 IO = LocalFileIO()
 
@@ -175,3 +177,15 @@ def test_endless_path_is_a_storage_error_and_nothing_of_it_is_made(tmp_path: Pat
     with pytest.raises(StorageError, match="cannot write"):
         IO.create(f"{tmp_path}{'/a' * 5000}", b"")
     assert list(tmp_path.iterdir()) == []
+
+
+class TestLocalFileIO(FileIOSuite):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self._directory = f"{tmp_path}/ware house"
+
+    def make_io(self) -> FileIO:
+        return LocalFileIO()
+
+    def make_directory(self) -> str:
+        return self._directory

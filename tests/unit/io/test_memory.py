@@ -3,7 +3,9 @@
 import pytest
 
 from bergline.errors import AlreadyExistsError, NotFoundError
+from bergline.io.fileio import FileIO
 from bergline.io.memory import MemoryFileIO
+from bergline.testing.file_io_suite import FileIOSuite
 
 
 @pytest.fixture
@@ -64,3 +66,15 @@ def test_list_is_below_a_directory_only(files: MemoryFileIO) -> None:
 def test_delete_takes_missing_files_for_deleted(files: MemoryFileIO) -> None:
     assert files.delete(["memory:/a", "memory:/none"]) == []
     assert not files.exists("memory:/a")
+
+
+class TestMemoryFileIO(FileIOSuite):
+    @pytest.fixture(autouse=True)
+    def _place(self) -> None:
+        self._io = MemoryFileIO()
+
+    def make_io(self) -> FileIO:
+        return self._io
+
+    def make_directory(self) -> str:
+        return "memory://warehouse"

@@ -6,12 +6,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import obstore
 import pytest
-from obstore.store import S3Store
+from obstore.store import MemoryStore, S3Store
 
 from bergline.errors import StorageError, UnavailableError
 from bergline.io import object_store
+from bergline.io.fileio import FileIO
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.open_store import OpenStore
+from bergline.testing.file_io_suite import FileIOSuite
 
 PLACE = "s3://bucket/a/b"
 KEYS = {"s3.access-key-id": "key", "s3.secret-access-key": "hush-hush", "s3.region": "us-east-1"}
@@ -77,3 +79,21 @@ def test_client_that_panics_is_a_storage_error(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(StorageError, match="the client stopped"):
         CALLS[name](ObjectStoreFileIO())
     assert ObjectStoreFileIO().delete([PLACE]) == [PLACE]
+
+
+class TestObjectStoreFileIO(FileIOSuite):
+    """On the client's own store in memory; `tests/s3` has the same on a real server."""
+
+    large = 40 * 1024 * 1024 + 17
+
+    @pytest.fixture(autouse=True)
+    def _place(self) -> None:
+        self._io = ObjectStoreFileIO()
+        bucket = MemoryStore()
+        self._io._stores["s3", "bucket"] = OpenStore(obstore, bucket, bucket)
+
+    def make_io(self) -> FileIO:
+        return self._io
+
+    def make_directory(self) -> str:
+        return "s3://bucket/ware house"

@@ -27,7 +27,7 @@ from bergline.errors import (
     TablesRefusedError,
     UnsupportedError,
 )
-from bergline.io.conditional import ConditionalObjects
+from bergline.io.conditional_objects import ConditionalObjects
 from bergline.io.memory import MemoryFileIO
 from bergline.io.open_store import OpenStore
 from bergline.io.schemes import SchemeFileIO

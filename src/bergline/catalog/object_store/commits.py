@@ -14,7 +14,7 @@ from bergline.catalog.object_store.format import CommitObject, Intent, Member, S
 from bergline.catalog.object_store.names import COMMITS, commit_object, commit_of
 from bergline.catalog.object_store.pointers import PointerChange, PointerObjects, Seen, nothing_moved
 from bergline.errors import BerglineError
-from bergline.io.conditional import StoredObject
+from bergline.io.conditional_objects import StoredObject
 
 _LEFT_BEHIND = dt.timedelta(minutes=1)
 _SWEPT_AT_ONCE = 10

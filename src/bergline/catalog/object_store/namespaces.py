@@ -9,7 +9,7 @@ from bergline.catalog.object_store.format import NamespaceObject, ObjectKind, ne
 from bergline.catalog.object_store.names import NAMESPACES, POINTERS, below, levels_of, namespace_object
 from bergline.catalog.object_store.pointers import PointerObjects
 from bergline.errors import BerglineError, FormatError, StorageError, UnsupportedError
-from bergline.io.conditional import StoredObject
+from bergline.io.conditional_objects import StoredObject
 
 _THREADS = 16
 _Name = TypeVar("_Name")

@@ -12,7 +12,7 @@ from bergline.catalog.object_store.namespaces import ObjectNamespaces
 from bergline.catalog.object_store.pointers import PATIENCE_SECONDS, PointerChange, PointerObjects
 from bergline.catalog.pointer.pointer_store import PointerSwap, missing_catalog
 from bergline.errors import UnsupportedError
-from bergline.io.conditional import ConditionalObjects
+from bergline.io.conditional_objects import ConditionalObjects
 
 
 class ObjectPointers:

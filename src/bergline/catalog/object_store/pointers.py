@@ -25,7 +25,7 @@ from bergline.catalog.object_store.format import (
 )
 from bergline.catalog.object_store.names import commit_object, pointer_object
 from bergline.errors import FormatError, StorageError, UnavailableError
-from bergline.io.conditional import ConditionalObjects, StoredObject
+from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 
 PATIENCE_SECONDS = 3.0
 _PATIENCE_FOR_EACH = 0.5

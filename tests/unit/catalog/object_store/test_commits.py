@@ -19,7 +19,7 @@ from bergline.catalog.object_store import commits as object_commits
 from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.catalog.pointer.pointer_store import PointerSwap
 from bergline.errors import StorageError, UnavailableError
-from bergline.io.conditional import ConditionalObjects, StoredObject
+from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
 
 A, B, C, NEW = (TableName(("db",), name) for name in ("a", "b", "c", "new"))

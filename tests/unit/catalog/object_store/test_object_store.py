@@ -9,7 +9,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.io.conditional import ConditionalObjects, StoredObject
+from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 from bergline.io.open_store import OpenStore
 from bergline.testing.pointer_store_suite import (
     ITEMS,

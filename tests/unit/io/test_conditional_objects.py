@@ -8,7 +8,7 @@ import obstore.store
 import pytest
 
 from bergline.errors import FormatError
-from bergline.io.conditional import ConditionalObjects
+from bergline.io.conditional_objects import ConditionalObjects
 from bergline.io.open_store import OpenStore
 
 

@@ -1,4 +1,4 @@
-"""Conditional writes on an object store, and what to do when their answers are lost."""
+"""Conditional writes to an object store, settled when their responses are lost."""
 
 import hashlib
 import random
@@ -21,84 +21,82 @@ from bergline.io.object_errors import (
 from bergline.io.open_store import RETRY_SECONDS, OpenStore
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.1, 2.0
-_TRY_AGAIN = frozenset({StoreFailure.TRANSIENT, StoreFailure.NOT_REACHED, StoreFailure.CONFLICT})
+_RETRYABLE = frozenset({StoreFailure.TRANSIENT, StoreFailure.NOT_REACHED, StoreFailure.CONFLICT})
 _REFUSED = frozenset({StoreFailure.EXISTS, StoreFailure.CHANGED})
-_STORES_OWN_TAG = re.compile(
-    r'"?(?:0x[0-9A-F]{12,20}|[0-9]{1,20})"?'
-)  # Azure's, and what a store in this process counts
+_STORES_OWN_TAG = re.compile(r'"?(?:0x[0-9A-F]{12,20}|[0-9]{1,20})"?')  # Azure's tags, and those of an in-memory store
 
 
 Tag = dict[str, str]
-"""What a store calls the bytes of an object at one moment: an ETag on S3 and Azure, a generation on Google's."""
+"""The store's identifier of an object's content: an ETag on S3 and Azure, a generation on Google Cloud Storage."""
 
 
 class WriteRefusal(Enum):
     """Why a conditional write did not happen."""
 
     REFUSED = "the condition did not hold, and nothing was changed"
-    OVERTAKEN = "an answer was lost, and now the object has other bytes: ours may have been there in between"
+    OVERTAKEN = "a response was lost, and now the object has other bytes: ours may have been there in between"
 
 
 def put_object(
     store: OpenStore, key: str, location: str, data: bytes, condition: Tag | Literal["create"], *, unique: bool
 ) -> Tag | WriteRefusal:
-    """Write the object if it has the tag of the condition, or if there is none; its new tag if it was written.
+    """Write an object if its tag matches the condition, or if there is none; returns the new tag if written.
 
-    An object that stands against ours may be our own, of an earlier try whose answer was lost: it is taken for ours if
-    it has exactly our bytes. Where no other writer ever writes these bytes (`unique`) that also settles a request that
-    was delivered twice on the way. We try again ourselves instead of leaving it to obstore, to know whether an earlier
-    try may have arrived and was overwritten since.
-    StorageError leaves it in doubt whether anything was written; other errors say that nothing was.
+    A conflicting object may be our own, from an earlier attempt whose response was lost: it counts as ours if it has
+    exactly our bytes. If no other writer ever writes these bytes (`unique`), that also settles a request that was
+    delivered twice. Retries happen here, not in obstore, to know whether an earlier attempt may have arrived and was
+    overwritten since.
+    StorageError means that it may have been written, other errors that it was not.
     """
     in_doubt = False
     deadline, wait = time.monotonic() + RETRY_SECONDS, _FIRST_WAIT_SECONDS
     while True:
         try:
             with panics_contained():
-                answer = store.api.put(store.once, key, data, mode=condition, use_multipart=False)
+                response = store.api.put(store.once, key, data, mode=condition, use_multipart=False)
         except Exception as error:  # noqa: BLE001  (obstore raises its own, OSError and ValueError; none may escape)
             failure = failure_of(error)
             in_doubt = in_doubt or not is_certain(error)
             if failure in _REFUSED and not unique and not in_doubt:
                 return WriteRefusal.REFUSED
-            if failure not in _TRY_AGAIN or time.monotonic() + wait > deadline:
+            if failure not in _RETRYABLE or time.monotonic() + wait > deadline:
                 return _settled(store, key, location, data, error, in_doubt=in_doubt)
         else:
-            return _checked(store, key, location, data, tag_of(answer))
+            return _checked(store, key, location, data, tag_of(response))
         time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311  (spreads writers, guards nothing)
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
 
 def create_object(store: OpenStore, key: str, location: str, data: bytes) -> None:
-    """Create the object if and only if there is none; AlreadyExistsError if there is.
+    """Create an object; AlreadyExistsError if there is one already.
 
-    After a lost answer an object with our bytes counts as ours. That is safe for every caller: if another writer
-    created the same bytes at the same name meanwhile, the caller finds what it wanted to write, and metadata, manifests
-    and data files carry UUIDs, so no two writers share a name.
+    After a lost response, an object with our bytes counts as ours. That is safe for every caller: if another writer
+    created the same bytes under the same name meanwhile, the caller finds what it wanted to write; and metadata files,
+    manifests and data files have UUIDs in their names, so no two writers share a name.
     """
     if isinstance(put_object(store, key, location, data, "create", unique=False), WriteRefusal):
         raise exists_error(location)
 
 
-def tag_of(answer: Mapping[str, Any]) -> Tag:
-    """The tag in what the store says about an object."""
-    return {name: answer[name] for name in ("e_tag", "version") if answer.get(name) is not None}
+def tag_of(response: Mapping[str, Any]) -> Tag:
+    """The tag in an object's metadata."""
+    return {name: response[name] for name in ("e_tag", "version") if response.get(name) is not None}
 
 
 def _failed(error: BerglineError, *, in_doubt: bool) -> BerglineError:
-    """The error; a plain StorageError where an earlier try may have arrived, whatever became of the last one."""
+    """The error to raise; StorageError if an earlier attempt may have arrived, whatever the last error was."""
     return StorageError(error.message, hints=error.hints) if in_doubt else error
 
 
 def _settled(
     store: OpenStore, key: str, location: str, data: bytes, error: Exception, *, in_doubt: bool
 ) -> Tag | WriteRefusal:
-    """What the last answer means, by the object that is there now."""
+    """What the last response means, judged by the object that exists now."""
     failure = failure_of(error)
     failed = _failed(storage_error("write", location, error, changes=in_doubt), in_doubt=in_doubt)
     if not in_doubt and failure not in _REFUSED:
         raise failed from None
-    found = _find(store, key, location, data, is_there=failure not in _TRY_AGAIN)
+    found = _find(store, key, location, data, is_there=failure not in _RETRYABLE)
     if isinstance(found, dict):
         return found
     if failure not in _REFUSED or (found is None and in_doubt):
@@ -107,7 +105,7 @@ def _settled(
 
 
 def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -> Tag:
-    """The tag of what was written, once it is certain that it was: a page of a proxy may have a tag too."""
+    """The tag of what was written, once that is certain: a proxy's response may have a tag too."""
     if "version" in tag or _STORES_OWN_TAG.fullmatch(tag.get("e_tag", "")):
         return tag
     if tag.get("e_tag", "").strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest():
@@ -115,16 +113,16 @@ def _checked(store: OpenStore, key: str, location: str, data: bytes, tag: Tag) -
     found = _find(store, key, location, data, is_there=True, tag=tag)
     if isinstance(found, dict):
         return found
-    raise StorageError(f"cannot find out whether {location} was written: its store answered, and has something else")
+    raise StorageError(f"cannot find out whether {location} was written: its store responded, but has something else")
 
 
 def _find(
     store: OpenStore, key: str, location: str, data: bytes, *, is_there: bool, tag: Tag | None = None
 ) -> Tag | Literal[False] | None:
-    """The tag of the object if it has these bytes, False if it has others, None if there is none; StorageError else.
+    """The tag of the object if it has these bytes, False if it has others, None if there is none; else StorageError.
 
-    It has them if it has the tag that came with the answer to writing them, and their length. A store that did not
-    answer before (`is_there` is false) is asked once.
+    It has them if it has the tag from the response to writing them, and their length. A store that did not respond
+    before (`is_there` is false) is asked once.
     """
     try:
         with object_errors("read", location):

@@ -1,12 +1,12 @@
-"""Small objects that are changed only under the condition that they are still as they were read."""
+"""Small objects that are changed only by conditional writes: if they are still as they were read."""
 
 import datetime as dt
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from bergline.errors import FormatError, NotFoundError, StorageError
+from bergline.io.conditional_writes import Tag, WriteRefusal, put_object, tag_of
 from bergline.io.locations import directory_location, join
-from bergline.io.object_create import Tag, WriteRefusal, put_object, tag_of
 from bergline.io.object_errors import object_errors
 from bergline.io.open_store import OpenStore, check_process, open_store
 
@@ -15,19 +15,19 @@ _LIST_CHUNK = 1000
 
 
 class StoredObject(NamedTuple):
-    """What an object held when it was read, and the tag that the store gave to just these bytes."""
+    """The content of an object as it was read, and the store's tag for it."""
 
     data: bytes
     tag: Tag
     modified: dt.datetime | None = None
-    """When it was written by the store's clock; None where the store was not asked."""
+    """When it was written, by the store's clock; None if not requested."""
 
 
 class ConditionalObjects:
-    """The objects below one directory of an object store, by their names in it.
+    """The objects below one directory of an object store, by their relative names.
 
-    Bytes that are written must be unlike all others before them at that name (by a UUID in them): the store's tags and
-    the settling of lost answers go by the bytes.
+    Written content must be unique among everything ever written under that name (by a UUID in it): the store's tags and
+    the settling of lost responses depend on the content.
     """
 
     def __init__(self, store: OpenStore, directory: str) -> None:
@@ -37,35 +37,35 @@ class ConditionalObjects:
         self._prefix = f"{key}/" if key else ""
 
     def location(self, name: str) -> str:
-        """Where an object is, in full."""
+        """The full location of an object."""
         return join(self.directory, name)
 
     def read(self, name: str) -> StoredObject | None:
-        """The object now; None if there is none, FormatError if it is larger than any of ours."""
+        """Read an object; None if there is none, FormatError if it is larger than a catalog object can be."""
         check_process()
         location = self.location(name)
         try:
             with object_errors("read", location):
-                answer = self._store.api.get(self._store.store, self._prefix + name)
-                if answer.meta["size"] > _LARGEST:
-                    raise FormatError(f"expected up to {_LARGEST} bytes, found {answer.meta['size']} in {location}")
-                return StoredObject(bytes(answer.bytes()), tag_of(answer.meta), answer.meta["last_modified"])
+                response = self._store.api.get(self._store.store, self._prefix + name)
+                if response.meta["size"] > _LARGEST:
+                    raise FormatError(f"expected up to {_LARGEST} bytes, found {response.meta['size']} in {location}")
+                return StoredObject(bytes(response.bytes()), tag_of(response.meta), response.meta["last_modified"])
         except NotFoundError as error:
             if error.kind == "file":
                 return None
             raise
 
     def create(self, name: str, data: bytes) -> StoredObject | None:
-        """The new object; None if and only if there was one already.
+        """Create an object; None if and only if there was one already.
 
-        StorageError leaves it in doubt whether it was written, other errors say that it was not.
+        StorageError means that it may have been written, other errors that it was not.
         """
         return self._put(name, data, "create")
 
     def replace(self, name: str, found: StoredObject, data: bytes) -> StoredObject | None:
-        """The object with its new bytes; None if and only if it was not as it was found.
+        """Replace an object; None if and only if it was not as it was found.
 
-        StorageError leaves it in doubt whether it was written, other errors say that it was not.
+        StorageError means that it may have been written, other errors that it was not.
         """
         return self._put(name, data, found.tag)
 
@@ -99,6 +99,6 @@ class ConditionalObjects:
 
 
 def open_objects(directory: str, properties: Mapping[str, str]) -> ConditionalObjects:
-    """The objects below a directory of an object store."""
+    """Open the objects below a directory of an object store."""
     scheme, authority, _ = directory_location(directory)
     return ConditionalObjects(open_store(scheme, authority, properties), directory)
