@@ -1,1 +1,1 @@
-"""Rows of one data file to and from Arrow: one writer, one reader."""
+"""Reading and writing Parquet files as Arrow: one writer, one reader."""

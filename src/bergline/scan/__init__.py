@@ -1,1 +1,1 @@
-"""From a snapshot to the files that a read must open."""
+"""Scan planning: from a snapshot to the files that a read must open."""

@@ -1,4 +1,4 @@
-"""Which delete files apply to which data files, by partition, path and sequence number."""
+"""The delete index: which delete files apply to a data file, by partition, path and sequence number."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -12,7 +12,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class DeleteIndex:
-    """Deletes of one snapshot; rows are deleted only by commits that came after them."""
+    """The deletes of one snapshot; only later commits delete a row."""
 
     def __init__(self, entries: Iterable[ManifestEntry], metadata: TableMetadata) -> None:
         self._vectors: dict[str, ManifestEntry] = {}
@@ -42,7 +42,7 @@ class DeleteIndex:
                     f"expected a deletion vector not older than its data file of number {sequence_number}, "
                     f"found number {vector.sequence_number} for {path} in {vector.data_file.file_path}"
                 )
-            return (vector.data_file, *equality)  # it holds what position delete files said before
+            return (vector.data_file, *equality)  # it replaces the position delete files before it
         by_path = []
         for entry in self._positions_by_path.get(path, ()):
             _check_same_partition(entry, path, partition)
@@ -85,7 +85,7 @@ class DeleteIndex:
 
 
 class _BySequence:
-    """Deletes in the order of their sequence numbers."""
+    """Deletes ordered by sequence number."""
 
     def __init__(self) -> None:
         self._entries: list[ManifestEntry] = []
@@ -96,11 +96,11 @@ class _BySequence:
         return len(self._entries)
 
     def add(self, entry: ManifestEntry) -> None:
-        """One more; all are added before the first is asked for."""
+        """Add a delete file; all are added before the first lookup."""
         self._entries.append(entry)
 
     def since(self, sequence_number: int) -> tuple[DataFile, ...]:
-        """Those with this number or a later one; many data files share one answer."""
+        """Those with this sequence number or a later one; the result is shared by many data files."""
         if self._sorted is None:
             ordered = sorted(self._entries, key=lambda e: e.sequence_number or 0)
             self._sorted = [e.sequence_number or 0 for e in ordered], [e.data_file for e in ordered]

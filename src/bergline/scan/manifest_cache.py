@@ -1,4 +1,4 @@
-"""Decoded manifests and manifest lists, kept by storage and path as they stand in their files, in bounded memory."""
+"""Caches of decoded manifests and manifest lists, by storage and path, in bounded memory."""
 
 import threading
 import weakref
@@ -18,7 +18,7 @@ Content = TypeVar("Content")
 
 
 class FreshReads:
-    """The files that one operation has read itself: for those that delete, nothing read before it counts."""
+    """Tracks the files that an operation has read itself: operations that delete files do not trust earlier reads."""
 
     def __init__(self) -> None:
         self._paths: set[str] = set()
@@ -27,12 +27,12 @@ class FreshReads:
         return path in self._paths
 
     def add(self, path: str) -> None:
-        """A file was read from storage just now."""
+        """Record that a file was just read from storage."""
         self._paths.add(path)
 
 
 class FileCache(Generic[Content]):
-    """The files used last, up to a total size. A path means the same bytes for ever, in one storage."""
+    """An LRU cache of files up to a total size. In one storage, the content of a path never changes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -43,7 +43,7 @@ class FileCache(Generic[Content]):
         self.size = 0
 
     def find(self, io: FileIO, path: str, fresh: FreshReads | None = None) -> Content | None:
-        """What is in the file at a path, if it is here; what must be `fresh` and is not is forgotten."""
+        """The cached content of a file; entries that must be `fresh` and are not are dropped."""
         with self._lock:
             key = self._key(io, path)
             if key not in self._files:
@@ -55,7 +55,7 @@ class FileCache(Generic[Content]):
             return self._files[key][0]
 
     def keep(self, io: FileIO, path: str, content: Content, size: int, fresh: FreshReads | None = None) -> None:
-        """Remember a file, in place of those that nobody has asked for in a long time."""
+        """Cache a file, evicting those not used for longest."""
         if fresh is not None:
             fresh.add(path)
         with self._lock:
@@ -69,7 +69,7 @@ class FileCache(Generic[Content]):
                 self.size -= dropped
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the cache."""
         with self._lock:
             self._files.clear()
             self.size = 0
@@ -81,13 +81,13 @@ class FileCache(Generic[Content]):
 
 
 MANIFESTS: FileCache[pl.DataFrame] = FileCache(DEFAULT_LIMIT)
-"""The manifests of this process, by bytes."""
+"""The manifests cached by this process, limited by bytes."""
 
 MANIFEST_LISTS: FileCache[tuple[ManifestFile, ...]] = FileCache(_LISTED_MANIFESTS)
-"""The manifest lists of this process, by the manifests in them."""
+"""The manifest lists cached by this process, limited by the manifests in them."""
 
 
 def forget_files() -> None:
-    """Read every file again; for those who change what must not change."""
+    """Empty all caches, for callers that change files that should be immutable."""
     MANIFESTS.clear()
     MANIFEST_LISTS.clear()

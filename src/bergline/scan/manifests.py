@@ -1,4 +1,4 @@
-"""Manifest lists and manifests of a snapshot: read side by side, cached, checked, resolved."""
+"""Manifest lists and manifests of a snapshot: read in parallel, cached, validated, with inheritance applied."""
 
 import os
 from collections import defaultdict, deque
@@ -31,11 +31,11 @@ from bergline.scan.manifest_cache import MANIFEST_LISTS, MANIFESTS, FreshReads
 _READERS = 32
 _CORES = os.cpu_count() or 1
 _MOST_DIGITS = len(str(MAX_INT))
-_MOST_BYTES = 2**30  # of a manifest or manifest list: none is as large
+_MOST_BYTES = 2**30  # the size limit for a manifest or manifest list
 
 
 def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None = None) -> list[ManifestFile]:
-    """The manifests of a snapshot, with `fresh` from storage, not from memory; an old v1 snapshot names them itself."""
+    """The manifests of a snapshot, read from storage, not the cache, if `fresh`; old v1 snapshots list them."""
     if snapshot.key_id is not None:
         raise UnsupportedError(f"cannot read the encrypted manifest list of snapshot {snapshot.snapshot_id}")
     if snapshot.manifest_list is None:
@@ -50,7 +50,7 @@ def load_manifest_list(io: FileIO, snapshot: Snapshot, fresh: FreshReads | None 
 def load_manifest_lists(
     io: FileIO, snapshots: Sequence[Snapshot], fresh: FreshReads | None = None
 ) -> list[list[ManifestFile]]:
-    """The manifests of each of several snapshots, read side by side."""
+    """The manifests of several snapshots, read in parallel."""
     if len(snapshots) == 1:
         return [load_manifest_list(io, snapshots[0], fresh)]
     return list(_threads(os.getpid()).map(lambda s: load_manifest_list(io, s, fresh), snapshots))
@@ -59,12 +59,12 @@ def load_manifest_lists(
 def keep_manifest_list(
     io: FileIO, location: str, manifests: Sequence[ManifestFile], fresh: FreshReads | None = None
 ) -> None:
-    """Remember what is in a manifest list, exactly as it would be read."""
+    """Cache the content of a manifest list that was just written."""
     MANIFEST_LISTS.keep(io, location, tuple(manifests), len(manifests) + 1, fresh)
 
 
 def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshReads | None = None) -> list[pl.DataFrame]:
-    """The entries of each manifest as they stand in its file; with `fresh`, from storage, not from memory."""
+    """The entries of each manifest as stored; read from storage and not the cache if `fresh`."""
     for manifest in manifests:
         if manifest.key_metadata is not None:
             raise UnsupportedError(f"cannot read the encrypted manifest {manifest.manifest_path}")
@@ -76,7 +76,7 @@ def load_columns(io: FileIO, manifests: Sequence[ManifestFile], fresh: FreshRead
 
 
 def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata) -> dict[int, pl.DataFrame]:
-    """All entries of manifests by partition spec, checked, with their numbers filled in."""
+    """All entries of manifests by partition spec, validated, with inheritance applied."""
     by_spec: dict[int, list[tuple[pl.DataFrame, ManifestFile]]] = defaultdict(list)
     for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
         spec = spec_of(manifest, metadata)
@@ -86,14 +86,14 @@ def resolved_columns(io: FileIO, manifests: Sequence[ManifestFile], metadata: Ta
 
 
 def load_entries(io: FileIO, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
-    """All entries of a manifest with their numbers filled in."""
+    """All entries of a manifest with inheritance applied."""
     return _entries(_columns(io, manifest), manifest, metadata)
 
 
 def live_deletes(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, data_paths: pl.Series
 ) -> Iterator[ManifestEntry]:
-    """The live entries of delete manifests, without those that name one data file that is not among the paths."""
+    """The live entries of delete manifests, without those that refer to a single data file not among the paths."""
     about = pl.col("referenced_data_file").is_null() | pl.col("referenced_data_file").is_in(data_paths.implode())
     for frame, manifest in zip(load_columns(io, manifests), manifests, strict=True):
         yield from (e for e in _entries(frame.filter(about), manifest, metadata) if e.is_live)
@@ -118,7 +118,7 @@ def spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
 
 
 def with_counts(io: FileIO, manifest: ManifestFile) -> ManifestFile:
-    """A manifest with its counts: v1 lists may leave them out, and later lists must have them."""
+    """A manifest with its counts, which v1 lists may omit and later lists must have."""
     counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
     rows = (manifest.added_rows_count, manifest.existing_rows_count, manifest.deleted_rows_count)
     if None not in (*counts, *rows):
@@ -149,7 +149,7 @@ def _columns(io: FileIO, manifest: ManifestFile) -> pl.DataFrame:
 
 
 def _load(io: FileIO, paths: Sequence[str], fresh: FreshReads | None) -> dict[str, pl.DataFrame]:
-    """Manifests that are not in the cache."""
+    """Load manifests that are not in the cache."""
     frames = _decode_one(io, paths[0]) if len(paths) == 1 else _decode_many(io, paths)
     for path, frame in frames.items():
         MANIFESTS.keep(io, path, frame, int(frame.estimated_size()), fresh)
@@ -161,16 +161,16 @@ def _decode_one(io: FileIO, path: str) -> dict[str, pl.DataFrame]:
 
 
 def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Read by many threads, unpacked by this one, and decoded by others while it goes on.
+    """Read in many threads, decompress in this one, and decode in others meanwhile.
 
-    Unpacking small blocks in several threads would have them wait for each other at every block.
+    Decompressing small blocks in several threads would make them wait for each other at every block.
     """
     threads = _threads(os.getpid())
     frames: dict[str, pl.DataFrame] = {}
     under_way: deque[Future[dict[str, pl.DataFrame]]] = deque()
     for group in manifest_groups(zip(threads.map(partial(_read, io), paths), paths, strict=True)):
         under_way.append(threads.submit(decode_manifests, group))
-        if len(under_way) > _CORES:  # what is unpacked and not yet decoded takes memory
+        if len(under_way) > _CORES:  # limits the memory for what is decompressed but not yet decoded
             frames |= under_way.popleft().result()
     for future in under_way:
         frames |= future.result()
@@ -178,7 +178,7 @@ def _decode_many(io: FileIO, paths: Sequence[str]) -> dict[str, pl.DataFrame]:
 
 
 def _read(io: FileIO, location: str) -> bytes:
-    """A manifest or manifest list; FormatError where it is too large to be one."""
+    """Read a manifest or manifest list; FormatError if it is too large."""
     return io.read(location, _MOST_BYTES)
 
 
@@ -189,14 +189,14 @@ def _threads(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  (a forked pro
 
 def _checked(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
     counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-    # a manifest cut off between two blocks still parses; the manifest list knows how many entries it had
+    # a manifest truncated between two blocks still parses, but the manifest list has its entry count
     if None not in counts and frame.height != (expected := sum(c or 0 for c in counts)):
         raise FormatError(f"expected {expected} entries, found {frame.height} in {manifest.manifest_path}")
     return frame
 
 
 def _named_manifest(io: FileIO, path: str, snapshot: Snapshot) -> ManifestFile:
-    """A manifest of which only the path is known: its header says the partition spec; v1 has no sequence numbers."""
+    """A manifest known only by its path: the partition spec comes from its header; v1 has no sequence numbers."""
     data = _read(io, path)
     return ManifestFile(
         manifest_path=path,
@@ -210,7 +210,7 @@ def _named_manifest(io: FileIO, path: str, snapshot: Snapshot) -> ManifestFile:
 
 
 def _spec_id(data: bytes, path: str) -> int:
-    """The partition spec that a manifest names; 0 if it is so old that it names none."""
+    """The partition spec id in a manifest's header; 0 if it is too old to have one."""
     text = read_header(data, path).get("partition-spec-id", b"0")
     if not text.isdigit() or len(text) > _MOST_DIGITS:
         raise FormatError(f"expected a whole number for partition-spec-id, found {text!r} in {path}")

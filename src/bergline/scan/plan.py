@@ -1,4 +1,4 @@
-"""The plan of a read: which files, which columns, which rows. Plain data, fixed for good."""
+"""The plan of a scan: which files, columns and rows to read. Immutable plain data."""
 
 from collections.abc import Sequence
 
@@ -21,27 +21,27 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
     @property
     def position_deletes(self) -> tuple[DataFile, ...]:
-        """Those of the delete files that name rows by their positions."""
+        """The position delete files and deletion vectors among the deletes."""
         return tuple(d for d in self.deletes if d.content is FileContent.POSITION_DELETES)
 
 
 class KeyColumn(msgspec.Struct, frozen=True):
-    """A column that equality deletes compare, also if it was dropped since."""
+    """A column compared by equality deletes, even if it was dropped since."""
 
     field_id: int
     path: tuple[str, ...]
-    """Its name after those of the structs around it."""
+    """The path of names from the top level."""
     column: NestedField
-    """The top-level column, with nothing inside it but the way to this one."""
+    """The top-level column, reduced to the path to this one."""
 
     @property
     def name(self) -> str:
-        """A name for the top-level column that no other can have."""
+        """A name for the top-level column that cannot clash with others."""
         return f"\0key-{self.field_id}"
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
-    """Everything an engine needs: files, the columns to return, the rows to keep. Fixed for good."""
+    """Everything that an engine needs: files, columns to return, rows to keep. Immutable."""
 
     snapshot_id: int | None
     table_schema: Schema
@@ -52,11 +52,11 @@ class ScanPlan(msgspec.Struct, frozen=True):
     specs: dict[int, PartitionSpec] = {}
     """The partition specs of the files, by id."""
     name_mapping: NameMapping | None = None
-    """Field ids for files that have none."""
+    """Assigns field ids to files without them."""
 
 
 def columns_to_read(plan: ScanPlan) -> Schema:
-    """The columns asked for, and after them those that only the filter looks at."""
+    """The requested columns, followed by those that only the filter uses."""
     table = plan.table_schema
     used = {table.paths[table.names[name].id][0] for name in columns_of(plan.filter)}
     extra = used - {f.name for f in plan.schema.fields}

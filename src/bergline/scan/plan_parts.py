@@ -1,4 +1,4 @@
-"""The files of a snapshot by runs of its manifests: each is planned by itself, and all together are the plan."""
+"""Scans planned in parts: a range of a snapshot's manifests at a time, for plan tasks."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from bergline.scan.pruning import Pruning
 
 
 class PlanParts:
-    """A scan of one snapshot, or of what appends added; manifests are known by their places, which never change."""
+    """A scan of a snapshot, or of what appends added; manifests are identified by their index, which never changes."""
 
     def __init__(
         self,
@@ -42,19 +42,19 @@ class PlanParts:
         self._deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
 
     def __len__(self) -> int:
-        """How many manifests there are."""
+        """The number of data manifests."""
         return len(self._data)
 
-    def files_at(self, place: int) -> int | None:
-        """How many files the manifest at a place may add to the plan; None if nobody knows without reading it."""
-        manifest = self._data[place]
+    def files_at(self, index: int) -> int | None:
+        """How many files a manifest may add to the plan; None if that is unknown without reading it."""
+        manifest = self._data[index]
         if not self._may_match(manifest):
             return 0
         counts = manifest.added_files_count, manifest.existing_files_count
         return None if None in counts else sum(count or 0 for count in counts)
 
     def plan(self, start: int, stop: int) -> PlannedFiles:
-        """The matching files of a run of manifests, with their deletes."""
+        """The matching files of a range of manifests, with their deletes."""
         run = self._data[start:stop]
         if self._appends is not None:
             return PlannedFiles(added_groups(self._io, run, self._metadata, self._pruning, self._appends))
@@ -63,7 +63,7 @@ class PlanParts:
         return PlannedFiles([with_deletes(group, index) for group in groups])
 
     def _index(self, run: Sequence[ManifestFile], groups: Sequence[FileGroup]) -> DeleteIndex:
-        """The deletes that may apply to the files: none that are older than all of them, or of other partitions."""
+        """The deletes that may apply to the files: not older than all of them, nor of other partitions."""
         paths = pl.concat([pl.Series("path", [], pl.String), *(g.frame["file_path"].alias("path") for g in groups)])
         oldest = min((m.min_sequence_number or 0 for m in run), default=0)
         # spec: deletes apply to data files of their own partition, unless they are of an unpartitioned spec

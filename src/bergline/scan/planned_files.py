@@ -1,4 +1,4 @@
-"""Planned files kept in columns: counting them costs nothing, each one is made when it is looked at."""
+"""Planned files in columns: counting them is free, and each object is created on access."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
@@ -16,7 +16,7 @@ _CHUNK = 1024
 
 
 class FileGroup(msgspec.Struct, frozen=True):
-    """Files of one partition spec; `deletes` says what applies to each, and is empty where nothing applies to any."""
+    """The files of one partition spec; `deletes` holds what applies to each, or is empty if there are no deletes."""
 
     frame: pl.DataFrame
     spec_id: int
@@ -30,7 +30,7 @@ class FileGroup(msgspec.Struct, frozen=True):
 
     @property
     def without_metrics(self) -> "FileGroup":
-        """The files without counts and bounds."""
+        """The files without metrics."""
         frame = self.frame.with_columns(pl.lit(None, self.frame.schema[name]).alias(name) for name in METRICS)
         return FileGroup(frame, self.spec_id, self.partition, self.deletes)
 
@@ -55,16 +55,16 @@ class PlannedFiles(Sequence[PlannedFile]):
 
     @property
     def paths(self) -> list[str]:
-        """Where the files are."""
+        """The paths of the files."""
         return [path for group in self._groups for path in group.frame["file_path"].to_list()]
 
     @property
     def without_metrics(self) -> "PlannedFiles":
-        """The same files without what is known of their columns, which is most of what they weigh."""
+        """The same files without metrics, which take most of the memory."""
         return PlannedFiles([g.without_metrics for g in self._groups])
 
     def part(self, start: int, length: int) -> Iterator[PlannedFile]:
-        """Some of the files; the others are not made."""
+        """Some of the files, without creating objects for the others."""
         for group in self._groups:
             if length > 0 and start < group.frame.height:
                 taken = min(length, group.frame.height - start)
@@ -78,7 +78,7 @@ class PlannedFiles(Sequence[PlannedFile]):
         return parts.get(True, PlannedFiles([])), parts.get(False, PlannedFiles([]))
 
     def parts(self, choose: Callable[[FileGroup], pl.Series]) -> dict[Any, "PlannedFiles"]:
-        """The files by what is chosen for each."""
+        """The files grouped by the given choice for each."""
         found: dict[Any, list[FileGroup]] = {}
         for group in self._groups:
             chosen = choose(group)
@@ -123,5 +123,5 @@ class PlannedFiles(Sequence[PlannedFile]):
 
 
 def paths_of(files: Sequence[PlannedFile]) -> list[str]:
-    """Where files are, without making each one."""
+    """The paths of files, without creating their objects."""
     return files.paths if isinstance(files, PlannedFiles) else [planned.file.file_path for planned in files]

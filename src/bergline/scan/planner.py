@@ -1,4 +1,4 @@
-"""From a snapshot to the files that a read must open, on columns: manifests, inheritance, pruning, deletes."""
+"""The scan planner: manifests, inheritance, pruning and deletes, all on columns."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,7 +32,7 @@ def plan_scan(
     columns: Schema,
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
-    """The files of a snapshot that may hold rows matching the filter; a table without snapshots has none."""
+    """Plan a scan of a snapshot: the files that may hold rows matching the filter; none without a snapshot."""
     bound = bound_on(row_filter, table_schema)
     files: Sequence[PlannedFile] = ()
     keys: tuple[KeyColumn, ...] = ()
@@ -67,7 +67,7 @@ def plan_appends(
     columns: Schema,
     row_filter: Predicate | BoundFilter = ALWAYS_TRUE,
 ) -> ScanPlan:
-    """The files that some snapshots added, as they were added: no deletes apply. The last snapshot comes first."""
+    """Plan a scan of the files that snapshots added (latest first), as they were added: no deletes apply."""
     bound = bound_on(row_filter, table_schema)
     manifests = append_manifests(io, metadata, snapshots)
     files = PlannedFiles(added_groups(io, manifests, metadata, Pruning(bound, table_schema), snapshots))
@@ -84,7 +84,7 @@ def plan_appends(
 
 
 def append_manifests(io: FileIO, metadata: TableMetadata, snapshots: Sequence[int]) -> list[ManifestFile]:
-    """The manifests in which snapshots added files, each once."""
+    """The manifests in which snapshots added files, without duplicates."""
     manifests = {
         m.manifest_path: m
         for snapshot_id in snapshots
@@ -101,21 +101,21 @@ def added_groups(
     pruning: Pruning,
     snapshots: Sequence[int],
 ) -> list[FileGroup]:
-    """The matching files that snapshots added, spec by spec; no deletes apply."""
+    """The matching files that snapshots added, by partition spec; no deletes apply."""
     groups = file_groups(io, manifests, metadata, pruning)
     added = (pl.col("status") == int(EntryStatus.ADDED)) & pl.col("snapshot_id").is_in(list(snapshots))
     return [FileGroup(g.frame.filter(added), g.spec_id, g.partition) for g in groups]
 
 
 def bound_on(row_filter: Predicate | BoundFilter, schema: Schema) -> Predicate:
-    """A filter on the columns of a schema."""
+    """Bind a filter to the columns of a schema."""
     return row_filter.on(schema) if isinstance(row_filter, BoundFilter) else bind(row_filter, schema)
 
 
 def file_groups(
     io: FileIO, manifests: Sequence[ManifestFile], metadata: TableMetadata, pruning: Pruning
 ) -> list[FileGroup]:
-    """The matching files, spec by spec; what deletes apply to them is not looked at."""
+    """The matching files by partition spec, without their deletes."""
     kept = [m for m in manifests if pruning.may_match_manifest(m, spec_of(m, metadata))]
     return [
         _group(batch, spec_id, metadata, pruning) for spec_id, batch in resolved_columns(io, kept, metadata).items()
@@ -144,7 +144,7 @@ def _group(batch: pl.DataFrame, spec_id: int, metadata: TableMetadata, pruning: 
 
 
 def key_columns(metadata: TableMetadata, ids: Iterable[int]) -> tuple[KeyColumn, ...]:
-    """The columns with these ids, each as its latest schema has it."""
+    """The columns with these ids, each from the latest schema that has it."""
     return tuple(_key_column(metadata, field_id) for field_id in sorted(ids))
 
 

@@ -1,4 +1,4 @@
-"""Which manifests and files a filter leaves over: by partition first, then by metrics."""
+"""Pruning of manifests and files by a filter: by partition first, then by metrics."""
 
 from functools import cache
 from typing import Any
@@ -68,7 +68,7 @@ class Pruning:
 
 
 def _partition_column(files: pl.DataFrame, field_id: int, type_: IcebergType) -> pl.Series:
-    if type_ == UUID or isinstance(type_, DecimalType):  # polars has no such values: they are compared one by one
+    if type_ == UUID or isinstance(type_, DecimalType):  # polars has no such type: compare one by one
         values: list[Any] = partition_values(files, field_id, type_)
         return pl.Series(values, dtype=pl.Object)
     name = str(field_id)
@@ -78,7 +78,7 @@ def _partition_column(files: pl.DataFrame, field_id: int, type_: IcebergType) ->
 
 
 def column_metrics(files: pl.DataFrame, field_id: int, type_: IcebergType) -> ColumnMetrics:
-    """What the entries say of a column; null where they say nothing."""
+    """The metrics of a column in the entries; null where missing."""
     return ColumnMetrics(
         lower=_bounds(files, "lower_bounds", field_id, type_),
         upper=_bounds(files, "upper_bounds", field_id, type_),
@@ -89,10 +89,10 @@ def column_metrics(files: pl.DataFrame, field_id: int, type_: IcebergType) -> Co
 
 
 def values_of(maps: pl.Series, key: int) -> pl.Series:
-    """The value of one key in each list of key-value pairs; the first counts where a key stands twice."""
+    """The value of a key in each list of key-value pairs; the first one if a key is duplicate."""
     place = _place(maps, key)
     if place is not None:
-        # files of one writer have their columns in one order: looking at one place of each list is enough
+        # files of one writer have their columns in the same order: checking one position of each list is enough
         pairs = maps.list.get(place, null_on_oob=True).struct
         found = (pairs.field("key") == key).fill_null(False)
         if (found | (maps.list.len() == 0).fill_null(True)).all():

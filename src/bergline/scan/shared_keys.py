@@ -1,4 +1,4 @@
-"""Whether an equality delete file can delete rows of a data file, by the metrics of both alone."""
+"""Whether an equality delete file can delete rows of a data file, judged by the metrics of both."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.types.single_values import decode_value
 from bergline.format.types.types import DOUBLE, FLOAT, UUID, NestedField, child_fields
 
-# bounds leave NaN out, and writers do not agree on the order of uuids
+# bounds leave out NaN, and writers do not agree on the order of UUIDs
 _WITHOUT_ORDER = (FLOAT, DOUBLE, UUID)
 
 

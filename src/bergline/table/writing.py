@@ -9,7 +9,7 @@ from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.refs import MAIN, check_ref_name
-from bergline.parquet.write.given_rows import ArrowRows
+from bergline.parquet.write.input_rows import ArrowRows
 from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.table.changes.append import Append

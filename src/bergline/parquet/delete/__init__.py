@@ -1,1 +1,1 @@
-"""Delete files read, and applied to the rows of data files."""
+"""Reading delete files and applying them to the rows of data files."""

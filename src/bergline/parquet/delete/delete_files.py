@@ -1,4 +1,4 @@
-"""Delete files, read once for the data files that they are about."""
+"""Delete files, read once and cached for the data files that they apply to."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ _Positions = dict[str, PositionSet]
 
 
 class DeleteFiles:
-    """What delete files say, kept for the next data file as long as there is room."""
+    """The contents of delete files, cached for further data files in bounded memory."""
 
     def __init__(self, io: FileIO, *, cache_bytes: int = _CACHE_BYTES) -> None:
         self._io = io
@@ -73,7 +73,7 @@ class DeleteFiles:
                 for data_path, found in zip(grouped.column("file_path").to_pylist(), positions, strict=True):
                     chunks.setdefault(data_path, []).append(found.values)
         by_path = {data_path: _position_set(found, data_path) for data_path, found in chunks.items()}
-        # a bitmap takes no more than the positions themselves
+        # a bitmap takes no more memory than the positions themselves
         return sum(len(p) + sum(c.nbytes for c in found) for p, found in chunks.items()), by_path
 
     def _read_keys(
@@ -111,7 +111,7 @@ def _position_set(chunks: list[pa.Array], path: str) -> PositionSet:
 
 
 def read_position_deletes(io: FileIO, delete: DataFile, spec: PartitionSpec, columns: Schema) -> Iterator[pa.Table]:
-    """The rows of one delete file, in columns of the file and reserved ones about it; a vector has no `row`s."""
+    """The rows of one delete file, in its columns and metadata columns; a deletion vector has no `row` column."""
     wanted, source = named(columns), RowSource(delete, spec=spec)
     if is_deletion_vector(delete):
         batch = _vector_rows(io, delete)

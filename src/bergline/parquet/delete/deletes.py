@@ -1,4 +1,4 @@
-"""Deletes applied to the rows of one data file."""
+"""Applying deletes to the rows of one data file."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -40,22 +40,22 @@ class DeletedRows:
 
     @property
     def positions(self) -> PositionSet:
-        """The rows that are deleted by position."""
+        """The positions deleted by position deletes."""
         return self._positions
 
     @property
     def key_columns(self) -> list[KeyColumn]:
-        """The columns that `deleted` must be given."""
+        """The columns that `deleted` needs."""
         return list({c.field_id: c for columns, _ in self._keys for c in columns}.values())
 
     def check_positions(self, rows: int) -> None:
-        """Refuse positions beyond the rows that the file has."""
+        """Refuse positions beyond the end of the file."""
         last = self._positions.last
         if last is not None and last >= rows:
             raise FormatError(f"expected deletes at positions below {rows}, found {last} for {self._path}")
 
     def deleted(self, rows: pa.Table, first: int) -> pa.Array | None:
-        """A mask over rows from position `first` on, true for the deleted ones; None if none can be."""
+        """A mask over rows from position `first`, true for deleted ones; None if no row can be deleted."""
         masks = [self._positions.to_mask(rows.num_rows, first)] if self._positions else []
         for columns, keys in self._keys:
             masks.append(keys.matches([leaf_array(rows, (c.name, *c.path[1:])) for c in columns]))
@@ -79,7 +79,7 @@ def _by_key(deletes: list[DataFile]) -> dict[tuple[int, ...], list[DataFile]]:
 class KeySet:
     """Keys of one or more columns: null equals null, NaN equals NaN, -0.0 is not 0.0.
 
-    Each column's values are numbered, and pairs of numbers are numbered again, so that a row is one number in the end.
+    Each column's values are numbered, then pairs of numbers are numbered again, until a row is a single number.
     """
 
     def __init__(self, columns: list[pa.Array]) -> None:
@@ -98,7 +98,7 @@ class KeySet:
             codes = _position(both, self._pairs[-1])
 
     def matches(self, columns: list[pa.Array]) -> pa.Array:
-        """Which rows are equal to a key, given the same columns of them."""
+        """A mask of the rows that equal a key; `rows` holds the same columns."""
         own = [_position(_comparable(c), values) for c, values in zip(columns, self._values, strict=True)]
         codes = own[0]
         for values, pairs, other in zip(self._values[1:], self._pairs, own[1:], strict=True):
@@ -111,12 +111,12 @@ def _pair(left: pa.Array, right: pa.Array, right_values: pa.Array) -> pa.Array:
 
 
 def _position(column: pa.Array, values: pa.Array) -> pa.Array:
-    """The position of each value in `values`; null for those that are not there."""
+    """The index of each value in `values`; null if it is not there."""
     return pc.index_in(column, value_set=values).cast(pa.int64())
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Values that Arrow compares by their bits."""
+    """Values in a form that Arrow compares bitwise."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):

@@ -1,1 +1,1 @@
-"""One Parquet file: its footer, its columns by field id, and Arrow in between."""
+"""Parquet files: footers, columns by field id, and conversion to Arrow."""

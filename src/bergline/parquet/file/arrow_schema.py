@@ -57,18 +57,18 @@ _PRIMITIVES: dict[IcebergType, pa.DataType] = {
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table's rows, field ids on every level."""
+    """The Arrow schema of a table's rows, with field ids at every level."""
     return pa.schema([arrow_field(f) for f in schema.fields])
 
 
 def arrow_field(field: NestedField) -> pa.Field:
-    """One column with its id."""
+    """One column with its field id."""
     metadata = {FIELD_ID: str(field.id).encode()}
     return pa.field(field.name, arrow_type(field.type), nullable=not field.required, metadata=metadata)
 
 
 def arrow_type(type_: IcebergType) -> pa.DataType:
-    """The Arrow type of a column type: shapes as WKB, variants as their two parts."""
+    """The Arrow type of a column type: geometries as WKB, variants as metadata and value."""
     match type_:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
@@ -89,7 +89,7 @@ def arrow_type(type_: IcebergType) -> pa.DataType:
 
 
 def schema_from_arrow(schema: pa.Schema) -> Schema:
-    """An Iceberg schema with fresh ids for Arrow columns; nanoseconds and nulls become types of format version 3."""
+    """The Iceberg schema of Arrow columns, with fresh ids; nanoseconds and nulls become types of format version 3."""
     ids = count(1)
     return Schema(fields=tuple(_field_from_arrow(f, ids, f.name) for f in schema), schema_id=0)
 
@@ -100,7 +100,7 @@ def type_from_arrow(type_: pa.DataType, column: str) -> IcebergType:
 
 
 def file_field_id(field: pa.Field) -> int | None:
-    """The id that a Parquet file gives to a column."""
+    """The field id of a column in a Parquet file."""
     text = (field.metadata or {}).get(FIELD_ID)
     return None if text is None else int(text)
 

@@ -1,4 +1,4 @@
-"""The columns of one data file that a read asks for: stored ones, filled-in ones, and those about the file itself."""
+"""The columns that a read requests from a data file: stored ones, defaults, and metadata columns."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -34,7 +34,7 @@ from bergline.parquet.file.schema import by_field_id, identified
 
 
 class RowSource:
-    """What is known of a data file besides its rows: where it is, its partition, and what its rows inherit."""
+    """What metadata columns need to know of a data file: its path, partition, and inherited values."""
 
     def __init__(self, file: DataFile, sequence_number: int | None = None, spec: PartitionSpec | None = None) -> None:
         self.path = file.file_path
@@ -54,7 +54,7 @@ class RowSource:
         }
 
     def reserved(self, field: NestedField, stored: pa.Array | None, first: int, rows: int) -> pa.Array | None:
-        """The values of a reserved column for rows from position `first` on; None for other columns."""
+        """The values of a metadata column for rows from position `first`; None for other columns."""
         match field.id:
             case FILE.id:
                 return constant_array(field.type, self.path, rows)
@@ -72,7 +72,7 @@ class RowSource:
 
     def _lineage(self, field: NestedField, stored: pa.Array | None, first: int, rows: int) -> pa.Array:
         if self._first_row_id is None:
-            # spec: such a file has no row ids, whatever it stores
+            # spec: a file without a first row id has no row ids, whatever it stores
             return constant_array(LONG, None, rows)
         if field.id == ROW_ID.id:
             return _stored_or(stored, row_positions(self._first_row_id + first, rows))
@@ -85,7 +85,7 @@ class RowSource:
 
 
 class FileColumns:
-    """Which columns of a file are read, and how they become the columns asked for."""
+    """Which columns of a file are read, and their conversion to the requested columns."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class FileColumns:
         self._positions = by_field_id(self._stored)
         used = {self._positions[f.id] for f in wanted.values() if f.id in self._positions}
         self.names = [schema.field(position).name for position in sorted(used)]
-        """The file's names of the columns to read."""
+        """The names of the columns to read, as in the file."""
         if len(set(schema.names)) != len(schema.names):
             raise FormatError("expected each column name once, found one twice")
 
@@ -110,7 +110,7 @@ class FileColumns:
         return {field_id: self._stored.field(position) for field_id, position in self._positions.items()}
 
     def convert(self, batch: pa.RecordBatch, first: int) -> pa.Table:
-        """Rows of the file, from position `first` on, in the columns asked for."""
+        """Convert rows of the file, from position `first`, to the requested columns."""
         fields, columns = [], []
         for name, field in self._wanted.items():
             fields.append(arrow_field(field).with_name(name))
@@ -131,7 +131,7 @@ class FileColumns:
 
 
 def _with_partition_values(field: NestedField, values: Mapping[int, Any]) -> NestedField:
-    """A column whose fields inside structs have their partition values as defaults."""
+    """A column in which nested fields have their partition values as defaults."""
     if not isinstance(field.type, StructType) or not values:
         return field
     fields = tuple(
@@ -144,7 +144,7 @@ def _with_partition_values(field: NestedField, values: Mapping[int, Any]) -> Nes
 
 
 def row_positions(first: int, rows: int) -> pa.Array:
-    """The numbers of `rows` rows from `first` on."""
+    """The positions of `rows` rows from `first`."""
     return pc.add(_numbers(rows), pa.scalar(first, pa.int64()))
 
 
@@ -154,7 +154,7 @@ def _numbers(rows: int) -> pa.Array:
 
 
 def named(schema: Schema) -> dict[str, NestedField]:
-    """The top-level columns of a schema by their names."""
+    """The top-level columns of a schema by name."""
     return {f.name: f for f in schema.fields}
 
 

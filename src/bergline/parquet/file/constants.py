@@ -1,4 +1,4 @@
-"""Plain values of the format as Arrow arrays: defaults, partition values and what a file says of all its rows."""
+"""Plain values as Arrow arrays: defaults, partition values and other constants."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from bergline.parquet.file.arrow_schema import arrow_type
 
 
 def constant_array(type_: IcebergType, value: Any, rows: int) -> pa.Array:
-    """One plain value, for every row; a struct is a dict by field name, a map a list of pairs."""
+    """An array that repeats one plain value; a struct is a dict by field name, a map a list of pairs."""
     if value is None:
         return pa.nulls(rows, arrow_type(type_))
     return plain_to_arrow(type_, [value]).take(pa.repeat(pa.scalar(0, pa.int32()), rows))
 
 
 def plain_to_arrow(type_: IcebergType, values: Sequence[Any]) -> pa.Array:
-    """Plain values as a column of a type."""
+    """Plain values as an Arrow array of a type."""
     stored = pa.array([_storable(v) for v in values], _storage_type(type_))
     return stored.cast(arrow_type(type_))
 
@@ -34,7 +34,7 @@ def _storable(value: Any) -> Any:
 
 
 def _storage_type(type_: IcebergType) -> pa.DataType:
-    """The type of whole numbers and bytes that plain values have."""
+    """The storage type of plain values: integers and bytes."""
     match type_:
         case StructType(fields):
             return pa.struct([pa.field(f.name, _storage_type(f.type)) for f in fields])

@@ -1,6 +1,6 @@
-"""The footers of Parquet files, read here and not by pyarrow, which ends the whole process on some damaged ones.
+"""A parser for Parquet footers; pyarrow's aborts the process on some damaged ones.
 
-The schema stands at a footer's beginning, and files of one table mostly begin alike: what is known is not parsed again.
+The schema comes first in a footer, and the files of a table mostly start alike: known prefixes are not parsed again.
 """
 
 import os
@@ -45,7 +45,7 @@ from bergline.parquet.file.thrift import read_fields, read_struct
 _TAIL = 8
 _MAGIC = b"PAR1"
 _MOST_FOOTER_BYTES = 64 * 1024 * 1024
-# what Spark says of files whose oldest days its reader changes: a key, or a key with a value, in Thrift's compact form
+# how Spark marks files with rebased dates: a key, or a key with a value, in Thrift's compact encoding
 _OLD_CALENDAR = re.compile(rb"org\.apache\.spark\.(?:legacy(?:DateTime|INT96)|version\x18.[012]\.)", re.DOTALL)
 _SCHEMA = 2
 _THREADS = 32
@@ -94,14 +94,14 @@ _LONG_BYTES = 8
 
 
 def read_footer(stream: BinaryIO) -> dict[int, Any]:
-    """A whole footer, by the numbers of its fields."""
+    """A footer by Thrift field id."""
     start, length = _place(stream)
     stream.seek(start)
     return read_struct(stream.read(length))
 
 
 def read_physical_schema(io: FileIO, path: str) -> StructType:
-    """The columns that a file stores; FormatError if it is no Parquet file."""
+    """The physical schema of a file; FormatError if it is not a Parquet file."""
     with io.open_input(path) as stream:
         start, length = _place(stream)
         stream.seek(start)
@@ -111,15 +111,15 @@ def read_physical_schema(io: FileIO, path: str) -> StructType:
 
 
 def read_physical_schemas(io: FileIO, paths: Sequence[str]) -> dict[StructType, list[int]]:
-    """Each schema that some files have, and which of them have it, by position; those that cannot be read have none."""
+    """The distinct physical schemas of files with the indexes of the files; unreadable files are left out."""
 
     def read(path: str) -> StructType | None:
         try:
             return read_physical_schema(io, path)
-        except BerglineError:  # whoever reads the rows says what is wrong with the file
+        except BerglineError:  # reading the rows will raise the proper error
             return None
 
-    # a local footer is read sooner than a thread is asked for it
+    # reading a local footer is faster than starting a thread for it
     local = scheme_of(paths[0]) == "file"
     schemas = list(map(read, paths) if local else _threads(os.getpid()).map(read, paths))
     places: dict[int, list[int]] = {}
@@ -134,7 +134,7 @@ def read_physical_schemas(io: FileIO, paths: Sequence[str]) -> dict[StructType, 
 
 
 def parse_footer_schema(footer: bytes) -> tuple[bytes, StructType]:
-    """The columns that a footer begins with, and the bytes that say so."""
+    """Parse the schema at the start of a footer; also returns the bytes that encode it."""
     fields, size = read_fields(footer, _SCHEMA)
     try:
         elements = iter(fields[_SCHEMA])
@@ -152,7 +152,7 @@ def _threads(process: int) -> ThreadPoolExecutor:  # noqa: ARG001  (a forked pro
 
 
 class _KnownSchemas:
-    """The beginnings of the footers that came last, and what they say."""
+    """An LRU cache of parsed schemas by the start of their footers."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -160,7 +160,7 @@ class _KnownSchemas:
         self._lock = threading.Lock()
 
     def find(self, footer: bytes) -> StructType | None:
-        # Thrift is read from left to right: what begins with the same bytes begins with the same fields
+        # Thrift is sequential: the same leading bytes mean the same leading fields
         for beginning, schema in list(self._schemas.items()):
             if footer.startswith(beginning):
                 return schema
@@ -178,7 +178,7 @@ _KNOWN = _KnownSchemas(32)
 
 
 def _place(stream: BinaryIO) -> tuple[int, int]:
-    """Where the footer begins, and how long it is."""
+    """The offset and length of the footer."""
     size = stream.seek(0, 2)
     stream.seek(max(0, size - _TAIL))
     tail = stream.read(_TAIL)
@@ -191,7 +191,7 @@ def _place(stream: BinaryIO) -> tuple[int, int]:
 
 
 class _Node(msgspec.Struct, frozen=True):
-    """An element of the schema, and those inside it."""
+    """A schema element with its children."""
 
     element: dict[int, Any]
     children: "tuple[_Node, ...]"
@@ -210,14 +210,14 @@ class _Node(msgspec.Struct, frozen=True):
 
     @property
     def type(self) -> IcebergType:
-        # a repeated column is a list of the oldest kind, unless the group around it says that it is one of today's
+        # a repeated column is a legacy list, unless the group around it is annotated as a list
         if self.is_repeated:
             return OTHER
         return _group_type(self) if self.children else _primitive_type(self.element)
 
 
 def _node(elements: Iterator[Any], levels: int = MAX_NESTING) -> _Node:
-    """The next element with all that is inside it, which follows after it."""
+    """The next element with its children, which follow it."""
     if not levels:
         raise FormatError(f"expected at most {MAX_NESTING} levels in a Parquet footer, found more")
     element = next(elements)
@@ -248,7 +248,7 @@ def _group_type(node: _Node) -> IcebergType:
 
 @lru_cache(maxsize=256)
 def _without_days(type_: IcebergType) -> Any:
-    """A type whose days and times are of no known calendar."""
+    """Replace dates and timestamps, whose calendar is unknown."""
     match type_:
         case StructType(fields):
             inside = ((f, _without_days(f.type)) for f in fields)
@@ -267,7 +267,7 @@ def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
     if annotation[:1] == ("decimal",):
         _, precision, scale = annotation
         is_right = 0 <= scale <= precision <= _MOST_DIGITS.get(kind, 0)
-        if precision <= _MOST_DIGITS[_INT64]:  # Spark reads few digits right from few bytes alone
+        if precision <= _MOST_DIGITS[_INT64]:  # Spark reads decimals of few digits correctly only from few bytes
             is_right = is_right and kind != _BYTES and element.get(_LENGTH, 0) <= _LONG_BYTES
         return DecimalType(precision, scale) if is_right else OTHER
     if kind == _FIXED:
@@ -279,7 +279,7 @@ def _primitive_type(element: Mapping[int, Any]) -> IcebergType:
 
 
 def _annotation(element: Mapping[int, Any]) -> _Annotation:
-    """What a column's bytes mean, by its logical type, or by the older converted type where it has none."""
+    """The annotation of a column: its logical type, or the older converted type."""
     logical: Mapping[int, Any] | None = element.get(_LOGICAL)
     if logical:
         ((kind, value),) = logical.items()

@@ -1,4 +1,4 @@
-"""Values below null structs, which nobody sees: Arrow wants some in fields that are required."""
+"""Fills values below null structs: Arrow requires non-null values there in required fields."""
 
 from decimal import Decimal
 from typing import Any
@@ -8,18 +8,18 @@ import pyarrow.compute as pc
 
 
 def fill_hidden_nulls(array: pa.Array, field: pa.Field) -> pa.Array:
-    """The same values, with some zero below each null struct where a field is required; other nulls stay."""
+    """Put zeros below null structs where a field is required; other nulls stay."""
     return _fill(array, field, None)
 
 
 def child_offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
-    """Offsets of lists or maps from zero, and the range of child values that they cover."""
+    """The offsets of lists or maps starting from zero, and the range of child values that they cover."""
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
     return pc.subtract(array.offsets, pa.scalar(first, pa.int32())), first, last - first
 
 
 def _fill(array: pa.Array, field: pa.Field, hidden: pa.Array | None) -> pa.Array:
-    """`hidden` says which values stand below a null; None for none."""
+    """Fill an array; `hidden` marks the values below a null, None for none."""
     types = pa.types
     if types.is_struct(array.type):
         return _fill_struct(array, field, hidden)
@@ -35,7 +35,7 @@ def _fill(array: pa.Array, field: pa.Field, hidden: pa.Array | None) -> pa.Array
 def _fill_struct(array: pa.Array, field: pa.Field, hidden: pa.Array | None) -> pa.Array:
     null = array.is_null()
     inside = null if hidden is None else pc.or_(null, hidden)
-    # not flatten(): that would bring the nulls of the struct down
+    # not flatten(), which would push the nulls of the struct down
     parts = [array.field(position) for position in range(array.type.num_fields)]
     filled = [_fill(part, f, inside) for part, f in zip(parts, array.type, strict=True)]
     shown = hidden is not None and not field.nullable and array.null_count
@@ -46,7 +46,7 @@ def _fill_struct(array: pa.Array, field: pa.Field, hidden: pa.Array | None) -> p
 
 
 def _fill_children(array: pa.Array) -> pa.Array:
-    """Lists and maps: what stands in a null one is not looked at by Arrow."""
+    """Fill lists and maps; Arrow ignores the contents of null ones."""
     offsets, first, length = child_offsets(array)
     is_map = pa.types.is_map(array.type)
     fields = [array.type.key_field, array.type.item_field] if is_map else [array.type.value_field]

@@ -1,4 +1,4 @@
-"""Parquet files opened for reading, row group by row group; what is wrong with one is a FormatError that names it."""
+"""Opening Parquet files and reading them by row group; FormatError names a malformed file."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -14,20 +14,20 @@ from bergline.io.fileio import FileIO
 _BATCH_ROWS = 64 * 1024
 _BATCH_BYTES = 64 * 1024 * 1024
 _MAX_SCHEMA_TEXT = 64 * 1024 * 1024
-# what Arrow raises on bytes that it did not expect
+# what Arrow raises on malformed files
 _DAMAGE = (pa.ArrowException, OSError, UnicodeError, OverflowError, MemoryError)
 
 
 @contextlib.contextmanager
 def open_parquet(io: FileIO, path: str) -> Iterator[pq.ParquetFile]:
-    """The file, while the context lasts."""
+    """Open a file for the duration of the context."""
     with open_with_stream(io, path) as (file, _):
         yield file
 
 
 @contextlib.contextmanager
 def open_with_stream(io: FileIO, path: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
-    """The file and the bytes that it is read from, while the context lasts."""
+    """Open a file and its stream for the duration of the context."""
     with _format_errors(path), io.open_input(path) as stream, _opened(stream) as file:
         _check_rows(file.metadata)
         yield file, stream
@@ -44,7 +44,7 @@ def check_parquet(file: DataFile) -> None:
 def row_group_batches(
     file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of bounded size with the position of their first row in the file; of these row groups, or of all."""
+    """Batches of bounded size with the position of their first row; of some row groups, or of all."""
     footer = file.metadata
     chosen = set(range(footer.num_row_groups) if groups is None else groups)
     start = 0
@@ -56,7 +56,7 @@ def row_group_batches(
 
 
 def _opened(stream: BinaryIO) -> pq.ParquetFile:
-    # INT96 in nanoseconds would wrap around in the year 2262
+    # INT96 in nanoseconds would overflow in the year 2262
     return pq.ParquetFile(
         stream,
         coerce_int96_timestamp_unit="us",

@@ -1,4 +1,4 @@
-"""Arrow values as the plain values of the format (days, microseconds, Decimal, bytes, uuid.UUID)."""
+"""Arrow arrays as plain values (days, microseconds, Decimal, bytes, uuid.UUID)."""
 
 import uuid
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Dates and times as the integers that they are stored as, UUIDs as their bytes."""
+    """Dates and times as their stored integers, UUIDs as bytes."""
     if pa.types.is_date32(array.type):
         return pc.cast(array, pa.int32())
     if pa.types.is_timestamp(array.type) or pa.types.is_time64(array.type):
@@ -27,7 +27,7 @@ def leaf_array(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
 
 
 def distinct_values(column: pa.ChunkedArray) -> tuple[list[Any], pa.Array]:
-    """The distinct plain values of a column (null included), and each row's position among them."""
+    """The distinct plain values of a column (including null), and the index of each row's value."""
     encoded = plain_array(column).combine_chunks().dictionary_encode(null_encoding="encode")
     values = encoded.dictionary.to_pylist()
     if isinstance(column.type, pa.UuidType):

@@ -1,4 +1,4 @@
-"""A column of a file as the table has it now: renamed, reordered, widened, with what the file lacks filled in."""
+"""Projection of a file's column to the table's: renamed, reordered, promoted, with missing fields filled in."""
 
 from collections.abc import Callable
 
@@ -41,9 +41,9 @@ from bergline.parquet.file.schema import by_field_id
 
 
 def project(array: pa.Array, stored: pa.Field, field: NestedField, path: str) -> pa.Array:
-    """The values of a file's column; FormatError where its type is not one that the table's type can have had.
+    """Project a file's column; FormatError if its type cannot be promoted to the table's.
 
-    `stored` is the file's column with its ids, `path` the name of the table's column with those around it.
+    `stored` is the file's column with its ids, `path` the dotted name of the table's column.
     """
     array, file_type = _plain_layout(array), stored.type
     if field.type == UNKNOWN or pa.types.is_null(array.type):
@@ -63,7 +63,7 @@ def project(array: pa.Array, stored: pa.Field, field: NestedField, path: str) ->
 
 
 def missing(field: NestedField, rows: int, path: str) -> pa.Array:
-    """The values of a column that a file does not have."""
+    """The values of a column that a file lacks."""
     value = initial_value(field)
     if value is None and field.required:
         raise FormatError(f"expected the required column `{path}` (id {field.id}), found none")
@@ -71,7 +71,7 @@ def missing(field: NestedField, rows: int, path: str) -> pa.Array:
 
 
 def _plain_layout(array: pa.Array) -> pa.Array:
-    """Without the encodings and 64-bit offsets that a file's Arrow schema may ask for."""
+    """Undo the encodings and 64-bit offsets that a file's Arrow schema may ask for."""
     types = pa.types
     if isinstance(array, pa.ExtensionArray):
         return _plain_layout(array.storage)
@@ -127,21 +127,21 @@ def _variant(array: pa.Array, path: str) -> pa.Array:
 
 def _convert(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(target):
-        # INT96 has no zone, and other zones than UTC change only what is shown
+        # INT96 has no time zone, and zones other than UTC only affect display
         whole = array.cast(pa.timestamp(target.unit, array.type.tz))
         return whole.cast(pa.int64()).cast(target)
     if pa.types.is_string(target):
-        # a file may say that any bytes are text: this is what looks at them
+        # a file may declare any bytes as text: validate them
         array = array.cast(pa.binary())
     converted = array if array.type == target else array.cast(target)
     if pa.types.is_decimal(target) or pa.types.is_time(target):
-        # numbers that are stored may be beyond what their type can say
+        # stored integers may be out of range for their type
         converted.validate(full=True)
     return converted
 
 
 def _may_have_been(found: pa.DataType, type_: IcebergType) -> bool:
-    """Whether a column of this type in a file can be a column of the table's type now."""
+    """Whether a column stored with this type can have been promoted to the table's type."""
     match type_:
         case DecimalType(_, scale):
             return bool(pa.types.is_decimal(found)) and found.scale == scale

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file with their field ids: its own, or those that a name mapping gives."""
+"""The columns of a Parquet file with field ids: its own, or those of a name mapping."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from bergline.parquet.file.arrow_schema import FIELD_ID, file_field_id
 
 
 def identified(schema: pa.Schema, mapping: NameMapping | None) -> pa.Schema:
-    """The file's columns with ids on every level; like Java, one id anywhere means that all are the file's own."""
+    """The file's columns with ids at every level; as in Java, a single id means that the file has its own."""
     if not len(schema) or any(_has_ids(f) for f in schema):
         return schema
     if mapping is None:
@@ -22,7 +22,7 @@ def identified(schema: pa.Schema, mapping: NameMapping | None) -> pa.Schema:
 
 
 def by_field_id(fields: Iterable[pa.Field]) -> dict[int, int]:
-    """The positions of fields by their ids; those without an id cannot be asked for."""
+    """The positions of fields by id; fields without an id are left out."""
     found: dict[int, int] = {}
     for position, field in enumerate(fields):
         field_id = file_field_id(field)

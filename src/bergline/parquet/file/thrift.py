@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as much of it as Parquet's footers need: a struct becomes a dictionary by field id."""
+"""A parser for the subset of Thrift's compact protocol in Parquet footers: structs become dicts by field id."""
 
 import struct
 from typing import Any
@@ -11,7 +11,7 @@ _LONG_LIST = 15
 
 
 def read_struct(data: bytes) -> dict[int, Any]:
-    """The struct that the bytes begin with; FormatError where they are none."""
+    """Parse a struct at the start of the data; FormatError if it is malformed."""
     try:
         return _Reader(data).struct(0)
     except (IndexError, struct.error) as error:
@@ -19,7 +19,7 @@ def read_struct(data: bytes) -> dict[int, Any]:
 
 
 def read_fields(data: bytes, last: int) -> tuple[dict[int, Any], int]:
-    """The first fields of that struct up to one, and how many bytes they take; what comes after is not looked at."""
+    """Parse the first fields of a struct up to a field id; also returns the number of bytes parsed."""
     reader = _Reader(data)
     try:
         fields = reader.struct(0, last)
@@ -53,7 +53,7 @@ class _Reader:
 
     def _value(self, kind: int, depth: int) -> Any:
         match kind:
-            case 1 | 2 | 3:  # booleans in lists are bytes
+            case 1 | 2 | 3:  # booleans in lists take a byte each
                 return self._byte()
             case 4 | 5 | 6:
                 return self._signed()
@@ -84,7 +84,7 @@ class _Reader:
         return [(self._value(kinds >> 4, depth + 1), self._value(kinds & 0x0F, depth + 1)) for _ in range(size)]
 
     def _check_size(self, size: int) -> None:
-        # every value takes a byte at the least
+        # every value takes at least a byte
         if size > len(self._data) - self._place:
             raise FormatError(f"expected a Parquet footer, found a list of {size:,} values in it")
 

@@ -1,1 +1,1 @@
-"""The one reader: planned files to Arrow."""
+"""The reader: planned files to Arrow."""

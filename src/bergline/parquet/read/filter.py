@@ -1,4 +1,4 @@
-"""A bound predicate as an Arrow expression over the rows of a file."""
+"""Bound predicates as Arrow expressions over the rows of a file."""
 
 from typing import Any, assert_never
 
@@ -51,13 +51,13 @@ def arrow_filter(predicate: Predicate, schema: Schema) -> pc.Expression:
         case Comparison(column, op, literal):
             field, values = _operands(column, (literal,), schema)
             matches: Any = COMPARE[op](field, values[0])
-            # NaN is greater than everything in Spark, and equal to nothing in Arrow
+            # in Spark NaN is the greatest value, in Arrow it compares to nothing
             return matches | pc.is_nan(field) if pa.types.is_floating(values.type) and op in {">", ">="} else matches
         case IsIn(column, literals):
-            # isin tells the two zeros apart
+            # isin distinguishes -0.0 from 0.0
             zeros = tuple(-v for v in literals if isinstance(v, float) and v == 0)
             field, values = _operands(column, literals + zeros, schema)
-            # isin answers false for null where SQL says unknown
+            # isin returns false for null, which is unknown in SQL
             return pc.if_else(pc.is_null(field), pa.scalar(None, pa.bool_()), field.isin(values))
         case StartsWith(column, prefix):
             return pc.starts_with(_field(column, schema), prefix)
@@ -80,7 +80,7 @@ def _field(column: str, schema: Schema) -> pc.Expression:
 
 
 def _operands(column: str, literals: tuple[Any, ...], schema: Schema) -> tuple[pc.Expression, pa.Array]:
-    """A column and plain values in one type that holds both exactly."""
+    """A column and plain values in a common type that holds both exactly."""
     type_ = schema.names[column].type
     field, own = _field(column, schema), arrow_type(type_)
     if type_ in _STORED:

@@ -1,4 +1,4 @@
-"""The one reader: planned files to Arrow in the columns asked for, matched by field id, in bounded memory."""
+"""The reader: planned files to Arrow in the requested columns, matched by field id, in bounded memory."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def read_plan(io: FileIO, plan: ScanPlan) -> pa.Table:
 
 
 def read_batches(io: FileIO, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The rows of a plan in pieces; no more than a row group is held at a time."""
+    """The rows of a plan in batches; at most one row group is in memory at a time."""
     deletes = DeleteFiles(io)
     for planned in plan.files:
         yield from read_file(io, planned, plan, deletes)
@@ -37,9 +37,9 @@ def read_file(
     delete_files: DeleteFiles | None = None,
     row_groups: tuple[int, int | None] = (0, None),
 ) -> Iterator[pa.RecordBatch]:
-    """The matching rows of one file; `delete_files` remembers deletes from file to file.
+    """The matching rows of one file; `delete_files` caches deletes across files.
 
-    `row_groups` are the first one to read and the one to end before, None for all that are left.
+    `row_groups` are the first one to read and the one to stop before, None for all remaining ones.
     """
     check_parquet(planned.file)
     path = planned.file.file_path
@@ -68,7 +68,7 @@ def read_file(
 def _matching(rows: pa.Table, deleted: pa.Array | None, plan: ScanPlan) -> pa.Table:
     if deleted is not None:
         if DELETED.id in plan.schema.ids:
-            # who asks which rows are deleted wants to see them
+            # a request for `_deleted` returns deleted rows too
             position = rows.column_names.index(DELETED.name)
             rows = rows.set_column(position, rows.field(position), deleted)
         else:

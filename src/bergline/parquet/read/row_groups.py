@@ -1,4 +1,4 @@
-"""Which row groups of a file may hold matching rows, from the statistics in its footer."""
+"""Pruning of row groups by the statistics in the footer."""
 
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -22,7 +22,7 @@ _COMPARABLE: dict[IcebergType, tuple[pa.DataType, ...]] = {
     TIMESTAMPTZ: (pa.timestamp("us", tz="UTC"),),
     STRING: (pa.string(),),
 }
-"""Types whose statistics bound the values as they are; those of floats leave out NaN and the sign of zero."""
+"""Types with exact statistics; those of floats leave out NaN and the sign of zero."""
 
 # physical types by number, and the length of their values
 _LENGTHS = {1: 4, 2: 8}
@@ -30,7 +30,7 @@ _BYTE_ARRAY = 6
 
 
 class _Statistics(msgspec.Struct, frozen=True):
-    """What a footer says of one column in one row group."""
+    """The statistics of one column in one row group."""
 
     values: int
     nulls: int | None
@@ -41,7 +41,7 @@ class _Statistics(msgspec.Struct, frozen=True):
 def matching_groups(
     stream: BinaryIO, columns: Mapping[int, pa.Field], predicate: Predicate, schema: Schema
 ) -> list[int] | None:
-    """The row groups to read, None for all; `columns` are the file's, by the ids of the table's columns."""
+    """The row groups to read, None for all; `columns` are the file's columns by field id."""
     asked = {schema.names[name].id for name in columns_of(predicate)} if predicate != ALWAYS_TRUE else set()
     usable = {
         columns[f.id].name: f
@@ -53,7 +53,7 @@ def matching_groups(
     footer = read_footer(stream)
     try:
         groups, orders = footer.get(4, []), footer.get(7)
-        # whether a single group matches, the file's own metrics have said; without orders nobody knows what is least
+        # a single group was already decided by the file's metrics; without column orders min and max are undefined
         if len(groups) < 2 or orders is None:  # noqa: PLR2004
             return None
         ordered = [order == {1: {}} for order in orders]
@@ -64,7 +64,7 @@ def matching_groups(
 
 
 def _described(group: Any, columns: Mapping[str, NestedField], ordered: list[bool]) -> DataFile:
-    """A row group as if it were a data file."""
+    """A row group described like a data file."""
     found = {
         columns[name].id: _statistics(chunk[3])
         for chunk, known in zip(group[1], ordered, strict=True)
@@ -91,14 +91,14 @@ def _statistics(chunk: Mapping[int, Any]) -> _Statistics:
 
 
 def _bound(physical: int, raw: bytes | None) -> bytes | None:
-    """A bound in single-value encoding, which for these types is Parquet's own; None if it is none."""
+    """A bound in single-value encoding, which for these types is Parquet's own; None if invalid."""
     if raw is None or physical in _LENGTHS:
         return raw if raw is not None and len(raw) == _LENGTHS[physical] else None
     return raw if physical == _BYTE_ARRAY and _is_text(raw) else None
 
 
 def _is_text(raw: bytes) -> bool:
-    """Whether a bound of text is text: writers may cut it within a character."""
+    """Whether a text bound is valid UTF-8: writers may truncate within a character."""
     try:
         raw.decode()
     except UnicodeDecodeError:

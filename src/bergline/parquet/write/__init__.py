@@ -1,1 +1,1 @@
-"""The one writer: Arrow rows to data files and delete files."""
+"""The writer: Arrow rows to data files and delete files."""

@@ -1,6 +1,6 @@
-"""Delete files: positions in data files, and keys of rows that are deleted wherever they are.
+"""Writing delete files: position deletes and equality deletes.
 
-Deletion vectors, the deletes by position of format version 3, are Puffin files (`format.deletion_vector`).
+Deletion vectors, the position deletes of format version 3, are Puffin files (`format.deletes.deletion_vector`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from bergline.format.types.types import NestedField, StructType, child_fields
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.write.fit import fit_to_schema
-from bergline.parquet.write.given_rows import ArrowRows
+from bergline.parquet.write.input_rows import ArrowRows
 from bergline.parquet.write.metrics_mode import FULL, MetricsModes
 from bergline.parquet.write.open_file import OpenFile
 from bergline.parquet.write.write_spec import WriteSpec
@@ -32,7 +32,7 @@ def write_position_deletes(
     *,
     partition: tuple[Any, ...] = (),
 ) -> DataFile:
-    """A file that deletes rows by the paths of their data files, all of one partition, and their positions there."""
+    """Write a position delete file for rows of data files in one partition."""
     found = {path: _positions(positions[path]) for path in sorted(positions)}
     paths = [path for path in found if found[path]]
     if not paths:
@@ -61,7 +61,7 @@ def write_equality_deletes(
     *,
     partition: tuple[Any, ...] = (),
 ) -> DataFile:
-    """A file that deletes the rows that are equal to one of `rows` in the columns with these ids."""
+    """Write an equality delete file for rows equal to one of `rows` in the columns with these ids."""
     keys = key_schema(spec.schema, equality_ids)
     table = fit_to_schema(rows, keys)
     if not table.num_rows:
@@ -71,7 +71,7 @@ def write_equality_deletes(
 
 
 def key_schema(schema: Schema, ids: Sequence[int]) -> Schema:
-    """The columns with these ids alone, inside the structs that hold them."""
+    """The schema of only the columns with these ids, inside their structs."""
     if not ids:
         raise InvalidInputError("expected columns to compare, found none")
     for field_id in ids:

@@ -1,4 +1,4 @@
-"""Rows that a caller hands over, made to fit a table's schema or refused with the column that does not."""
+"""Fitting a caller's rows to a table's schema; columns that do not fit are refused by name."""
 
 import uuid
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from bergline.format.types.types import NestedField, StructType, child_fields
 from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema
 from bergline.parquet.file.constants import constant_array
 from bergline.parquet.file.hidden_nulls import fill_hidden_nulls
-from bergline.parquet.write.given_rows import ArrowRows, as_arrow
+from bergline.parquet.write.input_rows import ArrowRows, as_arrow
 
 
 def fit_to_schema(rows: ArrowRows, schema: Schema) -> pa.Table:
-    """The rows with the table's columns in order and type; a missing one has its default, or null."""
+    """The rows with the table's columns in order and type; missing columns get their default or null."""
     table = as_arrow(rows, schema)
     _check_names(table, schema)
     columns = []
@@ -81,10 +81,10 @@ def _fit_column(column: pa.ChunkedArray, field: NestedField) -> pa.ChunkedArray:
 
 
 def _arrange(array: pa.Array, field: NestedField) -> pa.Array:
-    """Structs with their fields in order, those that are missing with their defaults; other names stay as they are."""
+    """Reorder the fields of structs and add missing ones with their defaults; other names stay."""
     if not isinstance(field.type, StructType) or not pa.types.is_struct(array.type):
         return array
-    # not flatten(): a required field inside a null struct would be null
+    # not flatten(), which would make required fields below a null struct null
     parts = {f.name: array.field(position) for position, f in enumerate(array.type)}
     if not parts.keys() <= {f.name for f in field.type.fields}:
         return array
@@ -105,7 +105,7 @@ def _default(field: NestedField, rows: int, path: str) -> pa.Array:
 
 
 def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Casts that keep the meaning; safe=True then refuses values that would change."""
+    """Whether a cast keeps the meaning; safe=True then refuses values that would change."""
     types = pa.types
     if types.is_null(source) or source == target:
         return True
@@ -151,7 +151,7 @@ def _check_required(array: pa.ChunkedArray | pa.Array, field: NestedField, path:
     if not any(c.required or child_fields(c.type) for c in children):
         return
     for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
-        present = chunk.filter(chunk.is_valid())  # drop_null cannot have uuids inside structs
+        present = chunk.filter(chunk.is_valid())  # drop_null does not support UUIDs inside structs
         if pa.types.is_struct(chunk.type):
             parts = present.flatten()
         elif pa.types.is_map(chunk.type):
@@ -174,9 +174,9 @@ _FORM = r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 def uuids_from_text(
     array: pa.Array, target: pa.DataType, column: str, hidden: pa.BooleanArray | None = None
 ) -> pa.Array:
-    """The array with bytes where the target has UUIDs and it has text; InvalidInputError for text that is none.
+    """Convert text to bytes where the target has UUIDs; InvalidInputError for invalid text.
 
-    `hidden` says where something around the array is null: any text may stand there.
+    `hidden` marks values below a null, where any text is allowed.
     """
     if isinstance(target, pa.UuidType) and _is_text(array.type):
         return _parsed(array if hidden is None else pc.if_else(hidden, pa.scalar(_NIL, array.type), array), column)
@@ -191,7 +191,9 @@ def uuids_from_text(
         ]
         fields = [pa.field(f.name, child.type) for f, child in zip(array.type, children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=absent)
-    whole = array.take(pa.array(range(len(array)), pa.int64()))  # a slice has its nulls elsewhere than its offsets
+    whole = array.take(
+        pa.array(range(len(array)), pa.int64())
+    )  # the validity of a slice has a different offset than its offsets
     if hidden is not None:
         lists = pa.ListArray.from_arrays(whole.offsets, pa.nulls(whole.offsets[-1].as_py()), mask=absent)
         hidden = hidden.take(pc.list_parent_indices(lists))
@@ -212,7 +214,7 @@ def _parsed(array: pa.Array, column: str) -> pa.Array:
 
 
 def _has_text(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether text stands where the target has UUIDs; types of another shape are refused later."""
+    """Whether there is text where the target has UUIDs; types of another shape are refused later."""
     if isinstance(target, pa.UuidType):
         return _is_text(source)
     if source.num_fields != target.num_fields or not pa.types.is_nested(source) or not pa.types.is_nested(target):

@@ -1,4 +1,4 @@
-"""Exact metrics of a data file: counts and bounds from the rows themselves, sizes and offsets from its footer."""
+"""Exact metrics of a data file: counts and bounds from the rows, sizes and offsets from the footer."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from bergline.parquet.write.metrics_mode import MetricsModes
 
 
 class MetricsCollector:
-    """Gathers counts and bounds while rows are written; like Java's, of no columns inside lists and maps."""
+    """Collects counts and bounds while rows are written; as in Java, not for columns inside lists and maps."""
 
     def __init__(self, schema: Schema, modes: MetricsModes | None = None) -> None:
         self._modes = modes or MetricsModes()
@@ -31,12 +31,12 @@ class MetricsCollector:
         self.nan_value_counts: dict[int, int] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Take rows into account."""
+        """Add rows."""
         for field_id, (path, _) in self._leaves.items():
             self._add_column(field_id, leaf_array(table, path))
 
     def bounds(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
-        """Lower and upper bounds by column id, cut to a prefix where they are long."""
+        """Lower and upper bounds by column id, truncated if long."""
         lower: dict[int, bytes] = {}
         upper: dict[int, bytes] = {}
         for field_id, (low, high) in self._ranges.items():
@@ -75,7 +75,7 @@ def _cut(type_: IcebergType, low: Any, high: Any, length: int | None) -> tuple[A
 
 
 def _signed_zeros(column: pa.ChunkedArray, low: float, high: float) -> tuple[float, float]:
-    """The range with its zeros signed as they stand in the column: `min_max` gives either, and -0.0 is below 0.0."""
+    """Fix the signs of zeros in a range: `min_max` returns either, and -0.0 is below 0.0."""
     if 0 not in (low, high):
         return low, high
     bits = pa.int32() if pa.types.is_float32(column.type) else pa.int64()
@@ -89,7 +89,7 @@ def _order(value: Any) -> Any:
 
 
 class FooterMetrics:
-    """Sizes and offsets that a Parquet footer tells."""
+    """Sizes and offsets from a Parquet footer."""
 
     def __init__(self, footer: pq.FileMetaData, schema: Schema, modes: MetricsModes | None = None) -> None:
         modes = modes or MetricsModes()
@@ -107,7 +107,7 @@ class FooterMetrics:
 
 
 def _primitive_leaves(fields: tuple[NestedField, ...]) -> list[NestedField]:
-    """The columns that a Parquet file stores, in its order."""
+    """The leaf columns of a Parquet file, in order."""
     leaves: list[NestedField] = []
     for field in fields:
         leaves += _primitive_leaves(children) if (children := child_fields(field.type)) else [field]

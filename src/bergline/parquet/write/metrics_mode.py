@@ -1,4 +1,4 @@
-"""How much the metrics of a file say of each column, by Java's table properties and in Java's order of columns."""
+"""Metrics modes of columns, by Java's table properties and Java's order of columns."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
 
 
 class MetricsMode(msgspec.Struct, frozen=True):
-    """Whether values are counted, and how long bounds of text and bytes are: 0 for no bounds, None for whole ones."""
+    """Whether values are counted, and the length of text and binary bounds: 0 for no bounds, None for full ones."""
 
     counted: bool
     bound_length: int | None
@@ -43,7 +43,7 @@ class MetricsModes(msgspec.Struct, frozen=True):
 
 
 def metrics_modes(properties: Mapping[str, str], schema: Schema, order: SortOrder) -> MetricsModes:
-    """What a table's properties ask for; like Java, a mode that does not parse counts as not given."""
+    """The modes set by a table's properties; as in Java, an invalid mode is ignored."""
     columns: dict[int, MetricsMode] = {}
     default = TRUNCATE_16
     if (configured := properties.get(DEFAULT_MODE)) is not None:
@@ -81,7 +81,7 @@ def _sorted_columns(order: SortOrder) -> Iterable[int]:
 
 
 def _count_ids(type_: IcebergType) -> int:
-    """How many ids inside a type Java counts: structs and primitives, but no key of a map with nested values."""
+    """How many ids Java counts in a type: structs and primitives, but not keys of maps with nested values."""
     match type_:
         case StructType(fields):
             return sum(_count_ids(f.type) + (not isinstance(f.type, ListType | MapType)) for f in fields)
@@ -93,7 +93,7 @@ def _count_ids(type_: IcebergType) -> int:
 
 
 def _first_ids(fields: tuple[NestedField, ...], limit: int) -> list[int]:
-    """The first primitives: those of a struct before those inside its nested fields."""
+    """The first primitive columns: those of a struct before those of its nested fields."""
     found: list[int] = []
     _gather(fields, found)
     return found[:limit]

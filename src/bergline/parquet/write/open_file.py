@@ -1,4 +1,4 @@
-"""One Parquet file being written: rows gathered to row groups, metrics gathered beside them."""
+"""One Parquet file being written: rows are buffered to row groups, and metrics are collected."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from bergline.parquet.write.write_spec import WriteSpec
 
 
 class OpenFile:
-    """Takes rows that have exactly the spec's columns."""
+    """A data file being written; takes rows with exactly the spec's columns."""
 
     def __init__(self, io: FileIO, spec: WriteSpec, partition: tuple[Any, ...], location: str) -> None:
         self._spec = spec
@@ -30,7 +30,7 @@ class OpenFile:
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self.waiting_bytes = 0
-        """How much is held in memory until the next row group is full."""
+        """The size of the rows buffered for the next row group."""
         self._output = io.create_output(location)
         try:
             with _storage_errors(location):
@@ -41,7 +41,7 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Bytes on disk so far."""
+        """Bytes written so far."""
         return self._output.stream().tell()
 
     def write(self, table: pa.Table) -> None:
@@ -56,7 +56,7 @@ class OpenFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that wait as a row group."""
+        """Write the buffered rows as a row group."""
         if self._waiting:
             table = pa.concat_tables(self._waiting)
             self._waiting.clear()
@@ -65,7 +65,7 @@ class OpenFile:
                 self._writer.write_table(table, row_group_size=table.num_rows)
 
     def finish(self) -> DataFile:
-        """Close the file and describe it."""
+        """Close the file and return its DataFile."""
         self.flush()
         with _storage_errors(self._location):
             self._writer.close()

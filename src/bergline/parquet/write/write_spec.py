@@ -1,4 +1,4 @@
-"""How the files of a table are written, by its properties."""
+"""How the files of a table are written, derived from its properties."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _CODEC, _LEVEL = "compression-codec", "compression-level"
 
 
 class ParquetOptions(msgspec.Struct, frozen=True):
-    """How Parquet lays out a file."""
+    """Layout options of a Parquet file."""
 
     compression_level: int | None = None
     row_group_bytes: int = _ROW_GROUP_BYTES
@@ -43,7 +43,7 @@ class ParquetOptions(msgspec.Struct, frozen=True):
 
 
 class WriteSpec(msgspec.Struct, frozen=True):
-    """What a writer must know of a table; small enough to travel to executors."""
+    """What a writer needs to know about a table; small enough to send to executors."""
 
     schema: Schema
     spec: PartitionSpec
@@ -53,27 +53,27 @@ class WriteSpec(msgspec.Struct, frozen=True):
     options: ParquetOptions = ParquetOptions()
     metrics: MetricsModes = MetricsModes()
     sort_order_id: int = 0
-    """Which order the rows that come are in; 0 for any."""
+    """The sort order of the rows to write; 0 for unsorted."""
 
     @property
     def row_group_bytes(self) -> int:
-        """How many bytes in memory become a row group."""
+        """The size in memory of a row group."""
         return max(1, min(self.options.row_group_bytes, self.target_file_size))
 
 
 def write_spec(metadata: TableMetadata) -> WriteSpec:
-    """How new data files of a table are written."""
+    """The write spec for new data files of a table."""
     check_writable_types(metadata.schema)
     return _spec(metadata, "write.", _DEFAULT_TARGET_FILE_SIZE)
 
 
 def delete_write_spec(metadata: TableMetadata) -> WriteSpec:
-    """How new delete files of a table are written: as its data files, where `write.delete.*` says nothing else."""
+    """The write spec for new delete files: that of data files, overridden by `write.delete.*`."""
     return _spec(metadata, "write.delete.", _DEFAULT_DELETE_FILE_SIZE)
 
 
 def check_writable_types(schema: Schema) -> None:
-    """UnsupportedError names a column that cannot be written."""
+    """UnsupportedError if a column cannot be written."""
     check_known_types(schema)
     for name, field in schema.names.items():
         if field.type == _EMPTY:
@@ -84,7 +84,7 @@ def check_writable_types(schema: Schema) -> None:
 
 
 def check_known_types(schema: Schema, before: Schema | None = None) -> None:
-    """UnsupportedError names a column whose type cannot be written yet; columns of an earlier schema may have one."""
+    """UnsupportedError if a column's type cannot be written yet; columns of earlier schemas may have one."""
     known = set() if before is None else {field.id for field in before.names.values() if _is_unwritable(field.type)}
     for name, field in schema.names.items():
         if _is_unwritable(field.type) and field.id not in known:
@@ -115,14 +115,14 @@ def _spec(metadata: TableMetadata, prefix: str, target_file_size: int) -> WriteS
 
 
 def check_codec(key: str, name: str) -> str:
-    """The codec as Parquet names it; InvalidInputError for one that it does not have."""
+    """Parquet's name of a codec; InvalidInputError for an unknown one."""
     if name.lower() not in _CODECS:
         raise InvalidInputError(f"expected a codec of {', '.join(_CODECS)} for property `{key}`, found `{name}`")
     return _CODECS[name.lower()]
 
 
 def compression_level(properties: Mapping[str, str], prefix: str) -> int | None:
-    """The level for one kind of file, where its codec has levels."""
+    """The compression level for a kind of file, if its codec has levels."""
     key = _key(properties, prefix, _LEVEL)
     text = properties.get(key)
     if text is None:
@@ -142,7 +142,7 @@ def _codec(properties: Mapping[str, str], prefix: str) -> str:
 
 
 def _key(properties: Mapping[str, str], prefix: str, name: str) -> str:
-    """The property of one kind of file if it is set, else that of data files."""
+    """The property of a kind of file if it is set, otherwise that of data files."""
     key = f"{prefix}parquet.{name}"
     return key if key in properties else f"write.parquet.{name}"
 

@@ -1,4 +1,4 @@
-"""The one writer: Arrow rows to Parquet files, split by partition and rolled at the target size."""
+"""The writer: Arrow rows to Parquet files, split by partition and rolled at the target size."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -17,7 +17,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 from bergline.parquet.file.plain_values import distinct_values, leaf_array
 from bergline.parquet.write.fit import fit_to_schema
-from bergline.parquet.write.given_rows import ArrowRows
+from bergline.parquet.write.input_rows import ArrowRows
 from bergline.parquet.write.open_file import OpenFile, stored_schema
 from bergline.parquet.write.write_spec import WriteSpec, check_writable_types
 
@@ -28,8 +28,8 @@ _MAX_WAITING_BYTES = 512 * 1024 * 1024
 class DataFileWriter:
     """Writes rows to files whose names begin with `prefix`, which must be unique to this writer.
 
-    Used as a context: leaving it with an error removes every file that it wrote. With a `partition`, all rows are in
-    it, and need not have the columns that it was made from.
+    Used as a context: leaving it with an error removes every file that it wrote. With a `partition`, all rows belong to
+    it and need not have its source columns.
     """
 
     def __init__(self, io: FileIO, spec: WriteSpec, prefix: str, *, partition: tuple[Any, ...] | None = None) -> None:
@@ -54,7 +54,7 @@ class DataFileWriter:
             self.abort()
 
     def write(self, rows: ArrowRows) -> None:
-        """Add rows; they must fit the schema. Of a reader, one batch is held at a time."""
+        """Add rows, which must fit the schema. A RecordBatchReader is consumed batch by batch."""
         if isinstance(rows, pa.RecordBatchReader):
             for batch in rows:
                 self.write(batch)
@@ -98,7 +98,7 @@ class DataFileWriter:
         del self._open[key]
 
     def _limit_memory(self) -> None:
-        """Rows of many partitions wait side by side: write the largest heap when it is too much in all."""
+        """Flush the largest buffer when the buffers of all partitions exceed the limit."""
         while sum(file.waiting_bytes for file in self._open.values()) > _MAX_WAITING_BYTES:
             max(self._open.values(), key=lambda file: file.waiting_bytes).flush()
 
@@ -110,7 +110,7 @@ class DataFileWriter:
         return OpenFile(self._io, self._spec, partition, location)
 
     def _split(self, table: pa.Table) -> list[tuple[tuple[Any, ...], pa.Table]]:
-        """The rows of each partition; fields that were removed in v1 are null everywhere."""
+        """Split rows by partition; `void` fields are null."""
         if self._partition is not None:
             return [(self._partition, table)]
         fields = self._spec.spec.fields
@@ -139,7 +139,7 @@ class DataFileWriter:
 
 
 def _pieces(table: pa.Table, limit: int) -> Iterator[pa.Table]:
-    """The table in pieces of about `limit` bytes; the last one, which may have to wait, keeps no others in memory."""
+    """Slices of about `limit` bytes; the last one, which may be buffered, is copied so as not to keep the others."""
     rows = max(1, table.num_rows * limit // max(1, table.nbytes))
     last = (table.num_rows - 1) // rows * rows
     for start in range(0, last, rows):
@@ -150,7 +150,7 @@ def _pieces(table: pa.Table, limit: int) -> Iterator[pa.Table]:
 def _partition_column(
     table: pa.Table, path: tuple[str, ...], transform: Callable[[Any], Any]
 ) -> tuple[Mapping[int, Any], pa.Array]:
-    """Partition values by number, and the number of each row; equal values share one number."""
+    """The distinct partition values, and the index of each row's value."""
     distinct, indices = distinct_values(leaf_array(table, path))
     partitions = [transform(v) for v in distinct]
     numbers: dict[Any, int] = {}
@@ -159,5 +159,5 @@ def _partition_column(
 
 
 def _file_key(value: Any) -> Any:
-    """What tells partition values apart: all NaN are one, -0.0 is not 0.0, for who takes a file's rows by its value."""
+    """The identity of a partition value: all NaNs are equal, -0.0 is not 0.0, as readers may use it for the rows."""
     return repr(value) if isinstance(value, float) else value

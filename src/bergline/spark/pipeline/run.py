@@ -12,7 +12,7 @@ from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.lake.lake import Lake
-from bergline.parquet.write.given_rows import ArrowRows
+from bergline.parquet.write.input_rows import ArrowRows
 from bergline.spark.pipeline.session_turn import session_turn
 from bergline.spark.runtime.session_settings import session_settings
 from bergline.spark.writes.target import PIPELINE, WAP_BRANCH, WAP_ID

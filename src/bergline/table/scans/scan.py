@@ -17,7 +17,7 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.parquet.read.reader import read_batches, read_plan
-from bergline.parquet.write.given_rows import bytes_inside
+from bergline.parquet.write.input_rows import bytes_inside
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
 from bergline.table.scans.version import BranchRead, ReadVersion, table_identity

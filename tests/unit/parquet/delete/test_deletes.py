@@ -2,24 +2,24 @@
 
 import math
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
-from pyroaring import BitMap
 
-from bergline.errors import FormatError, InvalidInputError, UnsupportedError
+from bergline.errors import FormatError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.format.deletes.deletion_vector import deletion_vector_file
-from bergline.format.deletes.position_set import PositionSet, position_set
-from bergline.format.manifest.manifest import DataFile, FileContent
+from bergline.format.deletes.position_set import position_set
+from bergline.format.manifest.manifest import DataFile
 from bergline.format.partition.spec import UNPARTITIONED
 from bergline.format.schema.reserved import DELETED
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DOUBLE, LONG, STRING, UUID, ListType, NestedField, StructType
 from bergline.io.memory import MemoryFileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.delete.deletes import KeySet
 from bergline.parquet.read.reader import read_file, read_plan
 from bergline.parquet.write.delete_writer import write_equality_deletes, write_position_deletes
 from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec
@@ -44,18 +44,6 @@ ROWS = [
     {"id": 4, "d": -0.0, "s": {"x": 4, "y": "c"}, "u": uuid.UUID(int=4)},
     {"id": 5, "d": 6.0, "s": {"x": 5, "y": "d"}, "u": uuid.UUID(int=5)},
 ]
-
-
-class CountingFileIO(MemoryFileIO):
-    """Storage that counts how often each file is opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.opened: list[str] = []
-
-    def open_input(self, location: str) -> Any:
-        self.opened.append(location)
-        return super().open_input(location)
 
 
 def arrow(rows: list[dict[str, Any]]) -> pa.Table:
@@ -132,40 +120,10 @@ def test_positions_outside_the_file_are_an_error(position: int, message: str) ->
         left(io, data, by_position(io, {data.file_path: [0, position]}))
 
 
-def test_a_vector_of_more_positions_than_fit_in_memory_is_refused_without_listing_them() -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    everything = PositionSet({0: BitMap(range(2**32))})
-    content, entries = deletion_vector_file("memory:/d.puffin", [(data, everything)], "test")
-    io.create("memory:/d.puffin", content)
-    assert entries[0].record_count == 2**32
-    with pytest.raises(FormatError, match="expected deletes at positions below 6, found 4294967295"):
-        left(io, data, *entries)
-
-
 def test_deletion_vector_deletes_its_positions() -> None:
     io = MemoryFileIO()
     data = stored(io)
     assert left(io, data, vector(io, data, [0, 2, 5])) == [1, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"referenced_data_file": "memory:/other"}, "found memory:/other as the data file"),
-        ({"content_offset": None}, "expected an offset and a size"),
-        ({"content_offset": 10**6}, "memory:/data/d.puffin"),
-        ({"content_offset": 5}, "memory:/data/d.puffin"),
-        ({"content_size_in_bytes": 3}, "memory:/data/d.puffin"),
-        ({"record_count": 1}, "expected 1 positions, found 3"),
-    ],
-    ids=str,
-)
-def test_deletion_vector_that_its_entry_does_not_describe_is_an_error(changes: dict[str, Any], message: str) -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    with pytest.raises(FormatError, match=message):
-        left(io, data, msgspec.structs.replace(vector(io, data, [0, 2, 5]), **changes))
 
 
 @pytest.mark.parametrize(
@@ -223,59 +181,11 @@ def test_equality_deletes_without_known_columns_are_an_error() -> None:
         left(io, data, msgspec.structs.replace(delete, equality_ids=None))
 
 
-def test_equality_deletes_without_their_own_key_column_are_an_error() -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    delete = msgspec.structs.replace(by_key(io, pa.table({"id": [1]}), 1), equality_ids=(2,))
-    with pytest.raises(FormatError, match=f"key column `d` of an equality delete, found none in {delete.file_path}"):
-        left(io, data, delete)
-
-
 def test_deletes_of_a_partition_are_read() -> None:
     io = MemoryFileIO()
     data = stored(io)
     delete = msgspec.structs.replace(by_position(io, {data.file_path: [0]}), partition=("eu",), spec_id=1)
     assert left(io, data, delete) == [1, 2, 3, 4, 5]
-
-
-def test_damaged_delete_file_is_named_alone() -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    delete = by_position(io, {data.file_path: [0]})
-    io.create("memory:/bad", io.read(delete.file_path)[:-9])
-    with pytest.raises(FormatError, match=r"expected a Parquet file, found .* in memory:/bad$"):
-        left(io, data, msgspec.structs.replace(delete, file_path="memory:/bad"))
-
-
-def test_delete_file_of_another_format_is_not_supported() -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    delete = by_position(io, {data.file_path: [0]})
-    with pytest.raises(UnsupportedError, match="found AVRO"):
-        left(io, data, msgspec.structs.replace(delete, file_format="AVRO"))
-
-
-def test_delete_files_are_read_once_for_many_data_files() -> None:
-    io = CountingFileIO()
-    data = [stored(io, f"w{n}") for n in range(4)]
-    deletes = by_position(io, {d.file_path: [n] for n, d in enumerate(data)}), by_key(io, pa.table({"id": [5]}), 1)
-    scan = plan(data[0], *deletes)
-    scan = msgspec.structs.replace(scan, files=tuple(PlannedFile(d, 1, deletes) for d in data))
-    found = read_plan(io, scan).column("id").to_pylist()
-    assert found == [i for n in range(4) for i in range(5) if i != n]
-    assert sorted(io.opened) == sorted([*(d.file_path for d in data), *(d.file_path for d in deletes)])
-
-
-def test_what_is_remembered_has_a_limit() -> None:
-    io = CountingFileIO()
-    data = stored(io)
-    deletes = [by_position(io, {data.file_path: [n]}, f"p{n}") for n in range(3)]
-    small = DeleteFiles(io, cache_bytes=1)
-    for _ in range(2):
-        for n, delete in enumerate(deletes):
-            assert list(small.positions(delete, data.file_path)) == [n]
-    assert len(small._kept) == 1
-    assert len(io.opened) == 6
 
 
 def test_deleted_rows_come_with_a_mark_if_it_is_asked_for() -> None:
@@ -287,57 +197,56 @@ def test_deleted_rows_come_with_a_mark_if_it_is_asked_for() -> None:
     assert [(r["id"], r["_deleted"]) for r in rows] == [(n, n == 1) for n in range(6)]
 
 
-def test_null_position_is_an_error() -> None:
-    io = MemoryFileIO()
-    data = stored(io)
-    keys = write_equality_deletes(
-        io,
-        msgspec.structs.replace(
-            SPEC,
-            schema=Schema(
-                fields=(
-                    NestedField(2147483546, "file_path", False, STRING),
-                    NestedField(2147483545, "pos", False, LONG),
-                )
-            ),
-        ),
-        "memory:/null.parquet",
-        pa.table({"file_path": [data.file_path], "pos": pa.array([None], pa.int64())}),
-        [2147483546, 2147483545],
-    )
-    with pytest.raises(FormatError, match=r"found null in memory:/null\.parquet"):
-        left(io, data, msgspec.structs.replace(keys, content=FileContent.POSITION_DELETES, equality_ids=None))
+NUMBERS = pa.array([1, 2, None, 4, 5, 6], pa.int64())
 
 
-def test_position_delete_file_says_what_it_is() -> None:
-    io = MemoryFileIO()
-    one = by_position(io, {"memory:/a": [3, 1]}, "one")
-    assert (one.content, one.record_count, one.sort_order_id) == (FileContent.POSITION_DELETES, 2, None)
-    assert one.referenced_data_file == "memory:/a"
-    two = by_position(io, {"memory:/" + "long" * 20: [0], "memory:/a": [2**40]}, "two")
-    assert two.referenced_data_file is None
-    assert two.lower_bounds == {2147483546: b"memory:/a", 2147483545: bytes(8)}
-    assert two.upper_bounds == {2147483546: b"memory:/" + b"long" * 20, 2147483545: (2**40).to_bytes(8, "little")}
+DOUBLES = pa.array([1.0, math.nan, None, 0.0, -0.0, 6.0])
 
 
-def test_equality_delete_file_says_what_it_is() -> None:
-    delete = by_key(MemoryFileIO(), pa.table({"s": [{"y": "x" * 20}]}), 5)
-    assert (delete.content, delete.equality_ids, delete.record_count) == (FileContent.EQUALITY_DELETES, (5,), 1)
-    assert delete.lower_bounds == {5: b"x" * 16}
+def equal(rows: list[pa.Array], keys: list[pa.Array]) -> list[int]:
+    return [n for n, found in enumerate(KeySet(keys).matches(rows).to_pylist()) if found]
 
 
-@pytest.mark.parametrize("ids", [[], [3], [8], [99]])
-def test_columns_that_cannot_be_compared_are_refused(ids: list[int]) -> None:
-    with pytest.raises(InvalidInputError, match="found"):
-        by_key(MemoryFileIO(), pa.table({"id": [1]}), *ids)
+@pytest.mark.parametrize(
+    ("rows", "keys", "expected"),
+    [
+        ([NUMBERS], [[2, None]], [1, 2]),
+        ([NUMBERS], [[]], []),
+        ([DOUBLES], [[math.nan]], [1]),
+        ([DOUBLES], [[0.0]], [3]),
+        ([DOUBLES], [[-0.0]], [4]),
+        ([DOUBLES], [[None]], [2]),
+        ([NUMBERS, DOUBLES], [[1, 6], [1.0, 1.0]], [0]),
+        ([NUMBERS, DOUBLES], [[None, 2], [None, math.nan]], [1, 2]),
+        ([NUMBERS, DOUBLES, NUMBERS], [[4, 5], [0.0, 0.0], [4, 5]], [3]),
+        ([NUMBERS, DOUBLES, NUMBERS], [[], [], []], []),
+    ],
+)
+def test_rows_equal_to_a_key_are_found(rows: list[pa.Array], keys: list[list[Any]], expected: list[int]) -> None:
+    assert equal(rows, [pa.array(k, r.type) for k, r in zip(keys, rows, strict=True)]) == expected
 
 
-def test_deletes_of_nothing_are_refused() -> None:
-    io = MemoryFileIO()
-    with pytest.raises(InvalidInputError, match="found none"):
-        by_position(io, {"memory:/a": []})
-    with pytest.raises(InvalidInputError, match="found -1"):
-        by_position(io, {"memory:/a": [-1]})
-    with pytest.raises(InvalidInputError, match="found none"):
-        by_key(io, pa.table({"id": pa.array([], pa.int64())}), 1)
-    assert io.list("memory:/data") == []
+def test_every_nan_is_the_same() -> None:
+    payload = pa.array([0x7FF8000000000001, -0x8000000000000 + 5], pa.int64()).view(pa.float64())
+    assert equal([payload], [pa.array([math.nan])]) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pa.array(["a", None, "b", ""]),
+        pa.array([b"a", None, b"b", b""]),
+        pa.array([b"aa", None, b"bb", b"cc"], pa.binary(2)),
+        pa.array([b"a" * 16, None, b"b" * 16, b"c" * 16], pa.uuid()),
+        pa.array([True, None, False, False]),
+        pa.array([Decimal("1.50"), None, Decimal("2.50"), Decimal("3.50")]),
+        pa.array([1, None, 2, 3], pa.timestamp("us", "UTC")),
+        pa.array([1.5, None, 2.5, -0.0], pa.float32()),
+        pa.array([1, None, 2, 3], pa.date32()),
+        pa.array([1, None, 2, 3], pa.time64("us")),
+    ],
+    ids=lambda a: str(a.type),
+)
+def test_keys_of_every_type_are_compared(rows: pa.Array) -> None:
+    assert equal([rows], [rows.slice(0, 2)]) == [0, 1]
+    assert equal([pa.chunked_array([rows, rows])], [rows.slice(1, 1)]) == [1, 5]

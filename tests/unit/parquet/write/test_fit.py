@@ -1,6 +1,7 @@
 """Rows made to fit a schema, or refused with the column that does not."""
 
 import datetime as dt
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -217,3 +218,76 @@ def test_column_in_other_letters_is_refused_with_the_right_ones() -> None:
     with pytest.raises(InvalidInputError, match="expected columns `id`, `name`, found `ID`") as caught:
         fit_to_schema(pa.table({"ID": [1]}), TWO)
     assert caught.value.hints == ("did you mean `id`?",)
+
+
+ONE_UUID, OTHER_UUID = uuid.UUID(int=1), uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
+
+
+STRUCT = StructType((NestedField(2, "u", False, UUID), NestedField(3, "s", False, STRING)))
+
+
+LISTS = ListType(4, UUID, True)
+
+
+NESTED = StructType((NestedField(2, "n", False, StructType((NestedField(3, "l", False, LISTS),))),))
+
+
+HIDDEN = pa.StructArray.from_arrays([pa.array([["any text"], [str(ONE_UUID)]])], ["n"], mask=pa.array([True, False]))
+
+
+@pytest.mark.parametrize(
+    ("array", "type_", "expected"),
+    [
+        (pa.array([str(ONE_UUID), None, str(OTHER_UUID).upper()]), UUID, [ONE_UUID, None, OTHER_UUID]),
+        (pa.array([str(ONE_UUID)], pa.large_string()), UUID, [ONE_UUID]),
+        (pa.array(["x", str(ONE_UUID), None])[1:], UUID, [ONE_UUID, None]),
+        (pa.array([], pa.string()), UUID, []),
+        (pa.array([{"s": "a", "u": str(OTHER_UUID)}, None]), STRUCT, [{"u": OTHER_UUID, "s": "a"}, None]),
+        (
+            pa.array([{"u": str(ONE_UUID)}, None]),
+            StructType((NestedField(2, "u", True, UUID),)),
+            [{"u": ONE_UUID}, None],
+        ),
+        (
+            pa.array([{"n": {"l": [str(ONE_UUID)]}}, {"n": None}, None]),
+            NESTED,
+            [{"n": {"l": [ONE_UUID]}}, {"n": None}, None],
+        ),
+        (HIDDEN, StructType((NestedField(2, "n", True, LISTS),)), [None, {"n": [ONE_UUID]}]),
+        (pa.array([[str(ONE_UUID), None], None, []])[0:], ListType(2, UUID, False), [[ONE_UUID, None], None, []]),
+        (pa.array([["x"], [str(ONE_UUID)], None])[1:], ListType(2, UUID, False), [[ONE_UUID], None]),
+        (
+            pa.array([[(str(ONE_UUID), str(OTHER_UUID))], None], pa.map_(pa.string(), pa.string())),
+            MapType(2, UUID, 3, UUID, False),
+            [[(ONE_UUID, OTHER_UUID)], None],
+        ),
+    ],
+    ids=str,
+)
+def test_text_becomes_uuids_wherever_they_stand(array: pa.Array, type_: IcebergType, expected: list[Any]) -> None:
+    assert fit(array, type_) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        str(ONE_UUID)[:-1],
+        ONE_UUID.hex,
+        f"{{{ONE_UUID}}}",
+        f"urn:uuid:{ONE_UUID}",
+        f"{ONE_UUID}\n",
+        "1-1-1-1-1",
+    ],
+)
+def test_other_text_is_refused_with_its_column(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"expected `uuid`, found .* in column `c`"):
+        fit(pa.array([str(ONE_UUID), text]), UUID)
+    with pytest.raises(InvalidInputError, match=r"in column `c\.element`"):
+        fit(pa.array([[text]]), ListType(2, UUID, False))
+
+
+def test_other_types_are_no_uuids() -> None:
+    with pytest.raises(InvalidInputError, match="expected `uuid`, found `int64` in column `c`"):
+        fit(pa.array([1]), UUID)

@@ -13,7 +13,6 @@ import pytest
 import bergline.parquet.write.writer
 from bergline.errors import InvalidInputError, StorageError, UnsupportedError
 from bergline.format.manifest.manifest import DataFile
-from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import UNPARTITIONED, PartitionField, PartitionSpec, parse_partition_by
 from bergline.format.partition.transforms import IDENTITY, VOID, UnknownTransform
 from bergline.format.schema.schema import Schema
@@ -44,8 +43,7 @@ from bergline.format.types.types import (
 )
 from bergline.io.memory import MemoryFileIO, MemoryOutputFile
 from bergline.parquet.write.fit import ArrowRows
-from bergline.parquet.write.metrics_mode import COUNTS, MetricsModes
-from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec, delete_write_spec, write_spec
+from bergline.parquet.write.write_spec import ParquetOptions, WriteSpec
 from bergline.parquet.write.writer import DataFileWriter
 
 SCHEMA = Schema(
@@ -379,57 +377,6 @@ def test_nan_is_a_partition_of_its_own() -> None:
     table = pa.table({"d": [float("nan"), 1.0, float("nan"), None]})
     files = write(MemoryFileIO(), spec("d", schema=schema), table)
     assert sorted((str(f.partition[0]), f.record_count) for f in files) == [("1.0", 1), ("None", 1), ("nan", 2)]
-
-
-@pytest.mark.parametrize(
-    ("properties", "expected"),
-    [
-        ({}, ("memory:/lake/orders/data", "zstd", 512 * 1024 * 1024)),
-        ({"write.data.path": "memory:/elsewhere"}, ("memory:/elsewhere", "zstd", 512 * 1024 * 1024)),
-        (
-            {"write.parquet.compression-codec": "UNCOMPRESSED", "write.target-file-size-bytes": "7"},
-            ("memory:/lake/orders/data", "none", 7),
-        ),
-    ],
-)
-def test_properties_of_the_table_are_followed(
-    metadata: TableMetadata, properties: dict[str, str], expected: tuple[str, str, int]
-) -> None:
-    found = write_spec(msgspec.structs.replace(metadata, properties=properties))
-    assert (found.data_location, found.compression, found.target_file_size) == expected
-
-
-def test_layout_follows_the_properties_of_java(metadata: TableMetadata) -> None:
-    properties = {
-        "write.parquet.compression-level": "7",
-        "write.parquet.row-group-size-bytes": "1000",
-        "write.parquet.page-size-bytes": "200",
-        "write.parquet.dict-size-bytes": "300",
-        "write.metadata.metrics.default": "counts",
-        "write.delete.parquet.page-size-bytes": "201",
-        "write.delete.parquet.compression-codec": "snappy",
-        "write.delete.target-file-size-bytes": "5",
-    }
-    table = msgspec.structs.replace(metadata, properties=properties)
-    data, deletes = write_spec(table), delete_write_spec(table)
-    assert data.options == ParquetOptions(7, 1000, 200, 300)
-    assert data.metrics == MetricsModes(COUNTS)
-    assert (deletes.compression, deletes.target_file_size) == ("snappy", 5)
-    assert deletes.options == ParquetOptions(None, 1000, 201, 300)
-
-
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {"write.parquet.compression-codec": "zip"},
-        {"write.target-file-size-bytes": "big"},
-        {"write.parquet.compression-level": "high"},
-        {"write.parquet.page-size-bytes": "-1"},
-    ],
-)
-def test_impossible_property_is_refused(metadata: TableMetadata, properties: dict[str, str]) -> None:
-    with pytest.raises(InvalidInputError, match="found `"):
-        write_spec(msgspec.structs.replace(metadata, properties=properties))
 
 
 @pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "brotli", "lz4", "none"])

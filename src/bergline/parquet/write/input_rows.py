@@ -1,6 +1,6 @@
-"""Rows as callers have them (Arrow, pandas, polars, dictionaries) as one Arrow table.
+"""Conversion of callers' rows (Arrow, pandas, polars, dictionaries) to an Arrow table.
 
-Nothing is imported for it: what a caller hands over was imported by the caller, and executors have only pyarrow.
+Imports none of these libraries: the caller has imported what it passes, and executors have only pyarrow.
 """
 
 import sys
@@ -36,7 +36,7 @@ from bergline.format.types.types import (
 from bergline.parquet.file.arrow_schema import arrow_field, arrow_schema
 
 ArrowRows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Any
-"""Arrow data, or what `as_arrow` makes such of."""
+"""Arrow data, or anything that `as_arrow` converts."""
 
 _HINTS = {
     "pandas.Series": "a Series is one column: hand over a DataFrame",
@@ -47,7 +47,7 @@ _HINTS = {
 
 
 def as_arrow(rows: ArrowRows, schema: Schema) -> pa.Table:
-    """The rows, whose types are still the caller's; the schema helps where Python values can mean several types."""
+    """Convert rows, keeping the caller's types; the schema decides where Python values are ambiguous."""
     if isinstance(rows, pa.Table):
         return rows
     if isinstance(rows, pa.RecordBatch):
@@ -71,7 +71,7 @@ def as_arrow(rows: ArrowRows, schema: Schema) -> pa.Table:
 
 
 def bytes_inside(type_: pa.DataType, fixed: pa.DataType | None = None) -> pa.DataType:
-    """The type with bytes for UUIDs inside others, which are no Python values to Arrow; `fixed` for all fixed bytes."""
+    """The type with bytes for nested UUIDs, which Arrow does not convert from Python; `fixed` for all fixed bytes."""
 
     def inside(field: pa.Field) -> pa.Field:
         kind = pa.binary(16) if isinstance(field.type, pa.UuidType) else field.type
@@ -93,7 +93,7 @@ def _is_frame(rows: Any, library: str) -> bool:
 
 
 def _from_pandas(frame: Any, schema: Schema) -> pa.Table:
-    """The columns; the index is left out, unless it has a name and so may be a column of the table."""
+    """The columns of a pandas frame; the index only if it has a name."""
     names = [name for name in frame.index.names if name is not None]
     if names:
         found = ", ".join(f"`{name}`" for name in names)
@@ -106,7 +106,7 @@ def _from_pandas(frame: Any, schema: Schema) -> pa.Table:
 
 def _from_polars(frame: Any) -> pa.Table:
     for name, kind in frame.schema.items():
-        if str(kind) == "Object":  # polars would hand over addresses in its memory
+        if str(kind) == "Object":  # polars would pass pointers to Python objects
             raise InvalidInputError(f"expected a column of values, found Python objects in column `{name}`")
     return frame.to_arrow()
 
@@ -119,7 +119,7 @@ def _from_stream(rows: Any, kind: str) -> pa.Table:
 
 
 def _from_dictionaries(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
-    """The columns by their keys, which are those of the first row in every row."""
+    """The columns of dictionaries, which all must have the keys of the first one."""
     if not rows:
         return arrow_schema(schema).empty_table()
     for position, row in enumerate(rows):
@@ -140,9 +140,9 @@ def _table(columns: list[tuple[Any, Any]], schema: Schema) -> pa.Table:
 
 
 def _array(name: str, values: Any, field: NestedField | None) -> pa.Array:
-    """The values in the type that they seem to have, or in the column's where they alone say too little."""
+    """The values in their inferred type, or in the column's type where that is ambiguous."""
     try:
-        gaps = not isinstance(values, list)  # to pandas, NaN is a value that is missing
+        gaps = not isinstance(values, list)  # in pandas, NaN is a missing value
         if field is None or not _says_too_little(values, field.type):
             return pa.array(values, type=_leaf_type(values, gaps=gaps) if _is_python(values) else None)
         if field.type in {INT, LONG}:
@@ -157,7 +157,7 @@ def _array(name: str, values: Any, field: NestedField | None) -> pa.Array:
 
 
 def _says_too_little(values: Any, target: IcebergType) -> bool:
-    """Pandas has floats for whole numbers with gaps, Python has no short floats, and maps look like structs."""
+    """Whether inference is ambiguous: floats may be integers with gaps or 32-bit, and maps look like structs."""
     if target in {INT, LONG}:
         return getattr(getattr(values, "dtype", None), "kind", "") == "f"
     if target == FLOAT:
@@ -166,7 +166,7 @@ def _says_too_little(values: Any, target: IcebergType) -> bool:
 
 
 def _any_inside(target: IcebergType) -> bool:
-    """Whether Arrow would not find out the type of what is inside."""
+    """Whether Arrow cannot infer the type of nested values."""
     return isinstance(target, MapType) or any(
         isinstance(child.type, FixedType)
         or child.type in {UUID, TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_NS, TIMESTAMPTZ_NS}
@@ -176,18 +176,18 @@ def _any_inside(target: IcebergType) -> bool:
 
 
 def _is_python(values: Any) -> bool:
-    """Whether the values are objects of Python, not numbers in memory."""
+    """Whether the values are Python objects rather than a numeric array."""
     return isinstance(values, list) or getattr(values, "dtype", None) == "object"
 
 
 def _floats(values: list[Any]) -> pa.Array:
-    """Python has only floats of 64 bits; those that 32 bits cannot hold are left as they are, to be refused."""
+    """Convert to 32-bit floats; values that do not fit stay 64-bit, to be refused later."""
     wide, narrow = pa.array(values), pa.array(values, type=pa.float32())
     return narrow if pa.types.is_null(wide.type) or pc.is_inf(wide).equals(pc.is_inf(narrow)) else wide
 
 
 def _seen_type(values: Iterable[Any], field: NestedField, *, gaps: bool) -> pa.DataType:
-    """Nested as the column is, with the types that the values inside seem to have: a given type would cut them."""
+    """The column's nesting with the inferred types of the values inside: a given type would truncate them."""
     seen = partial(_seen_type, gaps=gaps)
     children = child_fields(field.type)
     present = [v for v in values if not children or (isinstance(v, Collection) and not isinstance(v, str | bytes))]
@@ -212,7 +212,7 @@ def _seen_type(values: Iterable[Any], field: NestedField, *, gaps: bool) -> pa.D
 
 
 def _leaf_type(values: Iterable[Any], *, gaps: bool) -> pa.DataType | None:
-    """The type that Python values seem to have, which for pandas' timestamps has all their digits; None for nulls."""
+    """The inferred type of Python values, with full precision for pandas timestamps; None for nulls."""
     values = list(values)
     found = pa.array(values, from_pandas=gaps).type
     if pa.types.is_timestamp(found) and any(getattr(value, "nanosecond", 0) for value in values):
@@ -221,7 +221,7 @@ def _leaf_type(values: Iterable[Any], *, gaps: bool) -> pa.DataType | None:
 
 
 def _without_uuids(value: Any) -> Any:
-    """The same with the bytes of each UUID, which Arrow does not look for inside of others."""
+    """Replace nested UUIDs by their bytes, because Arrow does not convert them."""
     if isinstance(value, uuid.UUID):
         return value.bytes
     if isinstance(value, Mapping):

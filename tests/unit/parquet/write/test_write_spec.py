@@ -1,0 +1,60 @@
+"""How files are written, by table properties."""
+
+import msgspec
+import pytest
+
+from bergline.errors import InvalidInputError
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.parquet.write.metrics_mode import COUNTS, MetricsModes
+from bergline.parquet.write.write_spec import ParquetOptions, delete_write_spec, write_spec
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, ("memory:/lake/orders/data", "zstd", 512 * 1024 * 1024)),
+        ({"write.data.path": "memory:/elsewhere"}, ("memory:/elsewhere", "zstd", 512 * 1024 * 1024)),
+        (
+            {"write.parquet.compression-codec": "UNCOMPRESSED", "write.target-file-size-bytes": "7"},
+            ("memory:/lake/orders/data", "none", 7),
+        ),
+    ],
+)
+def test_properties_of_the_table_are_followed(
+    metadata: TableMetadata, properties: dict[str, str], expected: tuple[str, str, int]
+) -> None:
+    found = write_spec(msgspec.structs.replace(metadata, properties=properties))
+    assert (found.data_location, found.compression, found.target_file_size) == expected
+
+
+def test_layout_follows_the_properties_of_java(metadata: TableMetadata) -> None:
+    properties = {
+        "write.parquet.compression-level": "7",
+        "write.parquet.row-group-size-bytes": "1000",
+        "write.parquet.page-size-bytes": "200",
+        "write.parquet.dict-size-bytes": "300",
+        "write.metadata.metrics.default": "counts",
+        "write.delete.parquet.page-size-bytes": "201",
+        "write.delete.parquet.compression-codec": "snappy",
+        "write.delete.target-file-size-bytes": "5",
+    }
+    table = msgspec.structs.replace(metadata, properties=properties)
+    data, deletes = write_spec(table), delete_write_spec(table)
+    assert data.options == ParquetOptions(7, 1000, 200, 300)
+    assert data.metrics == MetricsModes(COUNTS)
+    assert (deletes.compression, deletes.target_file_size) == ("snappy", 5)
+    assert deletes.options == ParquetOptions(None, 1000, 201, 300)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"write.parquet.compression-codec": "zip"},
+        {"write.target-file-size-bytes": "big"},
+        {"write.parquet.compression-level": "high"},
+        {"write.parquet.page-size-bytes": "-1"},
+    ],
+)
+def test_impossible_property_is_refused(metadata: TableMetadata, properties: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError, match="found `"):
+        write_spec(msgspec.structs.replace(metadata, properties=properties))
