@@ -31,6 +31,7 @@ from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from made_up import SCHEMA, best, made_up_file, report, table_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
 from peers import OfficialRuntime
 
 SNAPSHOTS = 2000

@@ -19,8 +19,9 @@ import bergline
 from rest_load import Connection, Load, commits, loads, run_clients
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
 from bergline_server import BerglineServer
-from java_rest import JavaRestServer
+from java_rest_server import JavaRestServer
 
 CLIENTS = (1, 8, 32)
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}

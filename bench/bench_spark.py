@@ -28,6 +28,7 @@ from bergline.parquet.write.writer import DataFileWriter
 from made_up import SCHEMA, AppendInManifests
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support" / "servers"))
 from peers import OfficialRuntime
 
 SIDE = Path(__file__).with_name("spark_side.py")

@@ -10,7 +10,7 @@ import pytest
 from bergline_server import BerglineServer
 from glue_server import GlueProxy, GlueServer
 from hypothesis import HealthCheck, settings
-from java_rest import JavaRestServer, needs_java_rest
+from java_rest_server import JavaRestServer, needs_java_rest
 from peers import OfficialRuntime, needs_java, pyiceberg_catalog
 from postgres_server import running_postgres
 from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from at_once import LONG_S
 from cluster_driver import ClusterDriver
+from concurrency import LONG_S
 from peers import needs_java
 from rows import ORDERS
 from s3_server import S3Server
@@ -98,7 +98,7 @@ def test_package_is_not_there_until_it_is_sent(
 
 @pytest.mark.parametrize("name", SMOKE)
 def test_smoke(driver: ClusterDriver, place: dict[str, Any], name: str) -> None:
-    driver.run(f"smoke:{name}", place)
+    driver.run(f"smoke_checks:{name}", place)
 
 
 def test_many_rows_are_appended_to_partitions(driver: ClusterDriver, place: dict[str, Any], lake: Lake) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from competing_writers import overtaken
 from peers import OfficialRuntime
-from rivals import overtaken
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, InvalidInputError

@@ -6,13 +6,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import brute_force
+import brute_force_reader
 import pytest
-from hand_made import HandMadeTable
-from hand_made_tables import tables
+from handwritten_tables import HandwrittenTable
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from peers import OfficialError, OfficialRuntime
+from table_strategies import tables
 
 pytestmark = pytest.mark.official
 
@@ -52,14 +52,14 @@ def test_the_official_runtime_reads_the_same_rows(
     assert next(numbers) >= 10
 
 
-def check_table(official: OfficialRuntime, name: str, hand_made: HandMadeTable) -> None:
-    location = hand_made.finish()
-    for path, content in hand_made.files.items():
+def check_table(official: OfficialRuntime, name: str, handwritten: HandwrittenTable) -> None:
+    location = handwritten.finish()
+    for path, content in handwritten.files.items():
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_bytes(content)
     official.sql(f"CALL system.register_table(table => 'db.{name}', metadata_file => '{location}')")
-    reserved = ["_file", "_pos", *(["_row_id", "_last_updated_sequence_number"] if hand_made.version > 2 else [])]
-    columns = [*(f["name"] for f in hand_made.schemas[-1]), *reserved]
+    reserved = ["_file", "_pos", *(["_row_id", "_last_updated_sequence_number"] if handwritten.version > 2 else [])]
+    columns = [*(f["name"] for f in handwritten.schemas[-1]), *reserved]
     try:
         found = official.sql(f"SELECT {', '.join(columns)} FROM db.{name}")
     except OfficialError as error:
@@ -67,6 +67,6 @@ def check_table(official: OfficialRuntime, name: str, hand_made: HandMadeTable) 
         if "java.lang.Integer cannot be cast to class java.lang.Long" in str(error):
             reject()
         raise
-    expected = brute_force.read_rows(lambda path: Path(path).read_bytes(), location)
+    expected = brute_force_reader.read_rows(lambda path: Path(path).read_bytes(), location)
     rows = [[plain(row[column]) for column in columns] for row in expected]
     assert Counter(repr(list(row)) for row in found) == Counter(map(repr, rows))

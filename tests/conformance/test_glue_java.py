@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from at_once import AtOnce
+from concurrency import AtOnce
 from glue_server import REGION, GlueProxy
 from peers import OfficialError, OfficialRuntime, needs_java
 from rows import ORDERS, ids, order_rows

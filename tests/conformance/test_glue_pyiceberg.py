@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from at_once import run_at_once
+from concurrency import run_at_once
 from glue_server import GlueProxy
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError

@@ -13,7 +13,7 @@ import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from every_partition import SOURCES
 from every_type import every_type_rows, every_type_schema
-from metadata_rows import official_tables, our_tables
+from metadata_table_rows import official_tables, our_tables
 from peers import OfficialError, OfficialRuntime
 from rows import ORDERS, order_rows
 

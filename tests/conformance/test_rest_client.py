@@ -2,7 +2,7 @@
 
 import pytest
 from bergline_server import BerglineServer
-from java_rest import JavaRestServer
+from java_rest_server import JavaRestServer
 
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.rest.client.rest_catalog import RestCatalog

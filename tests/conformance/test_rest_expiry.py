@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
-from java_rest import JavaRestServer
-from table_checks import check_nothing_is_missing
+from java_rest_server import JavaRestServer
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Outcome, TableChange

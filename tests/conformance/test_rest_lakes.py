@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from at_once import run_for_each
 from bergline_server import BerglineServer
-from cutting_proxy import CuttingProxy
-from java_rest import JavaRestServer
-from rest_script import Reply, RestScript, load_answer
+from concurrency import run_for_each
+from disconnecting_proxy import CuttingProxy
+from java_rest_server import JavaRestServer
 from s3_server import S3Server
+from scripted_rest_server import Reply, RestScript, load_answer
 
 import bergline
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError

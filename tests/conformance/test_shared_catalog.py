@@ -9,9 +9,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
-from at_once import run_at_once
+from concurrency import run_at_once
 from peers import OfficialRuntime
-from postgres_door import postgres_door
+from postgres_proxy import postgres_proxy
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
 from rows import ORDERS, ids, order_rows
@@ -76,10 +76,12 @@ def shared(request: pytest.FixtureRequest, official_runtime: OfficialRuntime, tm
             yield from opened(ours, official_runtime, f"sqlite:///{database}", warehouse)
         return
     with (
-        postgres_door(request.getfixturevalue("postgres")) as (door, uri),
+        postgres_proxy(request.getfixturevalue("postgres")) as (proxy, uri),
         bergline.connect(uri, warehouse=warehouse, name=name, create=True) as ours,
     ):
-        official_runtime.use_catalog(f"jdbc:postgresql://127.0.0.1:{door.port}/postgres?user=postgres", warehouse, name)
+        official_runtime.use_catalog(
+            f"jdbc:postgresql://127.0.0.1:{proxy.port}/postgres?user=postgres", warehouse, name
+        )
         theirs = sa.make_url(uri).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
         yield from opened(ours, official_runtime, theirs, warehouse)
 

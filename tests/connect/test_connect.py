@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from connect_server import running_connect_server
 from peers import needs_java
-from smoke import CHECKS
-from smoke_connect import CONNECT_CHECKS
+from smoke_checks import CHECKS
+from smoke_connect_checks import CONNECT_CHECKS
 from smoke_run import Results, run_smoke
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

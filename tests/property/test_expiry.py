@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 from add_deletes import equality_deletes
+from catalog_backends import MemoryBackend
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from places import MemoryPlace
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -60,7 +60,7 @@ class History:
     """A table whose clock stands still unless it is told to move, and the rows that its snapshots have had."""
 
     def __init__(self, properties: dict[str, str], partition_by: list[str]) -> None:
-        place = MemoryPlace()
+        place = MemoryBackend()
         self.now_ms = START
         catalog = PointerCatalog(place.store(), place.io(), place.warehouse)
         lake = Lake(catalog, "lake", timing=Timing(clock_ms=lambda: self.now_ms))

@@ -11,7 +11,7 @@ import pytest
 from every_partition import any_file, every_partition, partition_values, vector_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutate import mutated, mutated_json
+from mutations import mutated, mutated_json
 
 from bergline.errors import FormatError
 from bergline.format.encoding.avro_container import (

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 from add_deletes import equality_deletes
+from competing_writers import overtaken
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from rivals import overtaken
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 import bergline
 from bergline import Lake, Table

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors
-from brute_force import read_rows
+from brute_force_reader import read_rows
 from chosen_readers import groups_of
 from foreign_files import stored, write_foreign_file
 from hypothesis import HealthCheck, given, settings

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicates import ALL_TYPES, bound_predicates, plain_values
+from predicate_strategies import ALL_TYPES, bound_predicates, plain_values
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.evaluate import evaluate

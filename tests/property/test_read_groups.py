@@ -17,12 +17,12 @@ import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from chosen_readers import groups_of
-from hand_made_tables import comparable, tables
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from sql_filters import EVERYTHING, sql_filters
+from table_strategies import comparable, tables
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 from add_deletes import equality_deletes
+from competing_writers import overtaken
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicates import bound_predicates
-from rivals import overtaken
+from predicate_strategies import bound_predicates
 
 import bergline
 from bergline import Lake, Table

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from at_once import run_at_once, run_for_each
+from concurrency import run_at_once, run_for_each
 from rows import ORDERS as SCHEMA
 from rows import ids, order_rows
 from s3_proxy import Proxy

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from asked import SCHEMA, Asking, Told, set_property
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from bergline_server import BerglineServer
 from iam_policy import allows
 from pyiceberg.catalog import load_catalog
@@ -39,8 +39,8 @@ def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[ServerC
 
 
 @pytest.fixture
-def ask(served: ServerContext) -> Iterator[Asking]:
-    with Asking(served) as asking:
+def ask(served: ServerContext) -> Iterator[AsgiClient]:
+    with AsgiClient(served) as asking:
         asking.namespace("db")
         yield asking
 
@@ -56,7 +56,7 @@ def check_keys(answer: Any, prefix: str) -> None:
         assert "client.refresh-credentials-endpoint" not in config
 
 
-def test_keys_come_with_tables_to_those_who_ask_alone(ask: Asking, bucket: str) -> None:
+def test_keys_come_with_tables_to_those_who_ask_alone(ask: AsgiClient, bucket: str) -> None:
     prefix = f"{bucket}/warehouse/db/orders/"
     made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
     check_keys(made.json, prefix)
@@ -86,14 +86,14 @@ def test_keys_come_with_tables_to_those_who_ask_alone(ask: Asking, bucket: str) 
     assert SECRET_KEY not in ask.commit(set_property("a", "b"), headers=WISH).body.decode()
 
 
-def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(ask: Asking, bucket: str) -> None:
+def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(ask: AsgiClient, bucket: str) -> None:
     headers = {**WISH, "Idempotency-Key": "01234567-89ab-cdef-0123-456789abcdef"}
     for _ in range(2):
         made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=headers)
         check_keys(made.json, f"{bucket}/warehouse/db/orders/")
 
 
-def test_nothing_that_is_kept_or_said_has_the_keys(ask: Asking, served: ServerContext, tmp_path: Path) -> None:
+def test_nothing_that_is_kept_or_said_has_the_keys(ask: AsgiClient, served: ServerContext, tmp_path: Path) -> None:
     ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
     ask("GET", ORDERS, headers=WISH)
     assert SECRET_KEY not in str(served.records.audit())
@@ -127,18 +127,18 @@ def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) ->
 
 
 @pytest.fixture
-def borrow(lending: ServerContext) -> Iterator[Asking]:
-    with Asking(lending) as asking:
+def borrow(lending: ServerContext) -> Iterator[AsgiClient]:
+    with AsgiClient(lending) as asking:
         asking.namespace("db")
         yield asking
 
 
-def create(ask: Asking, name: str, location: str | None = None, **properties: str) -> Told:
+def create(ask: AsgiClient, name: str, location: str | None = None, **properties: str) -> AsgiResponse:
     body: dict[str, Any] = {"name": name, "schema": SCHEMA, "properties": properties}
     return ask("POST", "/v1/namespaces/db/tables", body | ({"location": location} if location else {}), headers=WISH)
 
 
-def test_keys_of_a_role_open_the_directories_of_one_table(borrow: Asking, bucket: str, sts: StsServer) -> None:
+def test_keys_of_a_role_open_the_directories_of_one_table(borrow: AsgiClient, bucket: str, sts: StsServer) -> None:
     made = create(borrow, "orders", **{"write.data.path": f"{bucket}/data/orders"})
     assert create(borrow, "items").status == 200
     arn = bucket.replace("s3://", "arn:aws:s3:::")
@@ -157,7 +157,7 @@ def test_keys_of_a_role_open_the_directories_of_one_table(borrow: Asking, bucket
     assert len(sts.policies) == 2
 
 
-def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: Asking, bucket: str, sts: StsServer) -> None:
+def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: AsgiClient, bucket: str, sts: StsServer) -> None:
     orders, data = f"{bucket}/warehouse/db/orders", f"{bucket}/data/orders"
     made = create(borrow, "orders", **{"write.data.path": data})
     assert create(borrow, "items").status == 200
@@ -185,7 +185,7 @@ def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: Asking, bu
 
 
 @pytest.mark.parametrize("place", ["", "/", "/warehouse", "/warehouse/"])
-def test_no_table_lies_where_all_others_do(borrow: Asking, bucket: str, place: str) -> None:
+def test_no_table_lies_where_all_others_do(borrow: AsgiClient, bucket: str, place: str) -> None:
     assert create(borrow, "orders").status == 200
     for told in (
         create(borrow, "new", f"{bucket}{place}"),
@@ -198,7 +198,7 @@ def test_no_table_lies_where_all_others_do(borrow: Asking, bucket: str, place: s
 
 
 def test_tables_that_overlap_already_get_no_keys(
-    borrow: Asking, lending: ServerContext, bucket: str, sts: StsServer, caplog: pytest.LogCaptureFixture
+    borrow: AsgiClient, lending: ServerContext, bucket: str, sts: StsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake = Lake(lending.catalog, "lake")
     inner = f"{bucket}/warehouse/db/outer/inner"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import s3a_session
+import s3a_session_process
 from add_deletes import add_deletes, position_deletes
 from peers import needs_java
 from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ def test_files_on_s3_go_to_sparks_reader_through_its_connector(
         table.append(pa.Table.from_pylist(rows, ORDERS))
         north = next(p.file for p in table.scan().plan().files if p.file.partition == ("north east",))
         add_deletes(table, position_deletes(table, {north.file_path: [1]}))
-    command = [sys.executable, s3a_session.__file__, catalog, warehouse, json.dumps(s3_server.properties)]
+    command = [sys.executable, s3a_session_process.__file__, catalog, warehouse, json.dumps(s3_server.properties)]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr[-3000:]
     answer = json.loads(run.stdout.splitlines()[-1])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from at_once import LONG_S, run_at_once
+from concurrency import LONG_S, run_at_once
 from pyspark.sql import SparkSession
 
 import bergline.spark

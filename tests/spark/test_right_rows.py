@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from at_once import run_for_each
 from chosen_readers import native_refusal
+from concurrency import run_for_each
 from pyiceberg.types import DecimalType, LongType
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows

@@ -1,4 +1,4 @@
-"""A crew of writers for all tests here, the catalogs that they share, and what their runs took."""
+"""Writers for all tests here, the catalogs that they share, and what their runs took."""
 
 import uuid
 from collections.abc import Iterator
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import Crew
+from writers import Writers
 
-CREW = 8
+WRITERS = 8
 _RUNS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
-def crew() -> Iterator[Crew]:
+def writers() -> Iterator[Writers]:
     """Writers in processes of their own, ready to go."""
-    with Crew(CREW) as members:
-        yield members
+    with Writers(WRITERS) as running:
+        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgres", "s3"])

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
-from answering_proxy import AnsweringProxy, Arrival, Fate, Told
 from bergline_server import BerglineServer
-from table_checks import Entries, check_nothing_is_missing
+from response_proxy import AnsweringProxy, Arrival, Fate, Told
+from table_invariants import Entries, check_nothing_is_missing
 
 from bergline import Lake
 from bergline.catalog.rest.client.rest_catalog import RestCatalog

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import Crew
-from crew_jobs import CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
-from table_checks import check_nothing_is_missing, metadata_files_beside_the_line, pointer_line
+from table_invariants import check_nothing_is_missing, metadata_files_beside_the_line, pointer_line
+from writer_jobs import CHANGES, PARTS, TABLE, TWIN, Journal, Step, change_rows
+from writers import Writers
 
 import bergline
 from bergline import Table
@@ -58,8 +58,8 @@ def check_line(table: Table, journal: Journal) -> None:
     check_nothing_is_missing(table)
 
 
-def test_appends_to_main(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
-    journal = crew.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
+def test_appends_to_main(writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
+    journal = writers.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
     took(journal)
     table.refresh()
     check_line(table, journal)
@@ -71,9 +71,9 @@ def test_appends_to_main(crew: Crew, shared: dict[str, Any], tmp_path: Path, tab
 
 @pytest.mark.parametrize("shared", ["version files"], indirect=True)
 def test_appends_where_the_next_file_is_the_swap(
-    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+    writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
 ) -> None:
-    journal = crew.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
+    journal = writers.run(shared, tmp_path / "journals", plans(lambda *_: ("append", "main")))
     took(journal)
     table.refresh()
     check_line(table, journal)
@@ -81,9 +81,9 @@ def test_appends_where_the_next_file_is_the_swap(
 
 
 def test_appends_each_to_its_own_branch(
-    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+    writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
 ) -> None:
-    journal = crew.run(shared, tmp_path / "journals", plans(lambda writer, _: ("append", f"w{writer}")))
+    journal = writers.run(shared, tmp_path / "journals", plans(lambda writer, _: ("append", f"w{writer}")))
     took(journal)
     table.refresh()
     check_line(table, journal)
@@ -93,8 +93,8 @@ def test_appends_each_to_its_own_branch(
     assert changes(table, "main") == once([])
 
 
-def test_tags(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
-    journal = crew.run(shared, tmp_path / "journals", plans(lambda writer, number: ("tag", f"w{writer}.{number}")))
+def test_tags(writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took) -> None:
+    journal = writers.run(shared, tmp_path / "journals", plans(lambda writer, number: ("tag", f"w{writer}.{number}")))
     took(journal)
     table.refresh()
     check_line(table, journal)
@@ -102,7 +102,7 @@ def test_tags(crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, 
 
 
 def test_branches_of_two_tables_are_published_as_one(
-    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
+    writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took
 ) -> None:
     """Three writers publish, two append to one of the tables, none gets in the way of the others."""
     with bergline.connect(**shared, create=True) as lake:
@@ -111,7 +111,7 @@ def test_branches_of_two_tables_are_published_as_one(
             lambda writer, number: ("publish", f"etl-{writer}.{number}") if writer < 3 else ("append", "main"),
             lambda writer: (3, 3, 3, 5, 5)[writer] if writer < 5 else 0,
         )
-        journal = crew.run(shared, tmp_path / "journals", asked)
+        journal = writers.run(shared, tmp_path / "journals", asked)
         took(journal)
         assert not journal.errors
         assert len(journal.steps("done", "publish", "append")) == 19
@@ -144,13 +144,13 @@ def mixed(writer: int, number: int) -> tuple[str, str]:
 
 @pytest.mark.parametrize("kills", [0, KILLS])
 def test_everything_at_once(
-    crew: Crew, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took, kills: int
+    writers: Writers, shared: dict[str, Any], tmp_path: Path, table: Table, took: Took, kills: int
 ) -> None:
     with bergline.connect(**shared, create=True) as lake:
         lake.create_table(TWIN, CHANGES).append(change_rows(-1))
         # to keep a table small takes less time than to make it large
         asked = plans(mixed, lambda writer: EACH if writer < WRITERS - 2 else 2 * EACH)
-        journal = crew.run(shared, tmp_path / "journals", asked, kills=kills)
+        journal = writers.run(shared, tmp_path / "journals", asked, kills=kills)
         took(journal)
         assert not journal.errors
         assert not [n.step for n in journal.notes if n.what == "conflict"]

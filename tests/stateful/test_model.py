@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import msgspec
 import pytest
+from catalog_backends import CatalogBackend, MemoryBackend, PostgresBackend, SqliteBackend
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -31,9 +32,8 @@ from lake_model import (
     same_to_readers,
     worlds_after,
 )
-from places import MemoryPlace, Place, PostgresPlace, SqlitePlace
 from rows import ORDERS, ids, order_rows
-from table_checks import Entries, check_nothing_is_missing
+from table_invariants import Entries, check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -67,7 +67,7 @@ class Trouble(msgspec.Struct, frozen=True):
 class Process:
     """A writer: a lake of its own, and its handles as it last saw the tables."""
 
-    def __init__(self, place: Place, world: World) -> None:
+    def __init__(self, place: CatalogBackend, world: World) -> None:
         self.steps = Steps()
         self.store = FaultyStore(place.store(), before_swap=self._before_swap, step=self.steps.take)
         self.at_first_swap: Callable[[], None] = lambda: None
@@ -127,7 +127,7 @@ WRITER = st.integers(0, WRITERS - 1)
 class LakeMachine(RuleBasedStateMachine):
     """The world as it should be, and the writers that change it one after the other or across each other."""
 
-    place_of: ClassVar[Callable[[], Place]]
+    place_of: ClassVar[Callable[[], CatalogBackend]]
 
     @initialize()
     def open(self) -> None:
@@ -358,7 +358,7 @@ class LakeMachine(RuleBasedStateMachine):
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 
 
-def run(place_of: Callable[[], Place], examples: int, steps: int) -> None:
+def run(place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> None:
     machine = type("Machine", (LakeMachine,), {"place_of": staticmethod(place_of)})
     run_state_machine_as_test(
         machine,
@@ -374,14 +374,14 @@ def run(place_of: Callable[[], Place], examples: int, steps: int) -> None:
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_in_memory() -> None:
-    run(MemoryPlace, 30, 25)
+    run(MemoryBackend, 30, 25)
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_on_sqlite() -> None:
-    run(SqlitePlace, 8, 25)
+    run(SqliteBackend, 8, 25)
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_on_postgres(postgres: str) -> None:
-    run(lambda: PostgresPlace(postgres), 8, 25)
+    run(lambda: PostgresBackend(postgres), 8, 25)

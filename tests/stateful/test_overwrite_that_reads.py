@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from at_once import LONG_S, run_at_once
+from concurrency import LONG_S, run_at_once
 from rows import ORDERS, order_rows
 
 import bergline

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import Crew
-from crew_jobs import CHANGES, PARTS, TABLE, Step, change_rows
 from peers import OfficialRuntime
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
-from table_checks import check_nothing_is_missing, pointer_line
+from table_invariants import check_nothing_is_missing, pointer_line
+from writer_jobs import CHANGES, PARTS, TABLE, Step, change_rows
+from writers import Writers
 
 from bergline import Lake, Table
 
@@ -68,7 +68,7 @@ def changes(table: Table) -> dict[int, int]:
 def test_three_kinds_of_writers_on_one_table(
     tmp_path: Path,
     lake: Lake,
-    crew: Crew,
+    writers: Writers,
     official: Callable[[str], list[tuple[Any, ...]]],
     official_runtime: OfficialRuntime,
     pyiceberg: Catalog,
@@ -80,7 +80,7 @@ def test_three_kinds_of_writers_on_one_table(
     shared = {"uri": f"sqlite:///{tmp_path}/catalog.db"}
     with ThreadPoolExecutor(2) as threads:
         theirs = [threads.submit(official_appends, official_runtime), threads.submit(pyiceberg_appends, pyiceberg)]
-        journal = crew.run(shared, tmp_path / "journals", plans)
+        journal = writers.run(shared, tmp_path / "journals", plans)
         said = [peer.result() for peer in theirs]
     took(journal)
     for name, (done, failed) in zip(("official", "PyIceberg"), said, strict=True):

@@ -1,26 +1,30 @@
-"""The race of the second seed text, with two real processes: one swap wins, the loser reconciles and succeeds."""
+"""Two writers in processes of their own start from one pointer: one swap wins, the loser reconciles and succeeds."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import support_path
 from rows import ids, order_rows
+from support_path import PROCESSES, python_path
 
 from bergline import Lake, Table
 from bergline.scan.manifests import load_manifest_list
 
+_PROGRAM = PROCESSES / "paused_writer_process.py"
 
-class Racer:
+
+class PausedWriter:
     """A process that stops before each swap."""
 
     def __init__(self, directory: Path, name: str, order_id: int) -> None:
         self._directory = directory
         self._name = name
         self._process = subprocess.Popen(
-            [sys.executable, str(support_path.RACER), str(directory / "catalog.db"), name, str(order_id)],
+            [sys.executable, str(_PROGRAM), str(directory / "catalog.db"), name, str(order_id)],
+            env={**os.environ, "PYTHONPATH": python_path()},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -28,14 +32,14 @@ class Racer:
     def wait_until_ready(self, swap: int) -> None:
         deadline = time.monotonic() + 60
         while not (self._directory / f"{self._name}.ready.{swap}").exists():
-            assert self._process.poll() is None, "the racer ended early"
+            assert self._process.poll() is None, "the writer ended early"
             assert time.monotonic() < deadline
             time.sleep(0.005)
 
     def go(self, swap: int) -> None:
         (self._directory / f"{self._name}.go.{swap}").touch()
 
-    def answer(self) -> dict[str, object]:
+    def result(self) -> dict[str, object]:
         output, _ = self._process.communicate(timeout=60)
         assert self._process.returncode == 0
         return json.loads(output)
@@ -55,7 +59,7 @@ def test_two_jobs_from_one_pointer(tmp_path: Path, lake: Lake, orders: Table) ->
     manifests, lists = metadata_files(orders, "*-m0.avro"), metadata_files(orders, "snap-*.avro")
 
     # both jobs ask the catalog for the pointer, and write their data files, manifests and next metadata file
-    job_a, job_b = Racer(tmp_path, "A", 2), Racer(tmp_path, "B", 3)
+    job_a, job_b = PausedWriter(tmp_path, "A", 2), PausedWriter(tmp_path, "B", 3)
     for job in (job_a, job_b):
         job.wait_until_ready(1)
     assert lake.load_table("db.orders").metadata_location == start
@@ -66,7 +70,7 @@ def test_two_jobs_from_one_pointer(tmp_path: Path, lake: Lake, orders: Table) ->
 
     # job A's swap comes first
     job_a.go(1)
-    won = job_a.answer()
+    won = job_a.result()
     assert won["swaps"] == 1
     assert lake.load_table("db.orders").metadata_location == won["pointer"]
 
@@ -75,7 +79,7 @@ def test_two_jobs_from_one_pointer(tmp_path: Path, lake: Lake, orders: Table) ->
     job_b.wait_until_ready(2)
     assert lake.load_table("db.orders").metadata_location == won["pointer"]
     job_b.go(2)
-    lost = job_b.answer()
+    lost = job_b.result()
 
     table = lake.load_table("db.orders")
     assert lost["swaps"] == 2

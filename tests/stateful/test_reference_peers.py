@@ -3,12 +3,12 @@
 from typing import Any, ClassVar
 
 import pytest
+from catalog_backends import SqliteBackend
 from hypothesis import event
 from hypothesis.stateful import precondition, rule
+from modelled_table import ModelledTable, numbers
 from peers import OfficialRuntime, pyiceberg_catalog
-from places import SqlitePlace
-from reference_book import Book, numbers
-from reference_machine import LONG, TABLE, ReferencesMachine, run
+from refs_machine import LONG, TABLE, ReferencesMachine, run
 
 from bergline.format.manifest.manifest import FileContent
 
@@ -48,7 +48,7 @@ class PeersMachine(ReferencesMachine):
         appended = _appended(book)
         reads += [{"start-snapshot-id": str(start), "end-snapshot-id": str(end)} for start, end in appended]
         place = self.place
-        assert isinstance(place, SqlitePlace)
+        assert isinstance(place, SqliteBackend)
         self.runtime.use_catalog(place.directory / "catalog.db", place.directory / "warehouse", "lake")
         found = self.runtime.python(READS, reads=reads, table=f"lake.{name}")
         assert found == [*expected.values(), *appended.values()]
@@ -65,7 +65,7 @@ class PeersMachine(ReferencesMachine):
         event(f"peers read {len(reads)}")
 
 
-def _appended(book: Book) -> dict[tuple[int, int], list[Any]]:
+def _appended(book: ModelledTable) -> dict[tuple[int, int], list[Any]]:
     """The rows that appends brought, between the oldest known snapshot of each branch, and another, and its head."""
     found: dict[tuple[int, int], list[Any]] = {}
     metadata, snapshots = book.table.metadata, book.history.snapshots
@@ -84,7 +84,7 @@ def _appended(book: Book) -> dict[tuple[int, int], list[Any]]:
     return found
 
 
-def _has_equality_deletes(book: Book, snapshot_id: int) -> bool:
+def _has_equality_deletes(book: ModelledTable, snapshot_id: int) -> bool:
     planned = book.table.scan(snapshot_id=snapshot_id).plan().files
     return any(d.content is FileContent.EQUALITY_DELETES for p in planned for d in p.deletes)
 
@@ -93,4 +93,4 @@ def _has_equality_deletes(book: Book, snapshot_id: int) -> bool:
 @pytest.mark.timeout(0 if LONG else 600)
 def test_peers_read_what_was_done(official_runtime: OfficialRuntime) -> None:
     machine = type("WithPeers", (PeersMachine,), {"runtime": official_runtime})
-    run(machine, SqlitePlace, 3, 12)
+    run(machine, SqliteBackend, 3, 12)

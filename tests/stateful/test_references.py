@@ -4,10 +4,10 @@
 """
 
 import pytest
-from places import MemoryPlace
-from reference_machine import LONG, ReferencesMachine, run
+from catalog_backends import MemoryBackend
+from refs_machine import LONG, ReferencesMachine, run
 
 
 @pytest.mark.timeout(0 if LONG else 300)
 def test_every_ref_reads_what_was_done_to_it() -> None:
-    run(ReferencesMachine, MemoryPlace, 20, 30)
+    run(ReferencesMachine, MemoryBackend, 20, 30)

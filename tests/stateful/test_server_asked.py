@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 import schemathesis
-from asked import SCHEMA, Asking, set_branch, set_property, snapshot
-from chance import chance
+from asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 from hypothesis import HealthCheck, Phase, settings
-from mutate import mutated_json
+from mutations import mutated_json
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -19,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from seeds import seeded_random
 
 from bergline.server.app import Application
 from bergline.server.opening import open_server
@@ -49,7 +49,7 @@ if EXAMPLES < LONG:  # to make strategies for every update takes half a minute
 @pytest.fixture(scope="module", autouse=True)
 def _closed() -> Iterator[None]:
     """Something to be found, and everything closed at the end."""
-    ask = Asking(SERVED, APPLICATION)
+    ask = AsgiClient(SERVED, APPLICATION)
     ask.namespace("0")
     ask.table("0", "0")
     yield
@@ -104,7 +104,7 @@ REQUIREMENTS: list[Any] = [
 
 
 def test_damaged_commits_are_answered_and_leave_a_table_that_can_be_read() -> None:
-    ask, dice = Asking(SERVED, APPLICATION), chance(7)
+    ask, dice = AsgiClient(SERVED, APPLICATION), seeded_random(7)
     path = "/v1/namespaces/0/tables/0"
     answers: Counter[int] = Counter()
     for _ in range(DAMAGED * max(1, EXAMPLES // LONG)):

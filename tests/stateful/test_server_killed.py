@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from at_once import LONG_S, AtOnce
 from bergline_server import BerglineServer
+from concurrency import LONG_S, AtOnce
 
 import bergline
 from bergline.catalog.sql.records import records_of

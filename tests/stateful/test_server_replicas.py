@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from asked import SCHEMA, Told, set_branch, snapshot
-from at_once import LONG_S, AtOnce, run_for_each
+from asgi_client import SCHEMA, AsgiResponse, set_branch, snapshot
 from bergline_server import BerglineServer
-from chance import chance
-from postgres_door import PostgresDoor, postgres_door
+from concurrency import LONG_S, AtOnce, run_for_each
+from postgres_proxy import PostgresProxy, postgres_proxy
+from seeds import seeded_random
 
 pytestmark = pytest.mark.server
 TABLE = "/v1/namespaces/db/tables/orders"
@@ -36,16 +36,16 @@ class Replicas:
     def __init__(self, uris: tuple[str, str]) -> None:
         self._hosts = [urlsplit(uri).netloc for uri in uris]
 
-    def ask(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> Told:
+    def ask(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> AsgiResponse:
         connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG_S)
         headers = {"Idempotency-Key": key} if key else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
-        told = Told(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        told = AsgiResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         connection.close()
         return told
 
-    def sure(self, which: int, method: str, path: str, body: Any = None) -> Told:
+    def sure(self, which: int, method: str, path: str, body: Any = None) -> AsgiResponse:
         """The first answer that is no failure of the server."""
         key, end = str(uuid4()), time.monotonic() + LONG_S
         while time.monotonic() < end:
@@ -59,22 +59,22 @@ class Replicas:
 
 
 @pytest.fixture(scope="module")
-def door(postgres: str) -> Iterator[tuple[PostgresDoor, str]]:
-    with postgres_door(postgres) as both:
+def proxy(postgres: str) -> Iterator[tuple[PostgresProxy, str]]:
+    with postgres_proxy(postgres) as both:
         yield both
 
 
 @pytest.fixture(scope="module")
-def replicas(door: tuple[PostgresDoor, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+def replicas(proxy: tuple[PostgresProxy, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
     place = tmp_path_factory.mktemp("replicas")
-    options = ("--catalog", door[1], "--warehouse", str(place / "warehouse"), "--name", uuid4().hex)
+    options = ("--catalog", proxy[1], "--warehouse", str(place / "warehouse"), "--name", uuid4().hex)
     with BerglineServer(place, *options) as one, BerglineServer(place, *options) as other:
         yield Replicas((one.uri, other.uri))
 
 
 def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[str]) -> None:
     """Commits to the writer's own branch, or to `main`, through one server after the other."""
-    dice, done = chance(writer), 0
+    dice, done = seeded_random(writer), 0
     while done < COMMITS:
         here = dice.randrange(2)
         metadata = replicas.sure(here, "GET", TABLE).json["metadata"]
@@ -98,7 +98,7 @@ def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[st
 
 
 def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
-    replicas: Replicas, door: tuple[PostgresDoor, str]
+    replicas: Replicas, proxy: tuple[PostgresProxy, str]
 ) -> None:
     assert replicas.sure(0, "POST", "/v1/namespaces", {"namespace": ["db"]}).status == 200
     quick = {"commit.status-check.min-wait-ms": "20", "commit.status-check.num-retries": "20"}
@@ -107,19 +107,19 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     told: dict[int, int] = {}
     errors: list[str] = []
     writers = AtOnce(*(partial(write, replicas, n, told, errors) for n in range(4)))
-    dice = chance(8)
+    dice = seeded_random(8)
     fates = ["before", "amid", "after"]
-    door[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
+    proxy[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
     writers.start()
     end = time.monotonic() + LONG_S
     while len(told) < COMMITS:
         assert time.monotonic() < end, errors
         time.sleep(0.02)
-    door[0].shut()
+    proxy[0].shut()
     time.sleep(0.5)
-    door[0].is_shut = False
+    proxy[0].is_shut = False
     writers.join()
-    door[0].cut = lambda _: None
+    proxy[0].cut = lambda _: None
     both = [replicas.sure(which, "GET", TABLE) for which in range(2)]
     assert both[0].json == both[1].json
     assert both[0].headers["etag"] == both[1].headers["etag"]

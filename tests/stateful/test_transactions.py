@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from competing_writers import once, rival_lake
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rivals import once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 import bergline

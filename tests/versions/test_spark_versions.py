@@ -2,7 +2,7 @@
 
 import pytest
 from peers import needs_java
-from smoke import CHECKS
+from smoke_checks import CHECKS
 from smoke_run import Results, run_smoke
 from support_path import ROOT
 

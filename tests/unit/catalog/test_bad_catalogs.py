@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from competing_writers import rival_lake
 from disks import mounted, remount_read_only
-from postgres_door import PostgresDoor, postgres_door
-from rivals import rival_lake
+from postgres_proxy import PostgresProxy, postgres_proxy
 from rows import ORDERS, ids, order_rows
 
 import bergline
@@ -273,80 +273,80 @@ def test_catalog_database_that_cannot_grow_takes_no_commit(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def behind_a_door(postgres: str, tmp_path: Path) -> Iterator[tuple[PostgresDoor, Lake]]:
+def behind_a_proxy(postgres: str, tmp_path: Path) -> Iterator[tuple[PostgresProxy, Lake]]:
     with (
-        postgres_door(postgres) as (door, uri),
+        postgres_proxy(postgres) as (proxy, uri),
         bergline.connect(uri, warehouse=tmp_path, name=uuid4().hex, create=True) as lake,
     ):
         lake.create_namespace("db")
         lake.create_table("db.t", ORDERS).append(order_rows(1))
-        yield door, without_waits(lake)
+        yield proxy, without_waits(lake)
 
 
-def cut_once(door: PostgresDoor, where: str, *, then_shut: bool = False) -> None:
+def cut_once(proxy: PostgresProxy, where: str, *, then_shut: bool = False) -> None:
     def cut(data: bytes) -> str | None:
         if b"COMMIT" not in data:
             return None
-        door.cut = lambda _: None
-        door.is_shut = then_shut
+        proxy.cut = lambda _: None
+        proxy.is_shut = then_shut
         return where
 
-    door.cut = cut
+    proxy.cut = cut
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_connection_lost_at_the_commit_is_found_out_and_done_once(
-    behind_a_door: tuple[PostgresDoor, Lake], where: str
+    behind_a_proxy: tuple[PostgresProxy, Lake], where: str
 ) -> None:
-    door, lake = behind_a_door
+    proxy, lake = behind_a_proxy
     table = lake.load_table("db.t")
-    cut_once(door, where)
+    cut_once(proxy, where)
     table.append(order_rows(2))
     assert ids(lake.load_table("db.t").scan().to_arrow()) == [1, 2]
     assert len(table.metadata.snapshots) == 2
-    cut_once(door, where)
+    cut_once(proxy, where)
     lake.rename_table("db.t", "db.u")
-    cut_once(door, where)
+    cut_once(proxy, where)
     lake.create_table("db.v", ORDERS, location=f"{table.location}-v")
     assert lake.list_tables("db") == ["db.u", "db.v"]
-    cut_once(door, where)
+    cut_once(proxy, where)
     lake.drop_table("db.v")
     assert lake.list_tables("db") == ["db.u"]
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_database_that_stays_away_leaves_the_commit_unknown_and_every_file(
-    behind_a_door: tuple[PostgresDoor, Lake], where: str
+    behind_a_proxy: tuple[PostgresProxy, Lake], where: str
 ) -> None:
-    door, lake = behind_a_door
+    proxy, lake = behind_a_proxy
     table = lake.load_table("db.t")
     before = files(local(table.location))
-    cut_once(door, where, then_shut=True)
+    cut_once(proxy, where, then_shut=True)
     with pytest.raises(CommitUnknownError) as caught:
         table.append(order_rows(2))
     assert len(files(local(table.location)) - before) == 4
     with pytest.raises(UnavailableError, match="did not answer"):
         lake.load_table("db.t")
     assert ids(table.scan().to_arrow()) == [1]
-    door.is_shut = False
+    proxy.is_shut = False
     now = lake.load_table("db.t")
     assert (now.metadata_location == caught.value.metadata_location) == (where == "after")
     assert ids(now.scan().to_arrow()) == ([1, 2] if where == "after" else [1])
     assert ids(now.append(order_rows(3)).scan().to_arrow())[-1] == 3
 
 
-def test_database_that_is_away_before_the_commit_changes_nothing(behind_a_door: tuple[PostgresDoor, Lake]) -> None:
-    door, lake = behind_a_door
+def test_database_that_is_away_before_the_commit_changes_nothing(behind_a_proxy: tuple[PostgresProxy, Lake]) -> None:
+    proxy, lake = behind_a_proxy
     table = lake.load_table("db.t")
     before = files(local(table.location))
 
     def cut(data: bytes) -> str | None:
-        door.is_shut = b"UPDATE" in data or door.is_shut
-        return "before" if door.is_shut else None
+        proxy.is_shut = b"UPDATE" in data or proxy.is_shut
+        return "before" if proxy.is_shut else None
 
-    door.cut = cut
+    proxy.cut = cut
     with pytest.raises(UnavailableError, match=r"did not answer|refused a change"):
         table.append(order_rows(2))
     assert files(local(table.location)) == before
-    door.cut, door.is_shut = lambda _: None, False
+    proxy.cut, proxy.is_shut = lambda _: None, False
     assert ids(table.append(order_rows(2)).scan().to_arrow()) == [1, 2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from at_once import run_at_once
+from concurrency import run_at_once
 from rows import ORDERS, ids, order_rows
 
 import bergline

@@ -8,8 +8,8 @@ from pathlib import Path
 import obstore
 import obstore.store
 import pytest
-from at_once import run_at_once
-from rivals import files, overtaken, rival_lake
+from competing_writers import files, overtaken, rival_lake
+from concurrency import run_at_once
 from rows import ORDERS, ids, order_rows
 
 import bergline

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from rivals import beaten, files, once, rival_lake
+from competing_writers import beaten, files, once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -1,7 +1,7 @@
 """Decoded manifests in bounded memory."""
 
 import polars as pl
-from at_once import run_for_each
+from concurrency import run_for_each
 
 from bergline.io.memory import MemoryFileIO
 from bergline.scan.manifest_cache import FileCache, FreshReads

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asked import Asking
+from asgi_client import AsgiClient
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
@@ -19,7 +19,7 @@ def context(tmp_path: Path) -> Iterator[ServerContext]:
 
 
 @pytest.fixture
-def ask(context: ServerContext) -> Iterator[Asking]:
+def ask(context: ServerContext) -> Iterator[AsgiClient]:
     """The server's answers."""
-    with Asking(context) as asking:
+    with AsgiClient(context) as asking:
         yield asking

@@ -5,8 +5,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asked import SCHEMA, Asking, set_property
-from at_once import LONG_S, run_for_each
+from asgi_client import SCHEMA, AsgiClient, set_property
+from concurrency import LONG_S, run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
@@ -17,7 +17,7 @@ ORDERS = "/v1/namespaces/db/tables/orders"
 
 
 @pytest.fixture(autouse=True)
-def _db(ask: Asking) -> None:
+def _db(ask: AsgiClient) -> None:
     ask.namespace("db")
 
 
@@ -25,7 +25,7 @@ def keyed(key: str | None = None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid4())}
 
 
-def test_config_says_how_long_keys_are_known(ask: Asking) -> None:
+def test_config_says_how_long_keys_are_known(ask: AsgiClient) -> None:
     assert ask("GET", "/v1/config").json["idempotency-key-lifetime"] == "PT1800S"
 
 
@@ -49,7 +49,7 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
 def test_request_sent_twice_with_its_key_happens_once(
-    ask: Asking, context: ServerContext, method: str, path: str, body: Any
+    ask: AsgiClient, context: ServerContext, method: str, path: str, body: Any
 ) -> None:
     ask.namespace("empty")
     ask.table()
@@ -63,7 +63,7 @@ def test_request_sent_twice_with_its_key_happens_once(
     assert {row.operation for row in rows} == {rows[0].operation}
 
 
-def test_transaction_leaves_a_line_for_each_table(ask: Asking, context: ServerContext) -> None:
+def test_transaction_leaves_a_line_for_each_table(ask: AsgiClient, context: ServerContext) -> None:
     pointers = {}
     for name in ("orders", "items"):
         ask.table(name)
@@ -77,7 +77,7 @@ def test_transaction_leaves_a_line_for_each_table(ask: Asking, context: ServerCo
     assert {row.resource: row.metadata_location for row in context.records.audit()[-2:]} == pointers
 
 
-def test_request_that_changes_nothing_is_final_too(ask: Asking) -> None:
+def test_request_that_changes_nothing_is_final_too(ask: AsgiClient) -> None:
     headers, body = keyed(), {"name": "staged", "schema": SCHEMA, "stage-create": True}
     first, second = (ask("POST", "/v1/namespaces/db/tables", body, headers=headers) for _ in range(2))
     assert first.status == 200
@@ -93,7 +93,7 @@ def test_request_that_changes_nothing_is_final_too(ask: Asking) -> None:
     assert ask.commit(requirements=hold, headers=headers).json == told.json
 
 
-def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, context: ServerContext) -> None:
+def test_key_tells_names_apart_that_look_the_same_when_joined(ask: AsgiClient, context: ServerContext) -> None:
     for namespace in (("a",), ("a/b",)):
         ask.namespace(*namespace)
     headers = keyed()
@@ -105,7 +105,7 @@ def test_key_tells_names_apart_that_look_the_same_when_joined(ask: Asking, conte
 
 
 def test_refusal_that_cannot_be_recorded_is_not_told(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A twin with the same key may have changed what stands against it."""
     headers = keyed()
@@ -120,7 +120,7 @@ def test_refusal_that_cannot_be_recorded_is_not_told(
 
 
 def test_namespace_whose_answer_was_lost_is_found_by_its_key(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = context.catalog.store.create_namespace
 
@@ -132,7 +132,7 @@ def test_namespace_whose_answer_was_lost_is_found_by_its_key(
     assert ask("POST", "/v1/namespaces", {"namespace": ["new"]}, headers=keyed()).status == 200
 
 
-def test_refusals_are_final_too(ask: Asking) -> None:
+def test_refusals_are_final_too(ask: AsgiClient) -> None:
     headers = keyed()
     assert ask("DELETE", ORDERS, headers=headers).status == 404
     ask.table()
@@ -142,7 +142,7 @@ def test_refusals_are_final_too(ask: Asking) -> None:
 
 
 def test_failures_of_the_server_are_not_final(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     headers, body = keyed(), {"namespace": ["new"]}
 
@@ -155,7 +155,7 @@ def test_failures_of_the_server_are_not_final(
     assert ask("POST", "/v1/namespaces", body, headers=headers).status == 200
 
 
-def test_key_belongs_to_one_request(ask: Asking) -> None:
+def test_key_belongs_to_one_request(ask: AsgiClient) -> None:
     headers = keyed()
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 200
     for method, path, body in (
@@ -169,13 +169,13 @@ def test_key_belongs_to_one_request(ask: Asking) -> None:
 @pytest.mark.parametrize(
     "key", ["", "x", "1" * 36, "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3", "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3e0"]
 )
-def test_key_must_be_a_uuid(ask: Asking, key: str) -> None:
+def test_key_must_be_a_uuid(ask: AsgiClient, key: str) -> None:
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers={"Idempotency-Key": key}).status == 400
     assert ask("HEAD", "/v1/namespaces/a").status == 404
 
 
 def test_twins_at_the_same_time_happen_once(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two servers find no answer to their key; the database lets one of them in."""
     ask.table()
@@ -196,10 +196,10 @@ def test_twins_at_the_same_time_happen_once(
         monkeypatch.setattr(server.records, "find_request", find_together)
     told: list[Any] = []
 
-    def commit(asking: Asking) -> None:
+    def commit(asking: AsgiClient) -> None:
         told.append(asking.commit(set_property("a", "b"), headers=headers))
 
-    with Asking(second) as other:
+    with AsgiClient(second) as other:
         run_for_each(commit, (ask, other))
     second.catalog.close()
     assert [t.status for t in told] == [200, 200]
@@ -208,7 +208,7 @@ def test_twins_at_the_same_time_happen_once(
 
 
 def test_answer_lost_on_the_way_from_the_database_is_found_out(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The swap happened, and the database said that it did not know: the client is told that it happened."""
     ask.table(properties={"commit.status-check.min-wait-ms": "1"})
@@ -227,7 +227,7 @@ def test_answer_lost_on_the_way_from_the_database_is_found_out(
     assert ask("GET", ORDERS).json == told.json
 
 
-def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, context: ServerContext) -> None:
+def test_every_change_leaves_a_line_with_who_and_what(ask: AsgiClient, context: ServerContext) -> None:
     ask.table()
     ask.commit(set_property("a", "b"), headers={"User-Agent": "tester/1"})
     ask("POST", "/v1/tables/rename", NAMES)
@@ -245,7 +245,7 @@ def test_every_change_leaves_a_line_with_who_and_what(ask: Asking, context: Serv
     assert audit[2].metadata_location == ask("GET", "/v1/namespaces/db/tables/new").json["metadata-location"]
 
 
-def test_change_that_did_not_happen_leaves_no_line(ask: Asking, context: ServerContext) -> None:
+def test_change_that_did_not_happen_leaves_no_line(ask: AsgiClient, context: ServerContext) -> None:
     before = context.records.audit()
     assert ask("DELETE", "/v1/namespaces/no").status == 404
     assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}).status == 409
@@ -253,14 +253,14 @@ def test_change_that_did_not_happen_leaves_no_line(ask: Asking, context: ServerC
     assert context.records.audit() == before
 
 
-def test_old_requests_are_forgotten(ask: Asking, context: ServerContext) -> None:
+def test_old_requests_are_forgotten(ask: AsgiClient, context: ServerContext) -> None:
     headers = keyed()
     ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers)
     context.records.forget_requests(2**62)
     assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 409
 
 
-def test_answers_about_namespaces_are_given_again_as_they_were(ask: Asking) -> None:
+def test_answers_about_namespaces_are_given_again_as_they_were(ask: AsgiClient) -> None:
     made = {"namespace": ["new"], "properties": {"a": "1", "b": "2"}}
     changed = {"updates": {"c": "3"}, "removals": ["a", "x", "a"]}
     headers = keyed(), keyed()

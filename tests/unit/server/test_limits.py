@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
-from at_once import LONG_S
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
+from concurrency import LONG_S
 
 from bergline.catalog.identifiers import TableName
 from bergline.server.handlers.context import ServerContext
@@ -37,7 +37,7 @@ VERSION = {
 
 
 @pytest.fixture(autouse=True)
-def _orders(ask: Asking) -> None:
+def _orders(ask: AsgiClient) -> None:
     ask.namespace("db")
     ask.table()
 
@@ -68,7 +68,7 @@ BODIES: list[tuple[str, Callable[[str, list[str]], Any]]] = [
 
 @pytest.mark.parametrize(("path", "body"), BODIES)
 def test_name_of_megabytes_is_refused_in_few_words(
-    ask: Asking, path: str, body: Callable[[str, list[str]], Any], monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, path: str, body: Callable[[str, list[str]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reaches neither the database nor a comparison with other names, and is not repeated in the answer."""
     reached: list[object] = []
@@ -84,7 +84,7 @@ def test_name_of_megabytes_is_refused_in_few_words(
 
 @pytest.mark.parametrize("name", ["x" * 256, "x" * 9000, "ä" * 256])
 def test_name_that_the_database_cannot_hold_is_refused_before_anything_is_written(
-    ask: Asking, context: ServerContext, name: str, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
     monkeypatch.setattr(context.catalog.io, "create", lambda location, _data: written.append(location))
@@ -96,7 +96,7 @@ def test_name_that_the_database_cannot_hold_is_refused_before_anything_is_writte
     assert not written
 
 
-def test_path_of_very_many_levels_is_refused(ask: Asking) -> None:
+def test_path_of_very_many_levels_is_refused(ask: AsgiClient) -> None:
     told = ask("GET", f"{NAMESPACES}/{'%1F'.join(['a'] * 5000)}")
     assert told.error == (400, "IllegalArgumentException")
     assert "up to 1024 levels, found 5000" in told.message
@@ -116,7 +116,7 @@ DEEP = 1_000_000
     ],
 )
 def test_deeply_nested_json_is_refused_where_it_gets_too_deep(
-    ask: Asking, path: str, before: bytes, nested: bytes
+    ask: AsgiClient, path: str, before: bytes, nested: bytes
 ) -> None:
     told = ask("POST", path, before + nested[: HUGE - 200])
     assert told.status == 400
@@ -125,7 +125,7 @@ def test_deeply_nested_json_is_refused_where_it_gets_too_deep(
 
 def test_json_of_very_many_values_is_refused(context: ServerContext) -> None:
     context.settings = msgspec.structs.replace(context.settings, max_json_values=1000)
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         removals = [f"p{n}" for n in range(1001)]
         told = ask("POST", f"{NAMESPACES}/db/properties", {"removals": removals})
         assert told.error == (413, "BadRequestException")
@@ -133,13 +133,13 @@ def test_json_of_very_many_values_is_refused(context: ServerContext) -> None:
         assert ask("POST", f"{NAMESPACES}/db/properties", {"removals": removals[1:]}).status == 200
 
 
-def test_body_of_names_alone_is_small(ask: Asking) -> None:
+def test_body_of_names_alone_is_small(ask: AsgiClient) -> None:
     body = {"source": named(["db"], "orders"), "destination": named(["db"], "new"), "more": "x" * 70_000}
     assert ask("POST", "/v1/tables/rename", body).status == 413
     assert ask("HEAD", ORDERS).status == 204
 
 
-def test_transaction_of_very_many_tables_is_refused(ask: Asking) -> None:
+def test_transaction_of_very_many_tables_is_refused(ask: AsgiClient) -> None:
     change = {"identifier": named(["db"], "orders"), "requirements": [], "updates": []}
     told = ask("POST", "/v1/transactions/commit", {"table-changes": [change] * 1001})
     assert told.error == (400, "IllegalArgumentException")
@@ -147,7 +147,7 @@ def test_transaction_of_very_many_tables_is_refused(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "gzip, identity", "x"])
-def test_encoding_of_a_body_that_is_not_known_is_said_so(ask: Asking, encoding: str) -> None:
+def test_encoding_of_a_body_that_is_not_known_is_said_so(ask: AsgiClient, encoding: str) -> None:
     body = json.dumps({"namespace": ["new"]}).encode()
     for sent in (body, gzip.compress(body)):
         told = ask("POST", NAMESPACES, sent, headers={"Content-Encoding": encoding})
@@ -157,28 +157,28 @@ def test_encoding_of_a_body_that_is_not_known_is_said_so(ask: Asking, encoding: 
     assert ask("POST", NAMESPACES, body, headers={"Content-Encoding": "Identity"}).status == 200
 
 
-def test_location_of_a_table_that_no_store_can_have_is_refused(ask: Asking) -> None:
+def test_location_of_a_table_that_no_store_can_have_is_refused(ask: AsgiClient) -> None:
     told = ask("POST", TABLES, {"name": "new", "schema": SCHEMA, "location": f"s3://bucket/{'x' * 5000}"})
     assert told.error == (400, "IllegalArgumentException")
     assert "up to 4096 characters" in told.message
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Asking]:
+def small(tmp_path: Path) -> Iterator[AsgiClient]:
     """A server that reads metadata files of 20,000 bytes at most."""
     opened = open_server(f"sqlite:///{tmp_path}/small/catalog.db", limits=ServerSettings(max_metadata_bytes=20_000))
-    with Asking(opened) as asking:
+    with AsgiClient(opened) as asking:
         asking.namespace("db")
         asking.table()
         yield asking
     opened.catalog.close()
 
 
-def register(ask: Asking, name: str) -> Told:
+def register(ask: AsgiClient, name: str) -> AsgiResponse:
     return ask("POST", f"{NAMESPACES}/db/register", {"name": "theirs", "metadata-location": name})
 
 
-def test_metadata_file_of_gigabytes_is_refused_unread(small: Asking) -> None:
+def test_metadata_file_of_gigabytes_is_refused_unread(small: AsgiClient) -> None:
     warehouse = small.application.context.settings.warehouse
     for endpoint in ("register", "register-view"):
         place = f"{warehouse}/{endpoint}/big.metadata.json"
@@ -192,7 +192,7 @@ def test_metadata_file_of_gigabytes_is_refused_unread(small: Asking) -> None:
     assert small("HEAD", f"{TABLES}/theirs").status == 404
 
 
-def test_metadata_file_that_unpacks_to_gigabytes_is_refused(small: Asking) -> None:
+def test_metadata_file_that_unpacks_to_gigabytes_is_refused(small: AsgiClient) -> None:
     place = f"{small.application.context.settings.warehouse}/bomb.gz.metadata.json"
     small.application.context.catalog.io.create(place, gzip.compress(b" " * 10_000_000))
     told = register(small, place)
@@ -200,7 +200,7 @@ def test_metadata_file_that_unpacks_to_gigabytes_is_refused(small: Asking) -> No
     assert "expected at most 20,000 bytes of metadata, found more" in told.message
 
 
-def test_table_does_not_grow_until_nobody_can_read_it(small: Asking) -> None:
+def test_table_does_not_grow_until_nobody_can_read_it(small: AsgiClient) -> None:
     context = small.application.context
     assert small.commit(set_property("a", "x" * 10_000)).status == 200
     before = context.catalog.io.list(context.settings.warehouse or "")
@@ -214,7 +214,7 @@ def test_table_does_not_grow_until_nobody_can_read_it(small: Asking) -> None:
     assert small.commit({"action": "remove-properties", "removals": ["a"]}).status == 200
 
 
-def test_load_does_not_wait_for_a_writer_in_the_event_loop(context: ServerContext, ask: Asking) -> None:
+def test_load_does_not_wait_for_a_writer_in_the_event_loop(context: ServerContext, ask: AsgiClient) -> None:
     """Of a database that is not in WAL mode: while a writer keeps readers out, others are answered."""
     assert ask("GET", ORDERS).status == 200  # from now on in memory
     context.store.database.close()
@@ -251,19 +251,19 @@ class SlowSwap:
         return bool(self._swap(table, expected, new))
 
 
-async def send_commit(ask: Asking, number: int) -> Told:
+async def send_commit(ask: AsgiClient, number: int) -> AsgiResponse:
     body = {"requirements": [], "updates": [set_property(f"p{number}", "x")]}
     return await ask.send("POST", ORDERS, [json.dumps(body).encode()])
 
 
 def test_commits_beyond_those_that_may_wait_are_put_off(
-    context: ServerContext, ask: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, ask: AsgiClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = ServerSettings(max_waiting_commits=3)
     opened = open_server(f"sqlite:///{context.store.database.name}", limits=limits)
     slow = SlowSwap(opened, monkeypatch)
 
-    async def hammer(busy: Asking) -> list[Told]:
+    async def hammer(busy: AsgiClient) -> list[AsgiResponse]:
         tasks = [asyncio.create_task(send_commit(busy, number)) for number in range(8)]
         assert await asyncio.to_thread(slow.begun.acquire, timeout=LONG_S)
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -271,7 +271,7 @@ def test_commits_beyond_those_that_may_wait_are_put_off(
         slow.let_on.set()
         return [await task for task in tasks]
 
-    with Asking(opened) as busy:
+    with AsgiClient(opened) as busy:
         told = asyncio.run(hammer(busy))
     opened.catalog.close()
     assert [t.status for t in told] == [200] * 4 + [503] * 4
@@ -294,20 +294,20 @@ def test_requests_beyond_those_that_may_wait_for_a_thread_are_put_off(
 
     monkeypatch.setattr(context.catalog, "list_namespaces", slow)
 
-    async def crowd(ask: Asking) -> list[Told]:
+    async def crowd(ask: AsgiClient) -> list[AsgiResponse]:
         tasks = [asyncio.create_task(ask.send("GET", NAMESPACES, [])) for _ in range(6)]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         over.set()
         return [await task for task in tasks]
 
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         told = asyncio.run(crowd(ask))
     assert sorted(t.status for t in told) == [200] * 3 + [503] * 3
     assert {t.headers.get("retry-after") for t in told if t.status == 503} == {"1"}
 
 
 def test_however_many_ask_whether_it_is_ready_one_looks(
-    context: ServerContext, ask: Asking, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, ask: AsgiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
     let_on = threading.Event()
@@ -335,7 +335,7 @@ def test_writers_that_wait_for_the_database_are_in_no_readers_way(context: Serve
     context.settings = msgspec.structs.replace(context.settings, threads=2)
     with sqlite3.connect(context.store.database.name, isolation_level=None, check_same_thread=False) as writer:
 
-        async def meanwhile(ask: Asking) -> tuple[list[int], list[int]]:
+        async def meanwhile(ask: AsgiClient) -> tuple[list[int], list[int]]:
             writer.execute("BEGIN IMMEDIATE")
             changes = [
                 asyncio.create_task(ask.send("POST", NAMESPACES, [json.dumps({"namespace": [f"n{n}"]}).encode()]))
@@ -349,12 +349,12 @@ def test_writers_that_wait_for_the_database_are_in_no_readers_way(context: Serve
                 writer.execute("ROLLBACK")
             return [told.status for told in reads], [(await change).status for change in changes]
 
-        with Asking(context) as ask:
+        with AsgiClient(context) as ask:
             assert asyncio.run(meanwhile(ask)) == ([200] * 3, [200] * 6)
     writer.close()
 
 
-def test_manifest_list_of_gigabytes_is_refused_unread(ask: Asking, context: ServerContext) -> None:
+def test_manifest_list_of_gigabytes_is_refused_unread(ask: AsgiClient, context: ServerContext) -> None:
     path = Path((context.settings.warehouse or "").removeprefix("file://")) / "big.avro"
     path.touch()
     os.truncate(path, 10 * 2**30)

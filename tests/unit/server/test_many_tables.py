@@ -10,8 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asked import Asking, Told, set_property
-from at_once import LONG_S
+from asgi_client import AsgiClient, AsgiResponse, set_property
+from concurrency import LONG_S
 from many_tables import BIG, TABLES, Work, fill, plans, watched
 
 from bergline.catalog.identifiers import TableName
@@ -36,7 +36,7 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "postgresql":
         uri = request.getfixturevalue("postgres")
     context = open_server(uri, warehouse=str(place / "warehouse"), name=uuid4().hex)
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         for namespace in ("db", BIG, f"{BIG}-2"):
             ask.namespace(namespace)
         for table in ("orders", "items"):
@@ -50,12 +50,12 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def ask_many(many: ServerContext) -> Iterator[Asking]:
-    with Asking(many) as asking:
+def ask_many(many: ServerContext) -> Iterator[AsgiClient]:
+    with AsgiClient(many) as asking:
         yield asking
 
 
-def asked(many: ServerContext, ask: Asking, path: str, **more: Any) -> tuple[Told, Work]:
+def asked(many: ServerContext, ask: AsgiClient, path: str, **more: Any) -> tuple[AsgiResponse, Work]:
     """The answer, and the database's work for it."""
     ask("GET", "/v1/config")  # so that who asks is known, and nothing else is looked up
     with watched(many.store.database) as work:
@@ -83,7 +83,7 @@ def check_work(many: ServerContext, work: Work, most: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, ask_many: Asking, method: str) -> None:
+def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, ask_many: AsgiClient, method: str) -> None:
     told, work = asked(many, ask_many, f"{IN_BIG}/tables/t050000x")
     assert told.error == (404, "NoSuchTableException")
     assert "did you mean `big.t050000`" in told.message
@@ -91,7 +91,7 @@ def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, ask_man
     assert ask_many(method, f"{IN_BIG}/tables/t050000x").status == 404
 
 
-def test_missing_view_looks_at_its_neighbours_alone(many: ServerContext, ask_many: Asking) -> None:
+def test_missing_view_looks_at_its_neighbours_alone(many: ServerContext, ask_many: AsgiClient) -> None:
     told, work = asked(many, ask_many, f"{IN_BIG}/views/t05x")
     assert told.error == (404, "NoSuchViewException")
     check_work(many, work, 300)
@@ -104,7 +104,7 @@ def test_missing_name_in_the_library_looks_at_its_neighbours_alone(many: ServerC
     check_work(many, work, 300)
 
 
-def test_near_namespaces_are_found_among_neighbours(many: ServerContext, ask_many: Asking) -> None:
+def test_near_namespaces_are_found_among_neighbours(many: ServerContext, ask_many: AsgiClient) -> None:
     told = ask_many("GET", "/v1/namespaces/bigg")
     assert told.error == (404, "NoSuchNamespaceException")
     assert "did you mean `big`" in told.message
@@ -112,7 +112,7 @@ def test_near_namespaces_are_found_among_neighbours(many: ServerContext, ask_man
         check_work(many, asked(many, ask_many, "/v1/namespaces/bigg")[1], 300)
 
 
-def test_readiness_looks_at_next_to_nothing(many: ServerContext, ask_many: Asking) -> None:
+def test_readiness_looks_at_next_to_nothing(many: ServerContext, ask_many: AsgiClient) -> None:
     told, work = asked(many, ask_many, "/ready")
     assert told.status == 200
     assert work.thousands <= 1
@@ -120,7 +120,7 @@ def test_readiness_looks_at_next_to_nothing(many: ServerContext, ask_many: Askin
         check_work(many, work, 10)
 
 
-def paged(ask: Asking, path: str, size: int, key: str) -> Iterator[list[Any]]:
+def paged(ask: AsgiClient, path: str, size: int, key: str) -> Iterator[list[Any]]:
     token: str | None = ""
     while token is not None:
         told = ask("GET", path, query={"pageToken": token, "pageSize": str(size)})
@@ -129,7 +129,7 @@ def paged(ask: Asking, path: str, size: int, key: str) -> Iterator[list[Any]]:
         token = told.json["next-page-token"]
 
 
-def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many: Asking) -> None:
+def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many: AsgiClient) -> None:
     pages = paged(ask_many, f"{IN_BIG}/tables", 1000, "identifiers")
     next(itertools.islice(pages, 20, None))
     with watched(many.store.database) as work:
@@ -138,7 +138,7 @@ def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many
 
 
 @pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
-def test_pages_cover_all_names_once(many: ServerContext, ask_many: Asking, kind: str, number: int) -> None:
+def test_pages_cover_all_names_once(many: ServerContext, ask_many: AsgiClient, kind: str, number: int) -> None:
     path = f"{IN_BIG}/{kind}"
     with watched(many.store.database) as whole:
         told = ask_many("GET", path).json["identifiers"]
@@ -150,7 +150,7 @@ def test_pages_cover_all_names_once(many: ServerContext, ask_many: Asking, kind:
     assert work.thousands <= 3 * whole.thousands
 
 
-def test_pages_of_namespaces_read_their_own_alone(many: ServerContext, ask_many: Asking) -> None:
+def test_pages_of_namespaces_read_their_own_alone(many: ServerContext, ask_many: AsgiClient) -> None:
     """That one of them has very many tables makes no difference."""
     with watched(many.store.database) as work:
         first = next(paged(ask_many, "/v1/namespaces", 2, "namespaces"))
@@ -185,12 +185,14 @@ class SlowSwap:
         return bool(self._swap(table, expected, new))
 
 
-async def commit(ask: Asking, name: str, key: str) -> Told:
+async def commit(ask: AsgiClient, name: str, key: str) -> AsgiResponse:
     body = {"requirements": [], "updates": [set_property(key, "x")]}
     return await ask.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
 
 
-def test_hot_table_is_in_nobodys_way(many: ServerContext, ask_many: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hot_table_is_in_nobodys_way(
+    many: ServerContext, ask_many: AsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to."""
     slow = SlowSwap(many, monkeypatch)
 

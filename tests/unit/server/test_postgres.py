@@ -5,8 +5,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from asked import Asking, set_branch, set_property, snapshot
-from at_once import run_for_each
+from asgi_client import AsgiClient, set_branch, set_property, snapshot
+from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.table_directories import TableDirectories
@@ -29,7 +29,7 @@ def replicas(postgres: str, tmp_path: Path) -> Iterator[tuple[ServerContext, Ser
 
 
 def test_key_is_known_to_every_server(replicas: tuple[ServerContext, ServerContext]) -> None:
-    with Asking(replicas[0]) as one, Asking(replicas[1]) as other:
+    with AsgiClient(replicas[0]) as one, AsgiClient(replicas[1]) as other:
         one.namespace("db")
         one.table()
         headers = {"Idempotency-Key": str(uuid4())}
@@ -67,7 +67,7 @@ def test_directories_of_tables_are_known_to_every_server(replicas: tuple[ServerC
 def test_writers_of_their_own_branches_through_two_servers_all_succeed(
     replicas: tuple[ServerContext, ServerContext],
 ) -> None:
-    asking = [Asking(context) for context in replicas]
+    asking = [AsgiClient(context) for context in replicas]
     asking[0].namespace("db")
     asking[0].table()
     asking[0].commit(snapshot(1, 1), set_branch("main", 1))
@@ -88,7 +88,7 @@ def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
     replicas: tuple[ServerContext, ServerContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = replicas[0]
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         ask.namespace("db")
         ask.table(properties={"commit.status-check.num-retries": "0"})
         before = set(context.catalog.io.list(context.settings.warehouse or ""))

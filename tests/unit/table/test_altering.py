@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from at_once import run_for_each
-from rivals import overtaken, rival_lake
+from competing_writers import overtaken, rival_lake
+from concurrency import run_for_each
 from rows import ids, order_rows
 
 import bergline

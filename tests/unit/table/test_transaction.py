@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rivals import beaten, files, once, rival_lake
+from competing_writers import beaten, files, once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 import bergline

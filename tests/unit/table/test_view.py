@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from at_once import run_for_each
+from concurrency import run_for_each
 
 import bergline
 from bergline import Lake, Table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from at_once import run_for_each
+from concurrency import run_for_each
 from rows import ORDERS as SCHEMA
 from rows import ids, order_rows
 

@@ -12,7 +12,7 @@ from typing import Any
 import obstore
 import obstore.store
 import pytest
-from at_once import run_for_each
+from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store import commits as object_commits

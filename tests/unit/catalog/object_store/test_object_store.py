@@ -3,7 +3,7 @@
 import obstore
 import obstore.store
 import pytest
-from at_once import run_for_each
+from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.object_store.object_store import ObjectPointerStore

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from rest_script import RestScript
+from scripted_rest_server import RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 

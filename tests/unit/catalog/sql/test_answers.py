@@ -8,7 +8,7 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
-from postgres_door import postgres_door, server_error
+from postgres_proxy import postgres_proxy, server_error
 from rows import ORDERS, ids, order_rows
 
 import bergline
@@ -28,11 +28,11 @@ SQLSTATES = (
 def postgres_lake(uri: str, warehouse: Path) -> Iterator[tuple[Lake, Next]]:
     """A lake, and what becomes of its next COMMIT."""
     with (
-        postgres_door(uri) as (door, through),
+        postgres_proxy(uri) as (proxy, through),
         bergline.connect(through, warehouse=warehouse, name=uuid4().hex, create=True) as lake,
     ):
         planned: list[str | bytes] = []
-        door.cut = lambda data: planned.pop() if planned and b"COMMIT" in data else None
+        proxy.cut = lambda data: planned.pop() if planned and b"COMMIT" in data else None
         yield lake, planned.append  # type: ignore[misc]
         assert planned == []
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from at_once import run_at_once
+from concurrency import run_at_once
 from disks import mounted, remount_read_only
 
 from bergline.catalog.identifiers import TableName

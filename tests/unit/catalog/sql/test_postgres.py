@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from at_once import run_for_each
+from concurrency import run_for_each
 from pyiceberg.catalog.sql import SqlCatalog
 from rows import ORDERS, ids, order_rows
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from at_once import run_at_once
+from concurrency import run_at_once
 
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.sqlite import SqliteDatabase, SqlitePointerStore

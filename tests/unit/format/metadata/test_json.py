@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from seed_text import REFS_EXAMPLE
+from refs_example import REFS_EXAMPLE
 
 from bergline.errors import FormatError, UnsupportedError
 from bergline.format.metadata.json import parse_metadata, render_metadata

@@ -1,7 +1,7 @@
 """Pages in a browser, and a server without tokens."""
 
 import pytest
-from asked import Asking
+from asgi_client import AsgiClient
 
 from bergline.server.access.tokens import Authenticator
 from bergline.server.app import Application
@@ -11,7 +11,7 @@ CREATE = ("POST", "/v1/namespaces", {"namespace": ["db"]})
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://localhost:3000", "null", ""])
-def test_pages_of_other_sites_change_nothing(ask: Asking, origin: str) -> None:
+def test_pages_of_other_sites_change_nothing(ask: AsgiClient, origin: str) -> None:
     told = ask(*CREATE, headers={"Host": "localhost:8181", "Origin": origin})
     assert told.error == (403, "ForbiddenException")
     assert ask("GET", "/v1/namespaces").json["namespaces"] == []
@@ -20,7 +20,7 @@ def test_pages_of_other_sites_change_nothing(ask: Asking, origin: str) -> None:
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:8181", "a.localhost:1", "127.0.0.1:8181", "[::1]:8181", "10.0.0.7"]
 )
-def test_own_pages_and_programs_come_in(ask: Asking, host: str) -> None:
+def test_own_pages_and_programs_come_in(ask: AsgiClient, host: str) -> None:
     assert ask("GET", "/v1/config", headers={"Host": host}).status == 200
     assert ask(*CREATE, headers={"Host": host, "Origin": f"http://{host}"}).status == 200
 
@@ -28,13 +28,13 @@ def test_own_pages_and_programs_come_in(ask: Asking, host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["elsewhere.example:8181", "127.0.0.1.elsewhere.example", "localhost.example", "[x", ":1"]
 )
-def test_names_that_others_gave_this_machine_are_refused(ask: Asking, host: str) -> None:
+def test_names_that_others_gave_this_machine_are_refused(ask: AsgiClient, host: str) -> None:
     assert ask("GET", "/v1/config", headers={"Host": host}).error == (403, "ForbiddenException")
     assert ask("GET", "/health", headers={"Host": host}).status == 200
 
 
 def test_every_name_is_right_where_everybody_may_come_in(context: ServerContext) -> None:
-    with Asking(context, Application(context, by_any_name=True)) as ask:
+    with AsgiClient(context, Application(context, by_any_name=True)) as ask:
         assert ask("GET", "/v1/config", headers={"Host": "catalog:8181"}).status == 200
         assert ask(*CREATE, headers={"Host": "catalog:8181", "Origin": "http://other"}).status == 403
 
@@ -42,6 +42,6 @@ def test_every_name_is_right_where_everybody_may_come_in(context: ServerContext)
 def test_tokens_are_enough(context: ServerContext) -> None:
     context.records.create_token("ann", "bl_x", 0, None)
     context.authenticator = Authenticator(context.records)
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         headers = {"Host": "catalog.example", "Origin": "https://notebook.example", "Authorization": "Bearer bl_x"}
         assert ask(*CREATE, headers=headers).status == 200

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 import sqlalchemy as sa
-from asked import Asking
+from asgi_client import AsgiClient
 
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError
@@ -32,7 +32,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_token_is_needed_where_there_are_tokens(guarded: ServerContext) -> None:
-    with Asking(guarded) as ask:
+    with AsgiClient(guarded) as ask:
         refused = ask("GET", "/v1/config")
         assert refused.error == (401, "NotAuthorizedException")
         assert refused.headers["www-authenticate"] == "Bearer"
@@ -45,7 +45,7 @@ def test_token_is_needed_where_there_are_tokens(guarded: ServerContext) -> None:
 
 
 def test_changes_are_recorded_under_the_tokens_name(guarded: ServerContext) -> None:
-    with Asking(guarded) as ask:
+    with AsgiClient(guarded) as ask:
         assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}, headers=bearer(TOKEN)).status == 200
         assert ask("POST", "/v1/namespaces", {"namespace": ["x"]}).status == 401
     assert [e.principal for e in guarded.records.audit()] == ["ann"]
@@ -141,7 +141,7 @@ def test_tokens_are_hashed_at_rest(guarded: ServerContext) -> None:
     ],
 )
 def test_older_clients_get_their_token_back(guarded: ServerContext, form: dict[str, str], status: int) -> None:
-    with Asking(guarded) as ask:
+    with AsgiClient(guarded) as ask:
         told = ask("POST", "/v1/oauth/tokens", urlencode(form).encode())
         assert told.status == status
         if status == 200:
@@ -166,7 +166,7 @@ def test_loopback_needs_none(host: str) -> None:
 
 def test_secret_may_come_as_a_password(guarded: ServerContext) -> None:
     form = b"grant_type=client_credentials"
-    with Asking(guarded) as ask:
+    with AsgiClient(guarded) as ask:
         for secret, status in ((TOKEN, 200), ("x", 401)):
             password = base64.b64encode(f"ann:{secret}".encode()).decode()
             told = ask("POST", "/v1/oauth/tokens", form, headers={"Authorization": f"Basic {password}"})

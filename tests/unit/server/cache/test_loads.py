@@ -1,7 +1,7 @@
 """Answers of loads as bytes."""
 
 import pytest
-from asked import Asking, set_property
+from asgi_client import AsgiClient, set_property
 
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -10,7 +10,7 @@ from bergline.server.handlers.context import ServerContext
 
 
 @pytest.fixture
-def metadata(ask: Asking, context: ServerContext) -> TableMetadata:
+def metadata(ask: AsgiClient, context: ServerContext) -> TableMetadata:
     ask.namespace("db")
     return context.catalog.metadata_at(ask.table().json["metadata-location"])
 
@@ -43,7 +43,7 @@ def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
 
 
 def test_server_loads_a_table_again_only_when_it_changed(
-    ask: Asking, context: ServerContext, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "/v1/namespaces/db/tables/orders"
     first = ask("GET", path).json

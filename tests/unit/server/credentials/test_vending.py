@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asked import Asking
+from asgi_client import AsgiClient
 from glue_server import GlueServer
 from iam_policy import allows
 from sts_server import StsServer
@@ -111,7 +111,7 @@ def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path
 
 def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         ask.namespace("db")
         ask.table()
         for _ in range(2):

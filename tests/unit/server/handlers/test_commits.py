@@ -4,8 +4,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from asked import SCHEMA, Asking, Told, set_branch, set_property, snapshot
-from at_once import run_for_each
+from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_branch, set_property, snapshot
+from concurrency import run_for_each
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import StorageError
@@ -16,18 +16,18 @@ ORDERS = "/v1/namespaces/db/tables/orders"
 
 
 @pytest.fixture(autouse=True)
-def _orders(ask: Asking) -> None:
+def _orders(ask: AsgiClient) -> None:
     ask.namespace("db")
     ask.table()
 
 
-def test_commit_answers_with_the_table(ask: Asking) -> None:
+def test_commit_answers_with_the_table(ask: AsgiClient) -> None:
     told = ask.commit(set_property("a", "b"))
     assert told.json == ask("GET", ORDERS).json
     assert told.headers["etag"] == ask("GET", ORDERS).headers["etag"]
 
 
-def test_failed_requirement_says_who_came_first(ask: Asking) -> None:
+def test_failed_requirement_says_who_came_first(ask: AsgiClient) -> None:
     ask.commit(snapshot(1, 1), set_branch("main", 1))
     assertion = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
     told = ask.commit(snapshot(2, 2), set_branch("main", 2), requirements=[assertion])
@@ -36,7 +36,7 @@ def test_failed_requirement_says_who_came_first(ask: Asking) -> None:
     assert "snapshot 1 (append on `main` by tester 7, 2027-01-15T08:00:00.001+00:00) came first" in told.message
 
 
-def test_stale_sequence_number_is_a_conflict(ask: Asking) -> None:
+def test_stale_sequence_number_is_a_conflict(ask: AsgiClient) -> None:
     ask.commit(snapshot(1, 1), set_branch("main", 1))
     ask.commit(snapshot(2, 2, 1), set_branch("dev", 2))
     told = ask.commit(snapshot(3, 2, 1), set_branch("main", 3))
@@ -44,22 +44,22 @@ def test_stale_sequence_number_is_a_conflict(ask: Asking) -> None:
     assert "the newest is snapshot 2" in told.message
 
 
-def test_commit_sent_twice_happens_once(ask: Asking) -> None:
+def test_commit_sent_twice_happens_once(ask: AsgiClient) -> None:
     requirements = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}]
     first, second = (ask.commit(snapshot(1, 1), set_branch("main", 1), requirements=requirements) for _ in range(2))
     assert first.status == second.status == 200
     assert first.json["metadata-location"] == second.json["metadata-location"]
 
 
-def test_commit_without_updates_changes_nothing(ask: Asking) -> None:
+def test_commit_without_updates_changes_nothing(ask: AsgiClient) -> None:
     before = ask("GET", ORDERS).json["metadata-location"]
     assert ask.commit().json["metadata-location"] == before
     assert ask.commit(requirements=[{"type": "assert-current-schema-id", "current-schema-id": 7}]).status == 409
 
 
-def test_many_writers_at_once_all_succeed(ask: Asking, context: ServerContext) -> None:
+def test_many_writers_at_once_all_succeed(ask: AsgiClient, context: ServerContext) -> None:
     """Each sets a property of its own: no requirement stands between them."""
-    other = Asking(context)
+    other = AsgiClient(context)
     told: list[int] = []
 
     def write(number: int) -> None:
@@ -73,7 +73,7 @@ def test_many_writers_at_once_all_succeed(ask: Asking, context: ServerContext) -
 
 
 def test_writer_beside_the_server_is_not_overwritten(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process commits between the server's load and its swap: the server tries again on the newer table."""
     swap = context.catalog.store.swap
@@ -92,7 +92,7 @@ def test_writer_beside_the_server_is_not_overwritten(
     assert {"theirs", "ours"} <= told.json["metadata"]["properties"].keys()
 
 
-def test_transaction_moves_all_or_none(ask: Asking) -> None:
+def test_transaction_moves_all_or_none(ask: AsgiClient) -> None:
     ask.table("items")
 
     def change(name: str, *requirements: object) -> dict[str, object]:
@@ -124,18 +124,18 @@ def test_transaction_moves_all_or_none(ask: Asking) -> None:
         (b"[" * 100_000, "at $"),
     ],
 )
-def test_bodies_that_mean_nothing_are_refused_with_the_place(ask: Asking, body: bytes, place: str) -> None:
+def test_bodies_that_mean_nothing_are_refused_with_the_place(ask: AsgiClient, body: bytes, place: str) -> None:
     told = ask("POST", ORDERS, body)
     assert told.error == (400, "BadRequestException")
     assert place in told.message
 
 
-def test_name_in_the_body_must_be_that_of_the_path(ask: Asking) -> None:
+def test_name_in_the_body_must_be_that_of_the_path(ask: AsgiClient) -> None:
     body = {"identifier": {"namespace": ["db"], "name": "items"}, "requirements": [], "updates": []}
     assert ask("POST", ORDERS, body).status == 400
 
 
-def creation(ask: Asking, name: str) -> dict[str, Any]:
+def creation(ask: AsgiClient, name: str) -> dict[str, Any]:
     """A staged table as a part of a transaction."""
     body = {"name": name, "schema": SCHEMA, "stage-create": True}
     metadata = ask("POST", "/v1/namespaces/db/tables", body).json["metadata"]
@@ -159,11 +159,11 @@ def part(name: str, *updates: Any, requirements: Any = ()) -> dict[str, Any]:
     return {"identifier": {"namespace": ["db"], "name": name}, "requirements": [*requirements], "updates": [*updates]}
 
 
-def transact(ask: Asking, *changes: dict[str, Any], **more: Any) -> Told:
+def transact(ask: AsgiClient, *changes: dict[str, Any], **more: Any) -> AsgiResponse:
     return ask("POST", "/v1/transactions/commit", {"table-changes": changes}, **more)
 
 
-def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, context: ServerContext) -> None:
+def test_transaction_creates_tables_with_the_changes_of_others(ask: AsgiClient, context: ServerContext) -> None:
     changes = (part("orders", set_property("a", "b")), creation(ask, "items"), creation(ask, "parts"))
     headers = {"Idempotency-Key": str(uuid4())}
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_transaction_creates_tables_with_the_changes_of_others(ask: Asking, cont
     assert sorted(names) == ["table/db/items", "table/db/orders", "table/db/parts"]
 
 
-def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, context: ServerContext) -> None:
+def test_transaction_that_cannot_create_its_table_changes_nothing(ask: AsgiClient, context: ServerContext) -> None:
     items = creation(ask, "items")
     ask.table("items")
     before = ask("GET", ORDERS).json
@@ -198,7 +198,7 @@ def test_transaction_that_cannot_create_its_table_changes_nothing(ask: Asking, c
 
 
 def test_name_taken_at_the_last_moment_holds_the_whole_transaction(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = (part("orders", set_property("a", "b")), creation(ask, "items"))
     swap_all = context.catalog.store.swap_all
@@ -214,7 +214,7 @@ def test_name_taken_at_the_last_moment_holds_the_whole_transaction(
 
 
 def test_transaction_whose_answer_was_lost_is_found_out(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swap_all = context.catalog.store.swap_all
 
@@ -229,7 +229,7 @@ def test_transaction_whose_answer_was_lost_is_found_out(
     assert ask("HEAD", "/v1/namespaces/db/tables/items").status == 204
 
 
-def test_snapshot_of_another_commit_with_a_known_id_is_a_conflict(ask: Asking) -> None:
+def test_snapshot_of_another_commit_with_a_known_id_is_a_conflict(ask: AsgiClient) -> None:
     assert ask.commit(snapshot(1, 1), set_branch("main", 1)).status == 200
     assert ask.commit(snapshot(1, 1), set_branch("main", 1)).status == 200
     other = snapshot(1, 2)
@@ -243,12 +243,12 @@ def test_snapshot_of_another_commit_with_a_known_id_is_a_conflict(ask: Asking) -
     ("update", "number"),
     [(set_property("a", "b"), 20_001), ({"action": "add-spec", "spec": {"spec-id": 1, "fields": []}}, 501)],
 )
-def test_more_updates_than_anybody_needs_are_refused(ask: Asking, update: dict[str, Any], number: int) -> None:
+def test_more_updates_than_anybody_needs_are_refused(ask: AsgiClient, update: dict[str, Any], number: int) -> None:
     assert ask.commit(*[update] * number).error == (400, "IllegalArgumentException")
     assert ask.commit(*[update] * 400).status == 200
 
 
-def test_many_snapshots_are_removed_one_by_one_in_one_commit(ask: Asking) -> None:
+def test_many_snapshots_are_removed_one_by_one_in_one_commit(ask: AsgiClient) -> None:
     removals = [{"action": "remove-snapshots", "snapshot-ids": [n]} for n in range(2, 30_000)]
     assert ask.commit(snapshot(1, 1), set_branch("main", 1), snapshot(2, 2), snapshot(3, 3)).status == 200
     told = ask.commit(*removals)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asked import Asking
-from served_socket import on_socket
+from asgi_client import AsgiClient
+from server_on_socket import on_socket
 
 from bergline.server.cache import responses as kept_answers
 from bergline.server.cache.responses import Packed, pack
@@ -38,7 +38,7 @@ class Loaded:
 
 
 @pytest.fixture
-def port(context: ServerContext, ask: Asking) -> Iterator[int]:
+def port(context: ServerContext, ask: AsgiClient) -> Iterator[int]:
     ask.namespace("db")
     ask.table(properties={f"key{number}": "some text" for number in range(400)})
     with on_socket(context) as found:
@@ -90,7 +90,7 @@ def test_java_1_11_finds_the_tag(port: int) -> None:
     assert "ETag" in load(port).names  # it looks for these letters alone
 
 
-def test_small_tables_come_as_they_are(port: int, ask: Asking) -> None:
+def test_small_tables_come_as_they_are(port: int, ask: AsgiClient) -> None:
     ask.table("small")
     path = "/v1/namespaces/db/tables/small"
     for _ in range(2):
@@ -105,7 +105,7 @@ def test_snapshots_of_refs_alone_have_a_form_of_their_own(port: int) -> None:
     assert refs.headers["etag"] != load(port).headers["etag"]
 
 
-def test_large_views_come_in_gzip(port: int, ask: Asking) -> None:
+def test_large_views_come_in_gzip(port: int, ask: AsgiClient) -> None:
     version = {
         "version-id": 1,
         "timestamp-ms": 1_800_000_000_000,
@@ -147,7 +147,7 @@ def test_others_are_answered_while_an_answer_is_packed(port: int, monkeypatch: p
 def test_keys_are_put_behind_the_packed_bytes(tmp_path: Path) -> None:
     properties = {"s3.access-key-id": "key", "s3.secret-access-key": "very secret", "s3.region": "eu-west-1"}
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=Vend())
-    with Asking(context) as ask, on_socket(context) as port:
+    with AsgiClient(context) as ask, on_socket(context) as port:
         ask.namespace("db")
         ask.table(properties={f"key{number}": "some text" for number in range(400)})
         keys = {"X-Iceberg-Access-Delegation": "vended-credentials"}

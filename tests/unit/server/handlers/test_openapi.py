@@ -2,12 +2,12 @@
 
 import json
 
-from asked import Asking
+from asgi_client import AsgiClient
 
 from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 
 
-def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(ask: Asking) -> None:
+def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(ask: AsgiClient) -> None:
     document = ask("GET", "/openapi.json").json
     operations = [o["operationId"] for methods in document["paths"].values() for o in methods.values()]
     assert sorted(operations) == sorted(e.name for e in ENDPOINTS)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from asked import Asking
+from asgi_client import AsgiClient
 
 from bergline import Table
 from bergline.lake.lake import Lake
@@ -36,7 +36,7 @@ def table(context: ServerContext) -> Table:
     return table
 
 
-def found(ask: Asking, filter_: Any = None, **more: Any) -> list[Any]:
+def found(ask: AsgiClient, filter_: Any = None, **more: Any) -> list[Any]:
     told = ask("POST", PLAN, {"filter": filter_, **more} if filter_ is not None else more)
     assert told.status == 200, told
     assert told.json["status"] == "completed"
@@ -77,7 +77,9 @@ FIRST, SECOND, NULL = "1970-01-01", "1970-01-11", ""
         ({"type": "eq", "term": {"type": "transform", "transform": "day", "term": "day"}, "value": 1}, None),
     ],
 )
-def test_files_are_chosen_by_the_filter(table: Table, ask: Asking, filter_: Any, expected: list[Any] | None) -> None:
+def test_files_are_chosen_by_the_filter(
+    table: Table, ask: AsgiClient, filter_: Any, expected: list[Any] | None
+) -> None:
     """At least the files with matching rows, and not those that cannot have any; None means all."""
     chosen = found(ask, filter_)
     if filter_ == {"type": "not-starts-with", "term": "name", "value": "n1"}:
@@ -86,7 +88,7 @@ def test_files_are_chosen_by_the_filter(table: Table, ask: Asking, filter_: Any,
         assert chosen == ([NULL, FIRST, SECOND] if expected is None else expected)
 
 
-def test_deletes_come_with_their_files(table: Table, ask: Asking) -> None:
+def test_deletes_come_with_their_files(table: Table, ask: AsgiClient) -> None:
     table.set_properties({"write.delete.mode": "merge-on-read"})
     table.refresh().delete("id = 3")
     plan = ask("POST", PLAN, {}).json
@@ -95,7 +97,7 @@ def test_deletes_come_with_their_files(table: Table, ask: Asking) -> None:
     assert plan["delete-files"][0]["content"] == "position-deletes"
 
 
-def test_older_snapshots_and_appends_between_two_are_planned(table: Table, ask: Asking) -> None:
+def test_older_snapshots_and_appends_between_two_are_planned(table: Table, ask: AsgiClient) -> None:
     first, second, third = (s.snapshot_id for s in table.metadata.snapshots)
     assert found(ask, **{"snapshot-id": first}) == [FIRST]
     assert found(ask, **{"start-snapshot-id": first, "end-snapshot-id": third}) == [NULL, SECOND]
@@ -141,14 +143,14 @@ def test_older_snapshots_and_appends_between_two_are_planned(table: Table, ask: 
     ],
 )
 def test_what_is_left_of_the_filter_stands_with_each_file(
-    table: Table, ask: Asking, filter_: Any, expected: dict[str, Any]
+    table: Table, ask: AsgiClient, filter_: Any, expected: dict[str, Any]
 ) -> None:
     plan = ask("POST", PLAN, {} if filter_ is None else {"filter": filter_}).json
     left = {t["data-file"]["partition"][0] or "": t["residual-filter"] for t in plan["file-scan-tasks"]}
     assert left == expected
 
 
-def test_long_chains_are_read_and_come_back_nested_less(table: Table, ask: Asking) -> None:
+def test_long_chains_are_read_and_come_back_nested_less(table: Table, ask: AsgiClient) -> None:
     chain: Any = {"type": "eq", "term": "id", "value": 0}
     for number in range(1, 400):
         chain = {"type": "or", "left": chain, "right": {"type": "eq", "term": "id", "value": number}}
@@ -161,7 +163,7 @@ def test_long_chains_are_read_and_come_back_nested_less(table: Table, ask: Askin
     assert depth == 9
 
 
-def test_statistics_come_for_the_columns_asked_for(table: Table, ask: Asking) -> None:
+def test_statistics_come_for_the_columns_asked_for(table: Table, ask: AsgiClient) -> None:
     (first,) = ask("POST", PLAN, {"filter": {"type": "eq", "term": "id", "value": 3}}).json["file-scan-tasks"]
     assert not any(key.endswith(("counts", "bounds", "sizes")) for key in first["data-file"])
     asked = {"filter": {"type": "eq", "term": "id", "value": 3}, "stats-fields": ["id", "name"]}
@@ -174,14 +176,14 @@ def test_statistics_come_for_the_columns_asked_for(table: Table, ask: Asking) ->
     assert file["column-sizes"]["keys"] == [1, 3]
 
 
-def test_names_are_taken_in_their_case_unless_told_otherwise(table: Table, ask: Asking) -> None:
+def test_names_are_taken_in_their_case_unless_told_otherwise(table: Table, ask: AsgiClient) -> None:
     asked = {"filter": {"type": "eq", "term": "ID", "value": 3}, "select": ["Name"], "stats-fields": ["DAY"]}
     assert ask("POST", PLAN, asked).status == 400
     assert ask("POST", PLAN, {**asked, "case-sensitive": True}).status == 400
     assert found(ask, **asked, **{"case-sensitive": False}) == [FIRST]
 
 
-def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, ask: Asking) -> None:
+def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, ask: AsgiClient) -> None:
     lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     nested = pa.struct([("x", pa.list_(pa.struct([("y", pa.int32())])))])
@@ -190,7 +192,7 @@ def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, 
     assert ask("POST", PLAN, {"select": names}).status == 200
 
 
-def test_schema_is_that_of_the_snapshot_if_asked_for(table: Table, ask: Asking) -> None:
+def test_schema_is_that_of_the_snapshot_if_asked_for(table: Table, ask: AsgiClient) -> None:
     with table.update_schema() as schema:
         schema.rename_column("name", "title")
     head = table.metadata.snapshots[-1].snapshot_id
@@ -204,7 +206,7 @@ def test_schema_is_that_of_the_snapshot_if_asked_for(table: Table, ask: Asking) 
     assert found(ask, filter={"type": "eq", "term": "name", "value": "n10"}, **incremental) == [SECOND]
 
 
-def test_few_rows_need_few_files(table: Table, ask: Asking) -> None:
+def test_few_rows_need_few_files(table: Table, ask: AsgiClient) -> None:
     assert len(found(ask, **{"min-rows-requested": 1})) == 1
     assert len(found(ask, **{"min-rows-requested": 11})) == 2
     assert len(found(ask, **{"min-rows-requested": 1000})) == 3
@@ -214,14 +216,14 @@ def test_few_rows_need_few_files(table: Table, ask: Asking) -> None:
 
 
 @pytest.fixture
-def few(context: ServerContext, table: Table) -> Iterator[Asking]:
+def few(context: ServerContext, table: Table) -> Iterator[AsgiClient]:
     """A server that names two files at once."""
     context.settings = msgspec.structs.replace(context.settings, files_per_plan=2)
-    with Asking(context) as asking:
+    with AsgiClient(context) as asking:
         yield asking
 
 
-def test_plan_tasks_bring_the_other_files_of_the_same_plan(table: Table, few: Asking) -> None:
+def test_plan_tasks_bring_the_other_files_of_the_same_plan(table: Table, few: AsgiClient) -> None:
     table.set_properties({"write.delete.mode": "merge-on-read"}).delete("id = 3")
     plan = few("POST", PLAN, {"stats-fields": ["id"]}).json
     (task,) = plan["plan-tasks"]
@@ -239,7 +241,7 @@ def test_plan_tasks_bring_the_other_files_of_the_same_plan(table: Table, few: As
     assert len(plan["delete-files"]) + len(rest["delete-files"]) == 1
 
 
-def test_plan_tasks_of_something_else_are_unknown(table: Table, few: Asking) -> None:
+def test_plan_tasks_of_something_else_are_unknown(table: Table, few: AsgiClient) -> None:
     (task,) = few("POST", PLAN, {}).json["plan-tasks"]
     few.table("other")
     unknown = (404, "NoSuchPlanTaskException")
@@ -278,25 +280,25 @@ def test_plan_tasks_of_something_else_are_unknown(table: Table, few: Asking) -> 
         ({"stats-fields": ["nothing"]}, "$.stats-fields[0]"),
     ],
 )
-def test_scans_of_nothing_are_refused_with_the_place(table: Table, ask: Asking, body: Any, place: str) -> None:
+def test_scans_of_nothing_are_refused_with_the_place(table: Table, ask: AsgiClient, body: Any, place: str) -> None:
     told = ask("POST", PLAN, body)
     assert told.status == 400, told
     assert place in told.message
 
 
-def test_filters_that_are_nested_too_deep_are_refused(table: Table, ask: Asking) -> None:
+def test_filters_that_are_nested_too_deep_are_refused(table: Table, ask: AsgiClient) -> None:
     deep: Any = True
     for _ in range(150):
         deep = {"type": "not", "child": deep}
     assert ask("POST", PLAN, {"filter": deep}).status == 400
 
 
-def test_snapshots_that_are_not_there_are_not_found(table: Table, ask: Asking) -> None:
+def test_snapshots_that_are_not_there_are_not_found(table: Table, ask: AsgiClient) -> None:
     assert ask("POST", PLAN, {"snapshot-id": 1}).status == 404
     assert ask("POST", PLAN, {"start-snapshot-id": 1, "end-snapshot-id": 2}).status == 404
 
 
-def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext, ask: Asking) -> None:
+def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext, ask: AsgiClient) -> None:
     lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     columns = pa.schema([("x", pa.float64())])
@@ -321,7 +323,7 @@ def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext,
     ],
 )
 def test_literals_of_every_type_are_read(
-    context: ServerContext, ask: Asking, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
+    context: ServerContext, ask: AsgiClient, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
 ) -> None:
     """Two files with a value each: each is found by its own, and by no other."""
     lake = Lake(context.catalog, "lake")
@@ -338,7 +340,7 @@ def test_literals_of_every_type_are_read(
     assert sizes[0] != sizes[1]
 
 
-def test_empty_table_has_no_files(ask: Asking) -> None:
+def test_empty_table_has_no_files(ask: AsgiClient) -> None:
     ask.namespace("db")
     ask.table("t")
     plan = ask("POST", PLAN, {"use-snapshot-schema": True}).json

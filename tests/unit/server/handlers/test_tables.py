@@ -5,7 +5,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 import pytest
-from asked import SCHEMA, Asking, set_branch, set_property, snapshot
+from asgi_client import SCHEMA, AsgiClient, set_branch, set_property, snapshot
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
@@ -17,11 +17,11 @@ ORDERS = "/v1/namespaces/db/tables/orders"
 
 
 @pytest.fixture(autouse=True)
-def _db(ask: Asking) -> None:
+def _db(ask: AsgiClient) -> None:
     ask.namespace("db")
 
 
-def test_table_is_created_as_asked(ask: Asking) -> None:
+def test_table_is_created_as_asked(ask: AsgiClient) -> None:
     made = ask.table(
         properties={"owner": "ann"},
         **{
@@ -42,7 +42,7 @@ def test_table_is_created_as_asked(ask: Asking) -> None:
     assert ask("GET", "/v1/namespaces/db/tables").json["identifiers"] == [{"namespace": ["db"], "name": "orders"}]
 
 
-def test_staged_table_exists_only_after_its_commit(ask: Asking) -> None:
+def test_staged_table_exists_only_after_its_commit(ask: AsgiClient) -> None:
     staged = ask.table(**{"stage-create": True}).json
     assert "metadata-location" not in staged
     assert ask("HEAD", ORDERS).status == 404
@@ -65,7 +65,7 @@ def test_staged_table_exists_only_after_its_commit(ask: Asking) -> None:
     assert again.message.startswith("Requirement failed: table already exists")
 
 
-def test_load_answers_304_until_the_table_changes(ask: Asking) -> None:
+def test_load_answers_304_until_the_table_changes(ask: AsgiClient) -> None:
     tag = ask.table().headers["etag"]
     assert ask("GET", ORDERS).headers["etag"] == tag
     same = ask("GET", ORDERS, headers={"If-None-Match": tag})
@@ -77,7 +77,7 @@ def test_load_answers_304_until_the_table_changes(ask: Asking) -> None:
     assert ask("GET", ORDERS, headers={"If-None-Match": tag}).status == 200
 
 
-def test_load_shows_all_snapshots_or_those_of_refs(ask: Asking) -> None:
+def test_load_shows_all_snapshots_or_those_of_refs(ask: AsgiClient) -> None:
     ask.table()
     ask.commit(snapshot(1, 1), set_branch("main", 1))
     ask.commit(snapshot(2, 2, 1), set_branch("main", 2))
@@ -88,7 +88,7 @@ def test_load_shows_all_snapshots_or_those_of_refs(ask: Asking) -> None:
     assert ask("GET", ORDERS, query={"snapshots": "some"}).status == 400
 
 
-def test_names_are_taken_once(ask: Asking) -> None:
+def test_names_are_taken_once(ask: AsgiClient) -> None:
     ask.table()
     again = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA})
     assert again.error == (409, "AlreadyExistsException")
@@ -98,13 +98,13 @@ def test_names_are_taken_once(ask: Asking) -> None:
     assert missing.error == (404, "NoSuchNamespaceException")
 
 
-def test_table_of_a_missing_namespace_is_a_missing_table(ask: Asking) -> None:
+def test_table_of_a_missing_namespace_is_a_missing_table(ask: AsgiClient) -> None:
     told = ask("GET", "/v1/namespaces/no/tables/orders")
     assert told.error == (404, "NoSuchTableException")
     assert told.message == "Table does not exist: no.orders; no namespace `no`"
 
 
-def test_table_is_renamed(ask: Asking) -> None:
+def test_table_is_renamed(ask: AsgiClient) -> None:
     ask.table()
     ask.table("other")
     source = {"namespace": ["db"], "name": "orders"}
@@ -116,7 +116,7 @@ def test_table_is_renamed(ask: Asking) -> None:
     assert ask("HEAD", "/v1/namespaces/db/tables/new").status == 204
 
 
-def test_dropped_table_leaves_its_files_and_a_purged_one_does_not(ask: Asking) -> None:
+def test_dropped_table_leaves_its_files_and_a_purged_one_does_not(ask: AsgiClient) -> None:
     kept = ask.table().json["metadata-location"]
     assert ask("DELETE", ORDERS, query={"purgeRequested": "perhaps"}).status == 400
     assert ask("DELETE", ORDERS).status == 204
@@ -127,7 +127,7 @@ def test_dropped_table_leaves_its_files_and_a_purged_one_does_not(ask: Asking) -
     assert ask("DELETE", ORDERS).error == (404, "NoSuchTableException")
 
 
-def test_table_is_unregistered_and_registered_again(ask: Asking) -> None:
+def test_table_is_unregistered_and_registered_again(ask: AsgiClient) -> None:
     made = ask.table().json
     gone = ask("POST", f"{ORDERS}/unregister").json
     assert gone["metadata-location"] == made["metadata-location"]
@@ -138,7 +138,7 @@ def test_table_is_unregistered_and_registered_again(ask: Asking) -> None:
     assert ask("POST", "/v1/namespaces/db/register", {**register, "name": "third", "overwrite": True}).status == 200
 
 
-def test_registering_over_a_table_points_it_elsewhere(ask: Asking) -> None:
+def test_registering_over_a_table_points_it_elsewhere(ask: AsgiClient) -> None:
     first = ask.table().json["metadata-location"]
     ask.commit(set_property("a", "b"))
     over = {"name": "orders", "metadata-location": first, "overwrite": True}
@@ -146,14 +146,14 @@ def test_registering_over_a_table_points_it_elsewhere(ask: Asking) -> None:
     assert ask("GET", ORDERS).json["metadata-location"] == first
 
 
-def test_missing_file_is_not_hidden_by_the_cache(ask: Asking) -> None:
+def test_missing_file_is_not_hidden_by_the_cache(ask: AsgiClient) -> None:
     told = ask.table()
     Path(urlparse(told.json["metadata-location"]).path).unlink()
     assert ask("GET", ORDERS).error == (404, "NotFoundException")
     assert ask("GET", ORDERS, headers={"If-None-Match": told.headers["etag"]}).status == 404
 
 
-def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
+def test_credentials_are_none_and_metrics_are_taken(ask: AsgiClient) -> None:
     ask.table()
     assert ask("GET", f"{ORDERS}/credentials").json == {"storage-credentials": []}
     assert ask("GET", "/v1/namespaces/db/tables/no/credentials").status == 404
@@ -162,7 +162,7 @@ def test_credentials_are_none_and_metrics_are_taken(ask: Asking) -> None:
     assert ask("POST", f"{ORDERS}/metrics", {}).status == 400
 
 
-def broken_table(tmp_path: Path, ask: Asking, context: ServerContext, how: str) -> None:
+def broken_table(tmp_path: Path, ask: AsgiClient, context: ServerContext, how: str) -> None:
     """A table `db.broken` whose metadata cannot be read; `outside` nothing says where it lies."""
     pointer = ask.table("broken").json["metadata-location"]
     file = Path(pointer.removeprefix("file://"))
@@ -179,12 +179,12 @@ def broken_table(tmp_path: Path, ask: Asking, context: ServerContext, how: str) 
 
 @pytest.mark.parametrize("how", ["gone", "garbage"])
 def test_table_elsewhere_that_cannot_be_read_does_not_stop_a_purge(
-    tmp_path: Path, ask: Asking, context: ServerContext, how: str
+    tmp_path: Path, ask: AsgiClient, context: ServerContext, how: str
 ) -> None:
     ask.table()
     broken_table(tmp_path, ask, context, how)
     fresh = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
-    with Asking(fresh) as ask_fresh:
+    with AsgiClient(fresh) as ask_fresh:
         assert ask_fresh("DELETE", ORDERS, query={"purgeRequested": "true"}).status == 204
         assert ask_fresh("HEAD", ORDERS).status == 404
         assert ask_fresh("HEAD", "/v1/namespaces/db/tables/broken").status == 204
@@ -192,12 +192,12 @@ def test_table_elsewhere_that_cannot_be_read_does_not_stop_a_purge(
 
 
 def test_purge_is_refused_while_a_table_cannot_be_read_that_may_lie_there_until_that_is_dropped(
-    tmp_path: Path, ask: Asking, context: ServerContext
+    tmp_path: Path, ask: AsgiClient, context: ServerContext
 ) -> None:
     ask.table()
     broken_table(tmp_path, ask, context, "outside")
     fresh = open_server(f"sqlite:///{tmp_path}/lake/catalog.db")
-    with Asking(fresh) as ask_fresh:
+    with AsgiClient(fresh) as ask_fresh:
         purge = "DELETE", ORDERS
         no = ask_fresh(*purge, query={"purgeRequested": "true"})
         assert no.error == (403, "ForbiddenException")
@@ -214,7 +214,7 @@ def test_purge_is_refused_while_a_table_cannot_be_read_that_may_lie_there_until_
 
 
 def test_table_that_moves_on_while_it_is_unregistered_is_told_as_it_is_last(
-    ask: Asking, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask.table()
     drop, moved = context.catalog.drop_table, []
@@ -231,7 +231,7 @@ def test_table_that_moves_on_while_it_is_unregistered_is_told_as_it_is_last(
     assert ask("HEAD", ORDERS).status == 404
 
 
-def test_reports_of_clients_are_counted_by_kind(ask: Asking) -> None:
+def test_reports_of_clients_are_counted_by_kind(ask: AsgiClient) -> None:
     ask.table()
     name = "bergline_client_reports_total"
 
@@ -256,13 +256,13 @@ def test_reports_of_clients_are_counted_by_kind(ask: Asking) -> None:
         {"location": "file:///etc/../etc"},
     ],
 )
-def test_places_outside_the_warehouse_are_refused(ask: Asking, body: dict[str, str]) -> None:
+def test_places_outside_the_warehouse_are_refused(ask: AsgiClient, body: dict[str, str]) -> None:
     told = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA, **body})
     assert told.error == (403, "ForbiddenException")
     assert ask("GET", "/v1/namespaces/db/tables").json["identifiers"] == []
 
 
-def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, context: ServerContext) -> None:
+def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: AsgiClient, context: ServerContext) -> None:
     ask.table()
     out = f"{context.settings.warehouse}/../../out"
     forbidden = (403, "ForbiddenException")
@@ -277,13 +277,13 @@ def test_steps_out_of_the_warehouse_are_refused_everywhere(ask: Asking, context:
 
 @pytest.mark.parametrize("stage", [True, False])
 @pytest.mark.parametrize("key", ["write.metadata.path", "write.data.path", "write.object-storage.path"])
-def test_new_table_writes_nowhere_else(ask: Asking, key: str, stage: bool) -> None:
+def test_new_table_writes_nowhere_else(ask: AsgiClient, key: str, stage: bool) -> None:
     for place, status in (("/etc/x", 403), ("s3://other/x", 403), ("beside/it", 400)):
         body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "properties": {key: place}}
         assert ask("POST", "/v1/namespaces/db/tables", body).status == status
 
 
-def test_only_metadata_files_are_registered(ask: Asking, context: ServerContext) -> None:
+def test_only_metadata_files_are_registered(ask: AsgiClient, context: ServerContext) -> None:
     home = context.settings.warehouse
     for name, status in (("", 400), ("/data.parquet", 400), ("/no.metadata.json", 404), ("/x.metadata.json/y", 400)):
         body = {"name": "x", "metadata-location": f"{home}{name}"}
@@ -291,14 +291,14 @@ def test_only_metadata_files_are_registered(ask: Asking, context: ServerContext)
     assert ask("POST", "/v1/namespaces/db/register", {"name": "x", "metadata-location": "/etc/passwd"}).status == 403
 
 
-def test_location_that_no_disk_can_have_is_refused(ask: Asking, context: ServerContext) -> None:
+def test_location_that_no_disk_can_have_is_refused(ask: AsgiClient, context: ServerContext) -> None:
     for stage, more in ((True, "d" * 300), (False, "d" * 300), (True, "d/" * 3000), (False, "d/" * 3000)):
         place = f"{context.settings.warehouse}/{more}"
         body = {"name": "x", "schema": SCHEMA, "stage-create": stage, "location": place}
         assert ask("POST", "/v1/namespaces/db/tables", body).error == (400, "IllegalArgumentException")
 
 
-def test_struct_without_fields_is_accepted_and_not_written(ask: Asking, context: ServerContext) -> None:
+def test_struct_without_fields_is_accepted_and_not_written(ask: AsgiClient, context: ServerContext) -> None:
     inner = {"id": 2, "name": "s", "type": {"type": "struct", "fields": []}, "required": False}
     schema = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}, inner]}
     made = ask("POST", "/v1/namespaces/db/tables", {"name": "t", "schema": schema})

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from asked import Asking
-from hand_clock import HandClock
-from served_socket import on_socket
+from asgi_client import AsgiClient
+from manual_clock import ManualClock
+from server_on_socket import on_socket
 
 from bergline.server.handlers.context import ServerContext
 
@@ -21,12 +21,12 @@ TIMEOUT = 30.0
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def port(context: ServerContext, clock: HandClock) -> Iterator[int]:
+def port(context: ServerContext, clock: ManualClock) -> Iterator[int]:
     limits = msgspec.structs.replace(context.settings, body_timeout_s=TIMEOUT, max_header_bytes=2000)
     with on_socket(context, clock.protocol(limits)) as found:
         yield found
@@ -54,13 +54,13 @@ def sent(port: int, *parts: bytes) -> bytes:
     return b""
 
 
-def is_open(clock: HandClock) -> bool:
+def is_open(clock: ManualClock) -> bool:
     """Whether the server still listens on the last connection."""
     return not clock.connections[-1].transport.is_closing()
 
 
 @pytest.mark.parametrize("part", [b"", b"GET /health HTTP/1.1\r\nhost: localhost\r\n"])
-def test_head_that_never_ends_is_given_up(port: int, clock: HandClock, part: bytes) -> None:
+def test_head_that_never_ends_is_given_up(port: int, clock: ManualClock, part: bytes) -> None:
     with connected(port) as connection:
         connection.sendall(part)
         clock.advance(TIMEOUT * 0.9)
@@ -134,7 +134,7 @@ def test_what_is_no_request_is_refused_in_words_of_the_protocol(port: int, text:
     assert msgspec.json.decode(body)["error"]["code"] == 400
 
 
-def test_blank_lines_keep_no_connection_open(port: int, clock: HandClock) -> None:
+def test_blank_lines_keep_no_connection_open(port: int, clock: ManualClock) -> None:
     with connected(port) as connection:
         connection.sendall(get(b"/health"))
         told = b""
@@ -147,8 +147,8 @@ def test_blank_lines_keep_no_connection_open(port: int, clock: HandClock) -> Non
         assert heard(connection) == b""
 
 
-def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext, clock: HandClock) -> None:
-    with Asking(context) as ask:
+def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext, clock: ManualClock) -> None:
+    with AsgiClient(context) as ask:
         ask.namespace("db")
         ask.table(properties={"p": "x" * 8_000_000})
     with socket.socket() as connection:
@@ -164,9 +164,9 @@ def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext,
         assert len(heard(connection)) < 8_000_000
 
 
-def test_slow_reader_is_waited_for(port: int, context: ServerContext, clock: HandClock) -> None:
+def test_slow_reader_is_waited_for(port: int, context: ServerContext, clock: ManualClock) -> None:
     """Time passes whenever the server got rid of something, and more of it in the end than any reader has."""
-    with Asking(context) as ask:
+    with AsgiClient(context) as ask:
         ask.namespace("db")
         ask.table(properties={"p": "x" * 8_000_000})
     told, waited, unread = 0, 0.0, math.inf
@@ -199,7 +199,7 @@ def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(po
     assert b"connection: close" in told
 
 
-def test_connections_beyond_the_limit_are_told_to_come_back(context: ServerContext, clock: HandClock) -> None:
+def test_connections_beyond_the_limit_are_told_to_come_back(context: ServerContext, clock: ManualClock) -> None:
     limits = msgspec.structs.replace(context.settings, max_connections=2)
     with on_socket(context, clock.protocol(limits)) as port, connected(port) as first, connected(port) as second:
         for connection in (first, second):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from asked import Asking, Told
+from asgi_client import AsgiClient, AsgiResponse
 
 from bergline import Table
 from bergline.io.locations import local_path
@@ -40,14 +40,14 @@ def table(context: ServerContext) -> Table:
 
 
 @pytest.fixture
-def few(context: ServerContext, table: Table) -> Iterator[Asking]:
+def few(context: ServerContext, table: Table) -> Iterator[AsgiClient]:
     """A server that names three files at once."""
     context.settings = msgspec.structs.replace(context.settings, files_per_plan=3)
-    with Asking(context) as asking:
+    with AsgiClient(context) as asking:
         yield asking
 
 
-def answers(ask: Asking, asked: dict[str, Any]) -> list[Any]:
+def answers(ask: AsgiClient, asked: dict[str, Any]) -> list[Any]:
     """The answers of a whole plan, all tasks fetched."""
     found: list[Any] = [ask("POST", PLAN, asked)]
     waiting = list(found[0].json.get("plan-tasks", ()))
@@ -59,7 +59,7 @@ def answers(ask: Asking, asked: dict[str, Any]) -> list[Any]:
     return found
 
 
-def parts_of(told: list[Told]) -> list[int]:
+def parts_of(told: list[AsgiResponse]) -> list[int]:
     """The partitions that files were named of."""
     return [task["data-file"]["partition"][0] for answer in told for task in answer.json["file-scan-tasks"]]
 
@@ -69,7 +69,7 @@ def long_list(*values: int) -> dict[str, Any]:
     return {"type": "in", "term": "id", "values": [*values, *range(10_000, 10_200)]}
 
 
-def test_every_file_is_named_once_in_answers_of_so_many(few: Asking) -> None:
+def test_every_file_is_named_once_in_answers_of_so_many(few: AsgiClient) -> None:
     told = answers(few, {})
     assert sorted(parts_of(told)) == list(range(FILES))
     assert max(len(answer.json["file-scan-tasks"]) for answer in told) == 3
@@ -77,7 +77,7 @@ def test_every_file_is_named_once_in_answers_of_so_many(few: Asking) -> None:
 
 
 def test_every_file_is_named_once_in_answers_of_so_many_bytes(
-    few: Asking, monkeypatch: pytest.MonkeyPatch, table: Table
+    few: AsgiClient, monkeypatch: pytest.MonkeyPatch, table: Table
 ) -> None:
     table.delete("id IN (3, 13, 113)")
     monkeypatch.setattr(handlers_planning, "_MOST_BYTES", 1)
@@ -91,7 +91,7 @@ def test_every_file_is_named_once_in_answers_of_so_many_bytes(
         assert references == set(range(len(answer.json["delete-files"])))
 
 
-def test_tasks_of_another_setting_bring_the_same_files(context: ServerContext, few: Asking) -> None:
+def test_tasks_of_another_setting_bring_the_same_files(context: ServerContext, few: AsgiClient) -> None:
     first = few("POST", PLAN, {})
     for most in (1, 2, 100):
         context.settings = msgspec.structs.replace(context.settings, files_per_plan=most)
@@ -102,13 +102,13 @@ def test_tasks_of_another_setting_bring_the_same_files(context: ServerContext, f
         assert sorted(parts_of(told)) == list(range(FILES))
 
 
-def test_appends_between_two_snapshots_come_in_tasks_too(few: Asking, table: Table) -> None:
+def test_appends_between_two_snapshots_come_in_tasks_too(few: AsgiClient, table: Table) -> None:
     first, *_, last = (s.snapshot_id for s in table.metadata.snapshots)
     told = answers(few, {"start-snapshot-id": first, "end-snapshot-id": last})
     assert sorted(parts_of(told)) == list(range(2, FILES))
 
 
-def test_task_reads_its_own_manifests_alone(few: Asking, table: Table) -> None:
+def test_task_reads_its_own_manifests_alone(few: AsgiClient, table: Table) -> None:
     head = table.current_snapshot
     assert head
     manifests = [Path(local_path(m.manifest_path)) for m in load_manifest_list(table.io, head)]
@@ -123,19 +123,19 @@ def test_task_reads_its_own_manifests_alone(few: Asking, table: Table) -> None:
     assert few("POST", TASKS, {"plan-task": tasks[0]}).status != 200
 
 
-def test_selective_plan_needs_no_task_for_manifests_without_matches(few: Asking) -> None:
+def test_selective_plan_needs_no_task_for_manifests_without_matches(few: AsgiClient) -> None:
     told = answers(few, {"filter": {"type": "eq", "term": "id", "value": 117}})
     assert [parts_of([answer]) for answer in told] == [[11]]
 
 
-def test_plans_that_look_at_many_files_go_on_in_tasks(few: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 4)
     told = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
     assert parts_of(told) == [11]
     assert len(told) > 1
 
 
-def test_tasks_are_few_where_each_is_long(few: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_few_where_each_is_long(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     random.seed(7)
     asked = {"filter": long_list(*random.sample(range(10 * FILES), 60), *random.sample(range(10**9, 2 * 10**9), 5_000))}
     monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 3)
@@ -146,7 +146,7 @@ def test_tasks_are_few_where_each_is_long(few: Asking, monkeypatch: pytest.Monke
     assert sorted(parts_of(told)) == list(range(FILES))
 
 
-def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: Asking) -> None:
+def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: AsgiClient) -> None:
     told = answers(few, {"filter": long_list(3, 7, 55, 119)})
     left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in told for t in a.json["file-scan-tasks"]}
     assert {part: test["values"] for part, test in left.items()} == {0: [3, 7], 5: [55], 11: [119]}
@@ -159,7 +159,7 @@ def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: Asking) 
 
 
 def test_answers_do_not_grow_with_the_filter_times_the_files(
-    context: ServerContext, few: Asking, monkeypatch: pytest.MonkeyPatch
+    context: ServerContext, few: AsgiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values that lie between the bounds of every file stay in what is left: then fewer files fit an answer."""
     table = Lake(context.catalog, "lake").create_table("db.wide", SCHEMA)
@@ -174,7 +174,7 @@ def test_answers_do_not_grow_with_the_filter_times_the_files(
     assert len(told.body) < size + 45_000
 
 
-def test_scan_that_is_too_large_to_ask_for_is_refused(few: Asking) -> None:
+def test_scan_that_is_too_large_to_ask_for_is_refused(few: AsgiClient) -> None:
     told = few("POST", PLAN, {"filter": {"type": "in", "term": "id", "values": list(range(700_000))}})
     assert told.status == 400
     assert "expected at most 4,194,304 bytes" in told.message
@@ -191,7 +191,7 @@ def test_scan_that_is_too_large_to_ask_for_is_refused(few: Asking) -> None:
         {"first": 2**31 - 1, "stop": 2**31 - 1},
     ],
 )
-def test_places_that_no_plan_has_are_unknown(few: Asking, places: dict[str, int]) -> None:
+def test_places_that_no_plan_has_are_unknown(few: AsgiClient, places: dict[str, int]) -> None:
     task = parse_task(few("POST", PLAN, {}).json["plan-tasks"][-1])
     made_up: PlanTask = msgspec.structs.replace(task, **places)
     assert few("POST", TASKS, {"plan-task": render_task(made_up)}).error == UNKNOWN

@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from losing import LosingTable
-from rivals import files
+from competing_writers import LosingTable, files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from rivals import once, overtaken, rival_lake
+from competing_writers import once, overtaken, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

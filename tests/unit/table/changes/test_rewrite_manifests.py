@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, position_deletes
-from losing import LosingTable
+from competing_writers import LosingTable
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

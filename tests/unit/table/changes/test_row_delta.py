@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import deletion_vectors, equality_deletes, position_deletes
-from losing import LosingTable
+from competing_writers import LosingTable
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from rivals import overtaken
+from competing_writers import overtaken
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

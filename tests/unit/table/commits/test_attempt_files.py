@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from rivals import rival_lake
+from competing_writers import rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

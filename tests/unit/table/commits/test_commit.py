@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rivals import beaten, files, once, rival_lake
+from competing_writers import beaten, files, once, rival_lake
 from rows import ids, order_rows
 
 import bergline

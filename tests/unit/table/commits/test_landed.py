@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rivals import files
+from competing_writers import files
 from rows import ids, order_rows
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Conflicted, Outcome, TableChange

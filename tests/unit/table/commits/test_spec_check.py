@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from rivals import files, once, rival_lake
+from competing_writers import files, once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from at_once import run_for_each
-from rivals import overtaken
+from competing_writers import overtaken
+from concurrency import run_for_each
 from rows import order_rows
 
 import bergline

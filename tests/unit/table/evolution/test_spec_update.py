@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
-from rivals import overtaken
+from competing_writers import overtaken
 
 import bergline
 from bergline import Lake, Table

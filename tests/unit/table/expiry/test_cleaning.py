@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes
-from places import MemoryPlace
+from catalog_backends import MemoryBackend
 from rows import ORDERS, ids, order_rows
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -160,7 +160,7 @@ def test_a_process_that_dies_at_any_step_leaves_a_table_that_can_be_read() -> No
     crash_at, finished = 0, False
     while not finished:
         crash_at += 1
-        place = MemoryPlace()
+        place = MemoryBackend()
         lake = Lake(PointerCatalog(place.store(), place.io(), place.warehouse), "lake")
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS)

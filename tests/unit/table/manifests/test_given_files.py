@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from losing import LosingTable
-from rivals import files, rival_lake
+from competing_writers import LosingTable, files, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

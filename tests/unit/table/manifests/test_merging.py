@@ -7,7 +7,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes
-from rivals import once, rival_lake
+from competing_writers import once, rival_lake
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from competing_writers import LosingTable, overtaken
 from hints import follow
-from losing import LosingTable
-from rivals import overtaken
 from rows import ORDERS, ids, order_rows
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError

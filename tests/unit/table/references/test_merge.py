@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
-from rivals import files as files_on_disk
-from rivals import overtaken
+from competing_writers import files as files_on_disk
+from competing_writers import overtaken
 from rows import ORDERS, ids, order_rows
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError

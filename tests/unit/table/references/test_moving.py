@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from rivals import overtaken
+from competing_writers import overtaken
 from rows import ids, order_rows
-from table_checks import unneeded_files
+from table_invariants import unneeded_files
 
 from bergline import Lake, Table
 from bergline.errors import (

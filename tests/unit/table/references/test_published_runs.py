@@ -5,8 +5,8 @@ import json
 from functools import partial
 
 import pytest
-from at_once import run_at_once
-from rivals import overtaken
+from competing_writers import overtaken
+from concurrency import run_at_once
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

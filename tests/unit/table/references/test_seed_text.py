@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from refs_example import REFS_EXAMPLE
 from rows import ORDERS, ids, order_rows
-from seed_text import REFS_EXAMPLE
 
 from bergline import Lake, Table
 from bergline.format.metadata.json import render_metadata

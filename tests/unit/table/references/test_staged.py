@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from add_deletes import position_deletes
+from competing_writers import overtaken
 from hints import follow
-from rivals import overtaken
 from rows import ORDERS, ids, order_rows
-from table_checks import check_nothing_is_missing
+from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError, InvalidInputError, NotFoundError, RefusedError

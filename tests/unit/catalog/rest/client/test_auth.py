@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
-from rest_script import NO_ANSWER, Reply, Request, RestScript, refused
+from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, refused
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import AuthenticationError, UnavailableError

@@ -5,7 +5,7 @@ import json
 import pickle
 
 import pytest
-from rest_script import NO_ANSWER, Reply, RestScript, load_answer, refused
+from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 import bergline
 from bergline.catalog.catalog import LoadedTable

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
-from rest_script import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
+from scripted_rest_server import NO_ANSWER, Reply, Request, RestScript, load_answer, refused
 
 import bergline
 from bergline.catalog.catalog import Committed, Conflicted, LoadedTable, TableChange, Unknown

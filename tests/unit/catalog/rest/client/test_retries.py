@@ -3,7 +3,7 @@
 from email.utils import formatdate
 
 import pytest
-from rest_script import NO_ANSWER, Reply, RestScript, load_answer
+from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName

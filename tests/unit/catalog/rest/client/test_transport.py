@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from rest_script import Reply, RestScript
+from scripted_rest_server import Reply, RestScript
 
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.rest.client.transport import ResponseLostError, Transport, UnusableResponseError

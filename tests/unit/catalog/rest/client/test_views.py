@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from rest_script import NO_ANSWER, Reply, RestScript, refused
+from scripted_rest_server import NO_ANSWER, Reply, RestScript, refused
 
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import TableName

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from support_path import SUPPORT
+from support_path import PROCESSES, python_path
 
 Results = Mapping[str, str | None]
 """What came of each check: None, or how it failed."""
@@ -15,9 +15,8 @@ Results = Mapping[str, str | None]
 
 def run_smoke(directory: Path, **environment: str) -> Results:
     """Run all checks on a lake in a directory; `environment` says which Spark."""
-    paths = [*environment.pop("PYTHONPATH", "").split(os.pathsep), str(SUPPORT), os.environ.get("PYTHONPATH", "")]
-    settings = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    program = [sys.executable, str(SUPPORT / "smoke_child.py"), str(directory)]
+    settings = {**os.environ, **environment, "PYTHONPATH": python_path(environment.get("PYTHONPATH", ""))}
+    program = [sys.executable, str(PROCESSES / "smoke_process.py"), str(directory)]
     log = directory / "log.txt"
     with log.open("w") as errors:
         done = subprocess.run(program, env=settings, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from support_path import PROCESSES
 
-_CHILD = Path(__file__).with_name("flink_child.py")
+_PROGRAM = PROCESSES / "flink_process.py"
 
 needs_flink = pytest.mark.skipif(
     not os.environ.get("BERGLINE_FLINK_PYTHON"), reason="runs with make flink: it is too large for every run"
@@ -28,7 +29,7 @@ class FlinkServer:
     def __enter__(self) -> Self:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [os.environ["BERGLINE_FLINK_PYTHON"], str(_CHILD)],
+                [os.environ["BERGLINE_FLINK_PYTHON"], str(_PROGRAM)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -12,7 +12,7 @@ _LONG_S = 60
 _TURNS = 20
 
 
-class HandClock:
+class ManualClock:
     """The event loop of all connections to a server, but for its timers: those fire when `advance` says so."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class HandClock:
 class _Timer:
     """What `call_later` gives."""
 
-    def __init__(self, clock: HandClock, due: float, fire: Callable[[], None]) -> None:
+    def __init__(self, clock: ManualClock, due: float, fire: Callable[[], None]) -> None:
         self._clock = clock
         self.due = due
         self.fire = fire

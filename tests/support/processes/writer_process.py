@@ -1,4 +1,4 @@
-"""One writer of a crew, in a process of its own: jobs as JSON lines on stdin, an answer for each on stdout.
+"""A writer in a process of its own: jobs as JSON lines on stdin, a response for each on stdout.
 
 Every change is written to the job's journal when it begins and, durably, after its commit has returned.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-from crew_jobs import TABLE, TWIN, Note, Step, change_rows
+from writer_jobs import TABLE, TWIN, Note, Step, change_rows
 
 import bergline
 from bergline import Lake, Table
@@ -22,7 +22,7 @@ from bergline.errors import BerglineError, ConflictError
 from bergline.table.commits.commit import Timing
 
 
-class Member:
+class Writer:
     """Keeps its lakes open from job to job, and counts the waits: each is one attempt that lost."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Member:
         self._waits = 0
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Carry out the steps of a job one after the other; errors other than conflicts are the answer."""
+        """Carry out the steps of a job one after the other; errors other than conflicts are returned."""
         lake = self._lake(job["lake"])
         table = lake.load_table(TABLE)
         errors = []
@@ -137,11 +137,11 @@ _CHANGES: dict[str, Callable[[Table, Step], None]] = {
 
 
 def main() -> None:
-    member = Member()
-    answer = partial(print, flush=True)
-    answer(json.dumps({"ready": True}))
+    writer = Writer()
+    respond = partial(print, flush=True)
+    respond(json.dumps({"ready": True}))
     for line in sys.stdin:
-        answer(json.dumps(member.run(json.loads(line))))
+        respond(json.dumps(writer.run(json.loads(line))))
 
 
 if __name__ == "__main__":

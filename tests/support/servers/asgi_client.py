@@ -19,7 +19,7 @@ SCHEMA = {
 }
 
 
-class Told:
+class AsgiResponse:
     """An answer."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
@@ -47,7 +47,7 @@ class Told:
         return message
 
 
-class Asking:
+class AsgiClient:
     """Asks an application by ASGI, as a web server would."""
 
     def __init__(self, served: ServerContext, application: Application | None = None) -> None:
@@ -67,7 +67,7 @@ class Asking:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Told:
+    ) -> AsgiResponse:
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         return asyncio.run(self.send(method, path, [data], query=query, headers=headers))
 
@@ -79,7 +79,7 @@ class Asking:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Told:
+    ) -> AsgiResponse:
         scope = {
             "type": "http",
             "method": method,
@@ -102,17 +102,19 @@ class Asking:
 
         await self.application(scope, receive, send)
         start, end = sent
-        return Told(start["status"], {k.decode().lower(): v.decode() for k, v in start["headers"]}, end["body"])
+        return AsgiResponse(start["status"], {k.decode().lower(): v.decode() for k, v in start["headers"]}, end["body"])
 
     def namespace(self, *levels: str) -> None:
         assert self("POST", "/v1/namespaces", {"namespace": levels}).status == 200
 
-    def table(self, name: str = "orders", namespace: str = "db", **more: Any) -> Told:
+    def table(self, name: str = "orders", namespace: str = "db", **more: Any) -> AsgiResponse:
         told = self("POST", f"/v1/namespaces/{namespace}/tables", {"name": name, "schema": SCHEMA, **more})
         assert told.status == 200, told
         return told
 
-    def commit(self, *updates: Any, requirements: list[Any] | None = None, name: str = "orders", **more: Any) -> Told:
+    def commit(
+        self, *updates: Any, requirements: list[Any] | None = None, name: str = "orders", **more: Any
+    ) -> AsgiResponse:
         body = {"requirements": requirements or [], "updates": list(updates)}
         return self("POST", f"/v1/namespaces/db/tables/{name}", body, **more)
 

@@ -1,4 +1,4 @@
-"""What a crew of writers is told to do, and what it notes down: each step is one commit, to be found in the table."""
+"""The steps that writers carry out and their journals: each step is one commit, to be found in the table."""
 
 from collections import Counter
 from typing import TypedDict

@@ -1,6 +1,6 @@
 """A session with Spark's S3A connector, in a process of its own: reads a lake on S3 and prints what it found as JSON.
 
-Usage: s3a_session.py CATALOG WAREHOUSE PROPERTIES, the last one as JSON.
+Usage: s3a_session_process.py CATALOG WAREHOUSE PROPERTIES, the last one as JSON.
 """
 
 import json

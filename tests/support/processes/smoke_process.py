@@ -1,6 +1,6 @@
 """Runs the smoke set in a process of its own, and says in a line of JSON what came of each check.
 
-`smoke_child.py LAKE` makes a classic session; with SPARK_REMOTE it is one of Spark Connect, of which more is checked.
+`smoke_process.py LAKE` makes a classic session; with SPARK_REMOTE it is one of Spark Connect, of which more is checked.
 More arguments are the names of the checks to run.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import smoke
 from pyspark.sql import SparkSession
-from smoke_connect import CONNECT_CHECKS
+from smoke_checks import CHECKS
+from smoke_connect_checks import CONNECT_CHECKS
 
 import bergline
 import bergline.spark
@@ -29,7 +29,7 @@ def main(directory: Path, names: list[str]) -> None:
     with bergline.connect(f"sqlite:///{directory}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         bergline.spark.attach(spark, lake)
-        checks = {**smoke.CHECKS, **(CONNECT_CHECKS if "SPARK_REMOTE" in os.environ else {})}
+        checks = {**CHECKS, **(CONNECT_CHECKS if "SPARK_REMOTE" in os.environ else {})}
         for name in names or checks:
             started = time.monotonic()
             failure = None

@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from support_path import PROCESSES
 
-_SERVER = Path(__file__).with_name("official_server.py")
+_PROGRAM = PROCESSES / "official_runtime_process.py"
 _BUSY_S = 60
 """So long peers wait for a writer to let go of an SQLite database; left alone, 3 and 5 seconds: a process may stall."""
 
@@ -22,7 +23,7 @@ class OfficialError(Exception):
 
 
 class OfficialRuntime:
-    """Sends SQL as JSON lines to `official_server.py` and reads rows back; `packages` of Maven are there too."""
+    """Sends SQL as JSON lines to `official_runtime_process.py` and reads rows back; `packages` are of Maven."""
 
     def __init__(self, log: Path, *packages: str) -> None:
         self._log = log
@@ -31,7 +32,7 @@ class OfficialRuntime:
     def __enter__(self) -> Self:
         self._errors = self._log.open("w")
         self._process = subprocess.Popen(
-            [sys.executable, str(_SERVER), *self._packages],
+            [sys.executable, str(_PROGRAM), *self._packages],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

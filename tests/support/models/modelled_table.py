@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from reference_model import History, RefModel
-from table_checks import Entries, check_nothing_is_missing, pointer_line, unneeded_files
+from refs_model import History, RefModel
+from table_invariants import Entries, check_nothing_is_missing, pointer_line, unneeded_files
 
 from bergline import Table
 from bergline.format.metadata.snapshot import Snapshot
 
 
-class Book(msgspec.Struct):
+class ModelledTable(msgspec.Struct):
     """A table and its model."""
 
     table: Table

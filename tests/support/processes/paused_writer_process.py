@@ -1,6 +1,7 @@
 """A writer in a process of its own that stops before each swap until it is told to go on.
 
-Usage: racer.py DATABASE NAME ORDER_ID. Signals are files beside the database: NAME.ready.N from us, NAME.go.N to us.
+Usage: paused_writer_process.py DATABASE NAME ORDER_ID. Signals are files beside the database: NAME.ready.N from the
+writer, NAME.go.N to it.
 """
 
 import json

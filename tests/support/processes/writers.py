@@ -1,4 +1,4 @@
-"""A crew of writers in processes of their own, started once and given job after job; any of them may be killed."""
+"""Writers in processes of their own, started once and given job after job; any of them may be killed."""
 
 import contextlib
 import json
@@ -11,24 +11,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from crew_jobs import Journal, Note, Step
+from support_path import PROCESSES
+from writer_jobs import Journal, Note, Step
 
-_MEMBER = Path(__file__).with_name("crew_member.py")
+_PROGRAM = PROCESSES / "writer_process.py"
 _KILL_EVERY_S = 0.25
 
 
-class Crew:
+class Writers:
     """Writers, numbered from 0, and as many more to take over from those that are killed."""
 
     def __init__(self, size: int) -> None:
-        self._members = [_Process() for _ in range(size)]
+        self._writers = [_Process() for _ in range(size)]
         self._spares: list[_Process] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in (*self._members, *self._spares):
+        for process in (*self._writers, *self._spares):
             process.close()
 
     def run(self, lake: dict[str, Any], directory: Path, plans: Sequence[Sequence[Step]], *, kills: int = 0) -> Journal:
@@ -39,7 +40,7 @@ class Crew:
         directory.mkdir(parents=True, exist_ok=True)
         journals = [directory / f"journal-{n}.jsonl" for n in range(len(plans))]
         self._spares += [_Process() for _ in range(kills - len(self._spares))]
-        for process in (*self._members, *self._spares):
+        for process in (*self._writers, *self._spares):
             process.wait_until_ready()
         started = time.perf_counter()
         with ThreadPoolExecutor(len(plans)) as threads:
@@ -56,11 +57,11 @@ class Crew:
         """Until the plan is through; what went wrong."""
         while True:
             begun = {n.step["change"] for n in _notes(Path(job["journal"]))}
-            answer = self._members[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
+            answer = self._writers[number].ask({**job, "steps": [s for s in plan if s["change"] not in begun]})
             if answer is not None:
                 return answer["errors"]
-            self._members[number].close()
-            self._members[number] = self._spares.pop()
+            self._writers[number].close()
+            self._writers[number] = self._spares.pop()
 
     def _kill(self, kills: int, under_way: Sequence[Future[list[str]]], journals: Sequence[Path]) -> int:
         """Kill writers that are in the middle of a step."""
@@ -72,17 +73,17 @@ class Crew:
                 n for n, journal in enumerate(journals) if [note.what for note in _notes(journal)][-1:] == ["begin"]
             ]
             if busy:
-                self._members[chance.choice(busy)].kill()
+                self._writers[chance.choice(busy)].kill()
                 killed += 1
         return killed
 
 
 class _Process:
-    """A member of the crew as seen from outside."""
+    """A writer as seen from outside."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(_MEMBER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._ready = False
 

@@ -1,4 +1,4 @@
-"""A TCP port before a PostgreSQL server's socket: for clients that know no sockets, and to be shut mid-sentence."""
+"""A TCP proxy before a PostgreSQL server's socket: for clients that know no sockets, and to be cut off mid-sentence."""
 
 import contextlib
 import socket
@@ -12,7 +12,7 @@ _SIZE = 65536
 Cut = Callable[[bytes], str | bytes | None]
 
 
-class PostgresDoor:
+class PostgresProxy:
     """Passes bytes on, both ways; `cut` is asked about everything that a client sends.
 
     It may answer "before", and the server never gets it; "after", and the client never hears what came of it; or
@@ -99,14 +99,14 @@ def server_error(sqlstate: str, severity: str = "ERROR") -> bytes:
 
 
 @contextlib.contextmanager
-def postgres_door(uri: str) -> Iterator[tuple[PostgresDoor, str]]:
-    """A door before the server at a URI, and the URI through it."""
+def postgres_proxy(uri: str) -> Iterator[tuple[PostgresProxy, str]]:
+    """A proxy before the server at a URI, and the URI through it."""
     url = sa.make_url(uri)
     directory = url.query.get("host")
     assert isinstance(directory, str)
-    door = PostgresDoor(f"{directory}/.s.PGSQL.{url.query.get('port', 5432)}")
-    through = url.set(host="127.0.0.1", port=door.port, query={}, drivername="postgresql")
+    proxy = PostgresProxy(f"{directory}/.s.PGSQL.{url.query.get('port', 5432)}")
+    through = url.set(host="127.0.0.1", port=proxy.port, query={}, drivername="postgresql")
     try:
-        yield door, through.render_as_string(hide_password=False)
+        yield proxy, through.render_as_string(hide_password=False)
     finally:
-        door.close()
+        proxy.close()

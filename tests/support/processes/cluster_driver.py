@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
+from support_path import SUPPORT_PATHS
 
 import bergline.spark
 
@@ -26,11 +27,11 @@ class ClusterDriver:
         self._log = log
 
     def __enter__(self) -> Self:
-        paths = [str(Path(bergline.spark.__file__).parents[2]), str(Path(__file__).parent)]
+        paths = [Path(bergline.spark.__file__).parents[2], *SUPPORT_PATHS]
         self._errors = self._log.open("w")
         self._process = subprocess.Popen(
             [sys.executable, __file__, self._master],
-            env={**os.environ, "PYSPARK_PYTHON": str(self._python), "PYTHONPATH": os.pathsep.join(paths)},
+            env={**os.environ, "PYSPARK_PYTHON": str(self._python), "PYTHONPATH": os.pathsep.join(map(str, paths))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import msgspec
 import pyarrow as pa
 from add_deletes import equality_deletes
+from catalog_backends import CatalogBackend
 from hypothesis import Phase, event, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from places import Place
-from reference_book import Book, numbers
-from reference_model import (
+from modelled_table import ModelledTable, numbers
+from refs_model import (
     EVERYWHERE,
     KEYS,
     ExpiryModel,
@@ -27,7 +27,7 @@ from reference_model import (
     after_expiry,
     any_in,
 )
-from table_checks import unneeded_files
+from table_invariants import unneeded_files
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -88,7 +88,7 @@ RETENTIONS = st.tuples(st.sampled_from([None, None, 1, 2, 4]), AGES, AGES)
 class ReferencesMachine(RuleBasedStateMachine):
     """Two tables of one lake, changed by one user who makes mistakes now and then."""
 
-    place_of: ClassVar[Callable[[], Place]]
+    place_of: ClassVar[Callable[[], CatalogBackend]]
 
     @initialize(
         versions=st.tuples(*[st.sampled_from(["1", "2", "2", "3", "3"])] * 2),
@@ -112,7 +112,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         catalog = PointerCatalog(self.place.store(), self.place.io(), self.place.warehouse)
         self.lake = Lake(catalog, "lake", timing=Timing(clock_ms=lambda: self.now_ms, sleep=lambda _: None))
         self.lake.create_namespace("db")
-        self.books: dict[str, Book] = {}
+        self.books: dict[str, ModelledTable] = {}
         for name, version, by_key in zip(("db.t", "db.u"), versions, partitioned, strict=True):
             properties = {
                 "format-version": version,
@@ -121,7 +121,7 @@ class ReferencesMachine(RuleBasedStateMachine):
                 "commit.manifest.min-count-to-merge": "3",
             }
             table = self.lake.create_table(name, ARROW, partition_by=["k"] if by_key else [], properties=properties)
-            self.books[name] = book = Book(table, History(partitioned=by_key, columns=("n", "k")))
+            self.books[name] = book = ModelledTable(table, History(partitioned=by_key, columns=("n", "k")))
             if two_roots:
                 table.refs.create_branch("dev")
                 self.snapshot_came(book, "dev", Patch("start"))
@@ -397,7 +397,9 @@ class ReferencesMachine(RuleBasedStateMachine):
         assert do().replayed == {}
         assert book.table.refresh().metadata_location == known, "a second time adds nothing"
 
-    def merged(self, book: Book, moved: str, plan: MergeModel, replayed: dict[int, int], *, squash: bool) -> int:
+    def merged(
+        self, book: ModelledTable, moved: str, plan: MergeModel, replayed: dict[int, int], *, squash: bool
+    ) -> int:
         """The snapshots that a merge has made are those of the model; where the moved branch is now."""
         history, new = book.history, book.new_snapshots()
         assert list(replayed.values()) == [s.snapshot_id for s in new]
@@ -416,7 +418,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         history.move(moved, head)
         return head
 
-    def done_again(self, book: Book, new: Any, parent: int, source: SnapshotModel) -> int:
+    def done_again(self, book: ModelledTable, new: Any, parent: int, source: SnapshotModel) -> int:
         assert new.operation == book.table.metadata.snapshot(source.snapshot_id).operation
         book.history.add(new.snapshot_id, parent, source.own, new.timestamp_ms, squashed=source.squashed)
         return int(new.snapshot_id)
@@ -463,7 +465,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         picked = book.snapshot(place)
         self.pick(book, picked, onto, lambda: book.table.refs.cherry_pick(picked, onto=onto))
 
-    def pick(self, book: Book, picked: int, onto: str, call: Callable[[], Any]) -> None:
+    def pick(self, book: ModelledTable, picked: int, onto: str, call: Callable[[], Any]) -> None:
         """One snapshot on top of a branch: appends and replaced partitions, or whatever was made on its head."""
         history, source = book.history, book.history.snapshots[picked]
         ref = history.refs.get(onto)
@@ -663,7 +665,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         self.commit(book, branch, patch, lambda: call(book.table), due, surely=False)
 
     def commit(
-        self, book: Book, branch: str, patch: Patch, call: Callable[[], object], due: set[Any], *, surely: bool
+        self, book: ModelledTable, branch: str, patch: Patch, call: Callable[[], object], due: set[Any], *, surely: bool
     ) -> None:
         if self.attempt(book, call, due) is None and (surely or book.new_snapshots()):
             self.snapshot_came(book, branch, patch)
@@ -671,7 +673,7 @@ class ReferencesMachine(RuleBasedStateMachine):
             self.check(book)
 
     def attempt(
-        self, book: Book, call: Callable[[], object], due: set[type[BerglineError]], *, surely: bool = True
+        self, book: ModelledTable, call: Callable[[], object], due: set[type[BerglineError]], *, surely: bool = True
     ) -> BerglineError | None:
         """The error that a call ends with, one that is due; then nothing has changed and no file was left."""
         self.now_ms += HOUR_MS
@@ -691,7 +693,7 @@ class ReferencesMachine(RuleBasedStateMachine):
         book.table.refresh()
         return None
 
-    def snapshot_came(self, book: Book, branch: str, patch: Patch) -> None:
+    def snapshot_came(self, book: ModelledTable, branch: str, patch: Patch) -> None:
         (new,) = book.new_snapshots()
         start = book.history.head(branch)
         assert new.parent_snapshot_id == start
@@ -699,17 +701,17 @@ class ReferencesMachine(RuleBasedStateMachine):
         book.history.move(branch, new.snapshot_id)
         self.check(book)
 
-    def check(self, book: Book) -> None:
+    def check(self, book: ModelledTable) -> None:
         book.check()
         self.sound = True
 
-    def set_ref(self, book: Book, name: str, ref: RefModel, settings_: dict[str, int]) -> None:
+    def set_ref(self, book: ModelledTable, name: str, ref: RefModel, settings_: dict[str, int]) -> None:
         names = {"min_snapshots_to_keep": "keep", "max_snapshot_age_ms": "age_ms", "max_ref_age_ms": "ref_age_ms"}
         changed = msgspec.structs.replace(ref, **{names[k]: v for k, v in settings_.items()})
         book.history.refs = book.history.refs | {name: changed}
         self.check(book)
 
-    def target(self, book: Book, at: Any) -> tuple[Any, int, type[BerglineError] | None]:
+    def target(self, book: ModelledTable, at: Any) -> tuple[Any, int, type[BerglineError] | None]:
         """Where a ref goes: what the caller says, the snapshot that is meant, and the error if there is none."""
         if at is None:
             return None, book.history.refs["main"].head, None
@@ -770,7 +772,7 @@ def in_list(found: list[int]) -> str:
 LONG = os.environ.get("BERGLINE_EXAMPLES")
 
 
-def run(machine: type[ReferencesMachine], place_of: Callable[[], Place], examples: int, steps: int) -> None:
+def run(machine: type[ReferencesMachine], place_of: Callable[[], CatalogBackend], examples: int, steps: int) -> None:
     run_state_machine_as_test(
         type("Machine", (machine,), {"place_of": staticmethod(place_of)}),
         settings=settings(
