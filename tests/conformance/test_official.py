@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from data_files import written_files
 from peers import OfficialError, OfficialRuntime
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
@@ -114,9 +115,9 @@ def test_writers_take_turns_and_nothing_is_lost(spark: SparkSession, official: O
 
 def test_entries_resolve_to_the_same_numbers(official: Official, lake: Lake) -> None:
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
-    table.append_files(table._write(order_rows(1)) + table._write(order_rows(2, region="us")))
+    table.append_files(written_files(table, order_rows(1)) + written_files(table, order_rows(2, region="us")))
     official("INSERT INTO db.parts VALUES (3, 1.0, 'us')")
-    table.refresh().replace_partitions(table._write(order_rows(4, region="us")))
+    table.refresh().replace_partitions(written_files(table, order_rows(4, region="us")))
     official("CALL system.rewrite_manifests('db.parts')")
     table.refresh().append(order_rows(5))
     head = table.current_snapshot

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from data_files import written_files
 from java_overwrites import java_change
 from peers import OfficialRuntime
 from rows import ORDERS, ids, order_rows
@@ -99,28 +100,32 @@ def test_the_same_steps_give_the_same_manifests_and_totals(
     ours.append(order_rows(1, 2)).append(order_rows(3, region="us"))
     pair = Pair(lake, official, official_runtime, ours)
 
-    new = [*ours._write(order_rows(4, 5)), *ours._write(order_rows(6, region="us")), *ours._write(order_rows(7))]
+    new = [
+        *written_files(ours, order_rows(4, 5)),
+        *written_files(ours, order_rows(6, region="us")),
+        *written_files(ours, order_rows(7)),
+    ]
     pair.both("append", lambda t: t.append_files(new), added=new)
-    new = ours._write(order_rows(8, region="jp"))
+    new = written_files(ours, order_rows(8, region="jp"))
     pair.both("fast append", lambda t: t.append_files(new, fast=True), added=new)
-    gone, new = data_files(ours, "id = 7"), ours._write(order_rows(9))
+    gone, new = data_files(ours, "id = 7"), written_files(ours, order_rows(9))
     pair.both("overwrite", lambda t: t.overwrite_files(new, removed=gone), added=new, removed=gone)
     gone = data_files(ours, "id = 4")
     pair.both("delete", lambda t: t.overwrite_files([], removed=gone), removed=gone)
-    new = ours._write(order_rows(10))
+    new = written_files(ours, order_rows(10))
     pair.both("append", lambda t: t.append_files(new), added=new)
-    new = ours._write(pa.concat_tables([order_rows(11, region="us"), order_rows(12, region="cn")]))
+    new = written_files(ours, pa.concat_tables([order_rows(11, region="us"), order_rows(12, region="cn")]))
     pair.both("replace partitions", lambda t: t.replace_partitions(new), added=new)
     us = {"type": "eq", "term": "region", "value": "us"}
     pair.both("delete", lambda t: t.delete("region = 'us'"), row_filter=us)
-    new = ours._write(order_rows(13, 14))
+    new = written_files(ours, order_rows(13, 14))
     pair.both("fast append", lambda t: t.append_files(new, fast=True), added=new)
     pair.both(
         "delete",
         lambda t: t.delete("id >= 13"),
         row_filter={"type": "gt-eq", "term": "id", "value": 13},
     )
-    new = ours._write(order_rows(15, 16))
+    new = written_files(ours, order_rows(15, 16))
     pair.both("overwrite", lambda t: t.overwrite_files(new), added=new, row_filter=True)
     assert ids(ours.scan().to_arrow()) == [15, 16]
     assert ids(pyiceberg.load_table("db.ours").scan().to_arrow()) == [15, 16]
@@ -140,7 +145,7 @@ def test_deletes_go_with_the_data_as_in_java(
     gone = data_files(ours, "id = 2")
     pair.both("delete", lambda t: t.overwrite_files([], removed=gone), removed=gone)
     # by filter Java drops delete files that rows left in the table may need: that is not followed
-    new = ours._write(pa.concat_tables([order_rows(11), order_rows(12, region="us")]))
+    new = written_files(ours, pa.concat_tables([order_rows(11), order_rows(12, region="us")]))
     pair.both("replace partitions", lambda t: t.replace_partitions(new), added=new)
     assert summary(ours)["total-delete-files"] == "0"
 
@@ -215,7 +220,7 @@ RIVALS: dict[str, Callable[[Table], object]] = {
     "nothing": lambda _: None,
     "append where it looked": _append("eu"),
     "append elsewhere": _append("us"),
-    "overwrite": lambda t: t.overwrite_files(t._write(order_rows(1, 2)), removed=data_files(t, "id = 1")),
+    "overwrite": lambda t: t.overwrite_files(written_files(t, order_rows(1, 2)), removed=data_files(t, "id = 1")),
     "delete of the whole file": lambda t: t.overwrite_files([], removed=data_files(t, "id = 1")),
     "delete of another file": lambda t: t.overwrite_files([], removed=data_files(t, "id = 3")),
     "delete by equality": lambda t: t.row_delta(
@@ -226,7 +231,9 @@ RIVALS: dict[str, Callable[[Table], object]] = {
     ),
     "replaced partition": lambda t: t.overwrite_partitions(order_rows(5)),
     "rewrite of the file": lambda t: t.rewrite_files(
-        add=t._write(order_rows(1, 2)), remove=data_files(t, "id = 1"), sequence_number=t.metadata.last_sequence_number
+        add=written_files(t, order_rows(1, 2)),
+        remove=data_files(t, "id = 1"),
+        sequence_number=t.metadata.last_sequence_number,
     ),
 }
 Said = tuple[str | None, str | None]
@@ -284,7 +291,7 @@ def test_conflicts_are_found_where_java_finds_them(
         other = lake.load_table(f"db.ours_{number}")
         RIVALS[rival](other)
         theirs = twin(lake, other, f"db.theirs_{number}")
-        said, refused = operation(mine, theirs, mine._write(order_rows(1)), level, official_runtime)
+        said, refused = operation(mine, theirs, written_files(mine, order_rows(1)), level, official_runtime)
         conflicts += refused is not None
         case = f"{operation.__name__} at {level} after {rival}"
         if (said is None) != (refused is None) or (said and not said.startswith("ValidationException")):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from data_files import written_files
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
 from rows import ORDERS, ids, order_rows
 
@@ -136,7 +137,7 @@ def test_pyiceberg_commit_from_an_older_pointer_is_refused_by_the_swap(pyiceberg
 def test_entries_resolve_to_the_same_numbers(pyiceberg: Any, lake: Lake) -> None:
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
     table.append(order_rows(1)).append(order_rows(2, region="us"))
-    table.replace_partitions(table._write(order_rows(3)))
+    table.replace_partitions(written_files(table, order_rows(3)))
     theirs = pyiceberg.load_table("db.parts")
     theirs.append(order_rows(4).cast(theirs.schema().as_arrow()))
     head = table.refresh().current_snapshot

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from data_files import written_files
 from java_refs import java_call, java_manage, java_stage
 from msgspec.structs import astuple
 from peers import OfficialRuntime
@@ -229,7 +230,7 @@ def test_refs_of_an_empty_table(lake: Lake, official: Official, official_runtime
 
 
 def _new(pair: Pair, *numbers: int, region: str = "eu") -> list[DataFile]:
-    return pair.ours._write(order_rows(*numbers, region=region))
+    return written_files(pair.ours, order_rows(*numbers, region=region))
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])

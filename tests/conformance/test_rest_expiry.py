@@ -15,7 +15,7 @@ from bergline import Lake, Table
 from bergline.catalog.catalog import Outcome, TableChange
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import NotFoundError, RefusedError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 COLUMNS = pa.schema([("id", pa.int64())])
 

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import deletion_vectors, equality_deletes, position_deletes
+from data_files import written_files
 from java_commits import java_rewrite, java_row_delta, live_files
 from peers import OfficialError, OfficialRuntime
 from rows import ORDERS, ids, order_rows
@@ -110,7 +111,7 @@ def test_the_same_steps_give_the_same_files_numbers_and_rows(
         assert check_readable(pair.theirs, official, pyiceberg) == list(expected)
 
     first = by_position(ours, data_file(ours, 1).file_path, 0)
-    pair.row_delta([*ours._write(order_rows(9)), *first])
+    pair.row_delta([*written_files(ours, order_rows(9)), *first])
     agreed(2, 3, 4, 5, 6, 7, 8, 9)
     made = write_deletes_by_position(ours.io, ours.metadata, ours.scan("id IN (2, 6)").plan())
     assert [d.file_path for d in made.replaced] == [first[0].file_path]
@@ -202,7 +203,7 @@ def _append(region: str) -> Callable[[Table], object]:
 
 
 def _overwrite(table: Table) -> object:
-    return table.overwrite_files(table._write(order_rows(1, 2)), removed=[data_file(table, 1)])
+    return table.overwrite_files(written_files(table, order_rows(1, 2)), removed=[data_file(table, 1)])
 
 
 def _delete_file(table: Table) -> object:
@@ -225,7 +226,7 @@ def _compact(table: Table) -> object:
     start = table.current_snapshot
     assert start is not None
     return table.rewrite_files(
-        add=table._write(order_rows(1, 2)), remove=[data_file(table, 1)], sequence_number=start.sequence_number
+        add=written_files(table, order_rows(1, 2)), remove=[data_file(table, 1)], sequence_number=start.sequence_number
     )
 
 
@@ -246,7 +247,7 @@ RIVALS: dict[str, Callable[[Table], object]] = {
 def _delta(command: RowLevelCommand, isolation: Isolation | None) -> Callable[[Table], Any]:
     def prepare(table: Table) -> Any:
         file = data_file(table, 1)
-        added = table._write(order_rows(1)) if command != "delete" else []
+        added = written_files(table, order_rows(1)) if command != "delete" else []
         deletes = by_position(table, file.file_path, 0)
         referenced = {path for d in deletes if (path := only_data_file(d))}
         if isolation is None:
@@ -259,14 +260,14 @@ def _delta(command: RowLevelCommand, isolation: Isolation | None) -> Callable[[T
 def _remove(table: Table) -> Any:
     """The file replaced through a row delta, with every check."""
     checks = RowDeltaChecks(scope=EU, deleted_files=True, new_data=True, new_deletes=True)
-    return table._write(order_rows(1)), (data_file(table, 1),), checks
+    return written_files(table, order_rows(1)), (data_file(table, 1),), checks
 
 
 def _rewrite(pinned: bool) -> Callable[[Table], Any]:
     def prepare(table: Table) -> Any:
         assert table.current_snapshot is not None
         number = table.current_snapshot.sequence_number if pinned else None
-        return Rewritten(tuple(table._write(order_rows(1, 2))), (data_file(table, 1),), sequence_number=number)
+        return Rewritten(tuple(written_files(table, order_rows(1, 2))), (data_file(table, 1),), sequence_number=number)
 
     return prepare
 

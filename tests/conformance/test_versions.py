@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from data_files import written_files
 from java_manifests import JAVA, read_table
 from peers import OfficialRuntime
 from rows import ORDERS, ids, order_rows
@@ -27,8 +28,10 @@ def write_history(table: Table) -> None:
     """Appends, a branch, replaced partitions, an overwrite of the branch: entries of every status."""
     table.append(order_rows(1, 2)).append(order_rows(3, region="us")).append(order_rows(4))
     table.append(order_rows(5, region="us"), branch="dev")
-    table.overwrite_files(table._write(order_rows(6, 7)), removed=[p.file for p in table.scan("id = 4").plan().files])
-    table.replace_partitions(table._write(order_rows(8, region="us")))
+    table.overwrite_files(
+        written_files(table, order_rows(6, 7)), removed=[p.file for p in table.scan("id = 4").plan().files]
+    )
+    table.replace_partitions(written_files(table, order_rows(8, region="us")))
     table.overwrite(order_rows(9), branch="dev").append(order_rows(10), branch="dev")
 
 
@@ -100,7 +103,7 @@ def test_old_snapshots_that_name_their_manifests_themselves_are_carried_on(
         assert sorted(official("SELECT id FROM db.t")) == [(1,), (2,), (3,)]
         for version, number in ((2, 12), (3, 13)):
             table.set_properties({"format-version": str(version)}).append(order_rows(number))
-            table.replace_partitions(table._write(order_rows(number + 10, region="us")))
+            table.replace_partitions(written_files(table, order_rows(number + 10, region="us")))
         assert ids(table.scan().to_arrow()) == [1, 3, 12, 13, 23]
         assert row_ids(table) == official_row_ids(official)
 
@@ -140,7 +143,7 @@ def test_row_ids_are_assigned_as_java_assigns_them(official: Official, lake: Lak
     ours.append(order_rows(40), branch="dev")
     official("ALTER TABLE db.theirs CREATE BRANCH dev")
     official("INSERT INTO db.theirs.branch_dev VALUES (40, 400.0, 'eu')")
-    ours.replace_partitions(ours._write(order_rows(50)))
+    ours.replace_partitions(written_files(ours, order_rows(50)))
     official("SET spark.sql.sources.partitionOverwriteMode = dynamic")
     official("INSERT OVERWRITE db.theirs VALUES (50, 500.0, 'eu')")
     ours.delete("region = 'us'")
@@ -170,7 +173,7 @@ def test_rows_of_an_upgraded_table_gain_ids(
         assert table.metadata.format_version == version
     assert {row[1] for row in row_ids(table)} == {row[1] for row in official_row_ids(official)} == {None}
     removed = table.scan("id = 20").plan().files[0].file
-    table.overwrite_files(table._write(order_rows(40)), removed=[removed])
+    table.overwrite_files(written_files(table, order_rows(40)), removed=[removed])
     found = row_ids(table)
     assert found == official_row_ids(official)
     assert len({row[1] for row in found}) == len(found) == 7

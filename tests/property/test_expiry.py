@@ -22,7 +22,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError, RefusedError
 from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 EXAMPLES = int(os.environ.get("BERGLINE_EXAMPLES", "15"))
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])

@@ -12,7 +12,7 @@ from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 DAY_MS = 86_400_000
 SCHEMA = pa.schema([("n", pa.int64()), ("_k", pa.string())])

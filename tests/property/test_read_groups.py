@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from chosen_readers import groups_of
+from data_files import written_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +81,7 @@ def add_data(table: Table, data: st.DataObject) -> None:
     rows = data.draw(st.lists(_rows, min_size=1, max_size=6))
     if "extra" in table.schema.names:
         rows = [{**row, "extra": row["n"]} for row in rows]
-    written = table._write(pa.Table.from_pylist(rows, table.scan().to_arrow().schema))
+    written = written_files(table, pa.Table.from_pylist(rows, table.scan().to_arrow().schema))
     table.append_files([renamed(file, data.draw(st.sampled_from(NAMES))) for file in written])
 
 
@@ -202,7 +203,7 @@ def test_rows_of_files_are_told_apart_though_the_hashes_of_their_names_are_alike
     table = lake.create_table("db.t", SCHEMA)
     for number, name in enumerate(names):
         rows = pa.Table.from_pylist([{"id": 10 * number + n} for n in range(3)], SCHEMA)
-        table.append_files([renamed(file, name) for file in table._write(rows)])
+        table.append_files([renamed(file, name) for file in written_files(table, rows)])
     paths = sorted(p.file.file_path for p in table.scan().plan().files)
     assert (len({zlib.crc32(path.encode()) for path in paths}) == 1) == ("plumless.parquet" in names)
     add_deletes(table, position_deletes(table, {path: [place] for place, path in enumerate(paths)}))
@@ -246,7 +247,7 @@ def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:
     table = lake.create_table("db.t", SCHEMA, partition_by=["k"])
     row: dict[str, Any] = {"id": 1, "k": "x", "d": None, "n": 1, "f": 0.0}
     for name in ("plain{}.parquet", "_hidden{}.parquet"):
-        table.append_files([renamed(f, name) for f in table._write(pa.Table.from_pylist([row], SCHEMA))])
+        table.append_files([renamed(f, name) for f in written_files(table, pa.Table.from_pylist([row], SCHEMA))])
     groups = {g.executor: g for g in groups_of(table.scan())}
     assert sorted(groups) == ["arrow", "native"]
     assert "passes over" in groups["arrow"].reason

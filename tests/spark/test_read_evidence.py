@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes, position_deletes
+from data_files import written_files
 from foreign_files import stored, write_foreign_file
 from pyspark.sql import SparkSession
 
@@ -54,7 +55,7 @@ def registered(lake: Lake, table: Table, directory: Path, change: Callable[[dict
 
 def test_what_a_caller_says_of_a_file_is_no_evidence(spark: SparkSession, lake: Lake) -> None:
     table = lake.create_table("db.t", AB)
-    (own,) = table._write(pa.table({"a": [1], "b": ["x"]}))
+    (own,) = written_files(table, pa.table({"a": [1], "b": ["x"]}))
     other = write_foreign_file(table, {stored("c", pa.int64(), 1): [2], stored("d", pa.string(), 2): ["y"]})
     claimed = msgspec.structs.replace(other, physical_schema=own.physical_schema)
     assert claimed.physical_schema is not None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from data_files import written_files
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -33,7 +34,7 @@ def event(n: int) -> dict[str, Any]:
 def events(lake: Lake) -> Table:
     """Ten files of one row."""
     table = lake.create_table("db.events", EVENTS)
-    table.append_files([f for n in range(10) for f in table._write(pa.Table.from_pylist([event(n)], EVENTS))])
+    table.append_files([f for n in range(10) for f in written_files(table, pa.Table.from_pylist([event(n)], EVENTS))])
     return table
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from chosen_readers import native_refusal
 from concurrency import run_for_each
+from data_files import written_files
 from pyiceberg.types import DecimalType, LongType
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
@@ -145,7 +146,7 @@ def test_days_that_python_or_java_do_not_have_are_compared(
 
 def test_files_whose_names_spark_passes_over_are_read(spark: SparkSession, orders: Table) -> None:
     orders.append(order_rows(1))
-    (file,) = orders._write(order_rows(2))
+    (file,) = written_files(orders, order_rows(2))
     path = Path(file.file_path.removeprefix("file://"))
     hidden = path.rename(path.with_name("_hidden.parquet"))
     orders.append_files([msgspec.structs.replace(file, file_path=f"file://{hidden}")])
@@ -288,7 +289,7 @@ def test_options_given_before_attach_count(spark: SparkSession, lake: Lake, orde
 
 def test_many_files_need_few_tasks(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
     table = lake.create_table("db.t", pa.schema([("a", pa.int64())]))
-    table.append_files([f for n in range(40) for f in table._write(pa.table({"a": [n]}))])
+    table.append_files([f for n in range(40) for f in written_files(table, pa.table({"a": [n]}))])
     evolve(pyiceberg, "db.t", lambda u: u.rename_column("a", "b"))
     frame = spark.table("db.t")
     assert frame.rdd.getNumPartitions() <= 8

@@ -19,7 +19,7 @@ from table_invariants import Entries, check_nothing_is_missing
 from bergline import Lake
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.errors import BerglineError, CommitUnknownError, NotFoundError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 pytestmark = pytest.mark.server
 

@@ -38,7 +38,7 @@ from table_invariants import Entries, check_nothing_is_missing
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, RefusedError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 from bergline.testing.faults import Fault, FaultyStore
 

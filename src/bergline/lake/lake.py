@@ -16,14 +16,16 @@ from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import absolute_location
+from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.lake.references import LakeRefs
 from bergline.lake.staged_table import staged_table
 from bergline.lake.transaction import LakeTransaction
-from bergline.lake.views import ViewNames
+from bergline.lake.views import LakeViews
 from bergline.table.changes.validate_from import validation_start
-from bergline.table.commits.commit import Timing
 from bergline.table.commits.isolation import Isolation
+from bergline.table.commits.retry import Timing
+from bergline.table.delegation import delegated
 from bergline.table.evolution.definition import define_table, new_location
 from bergline.table.orphans.purge import PurgeResult, purge_table
 from bergline.table.scans.scan import TableScan
@@ -86,16 +88,21 @@ def connect(
     return Lake(open_catalog(config), name, config=config)
 
 
-class Lake(ViewNames, LakeRefs):
+class Lake:
     """Tables and views by name. Close it when done, or use it as a context."""
 
     def __init__(
         self, catalog: Catalog, name: str, *, timing: Timing | None = None, config: CatalogConfig | None = None
     ) -> None:
-        super().__init__(catalog, timing or Timing())
+        self._handle = LakeHandle(catalog, timing or Timing())
         self.name = name
-        self._request = config
+        self._config = config
         self._is_closed = False
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog that holds the pointers."""
+        return self._handle.catalog
 
     @property
     def is_closed(self) -> bool:
@@ -104,7 +111,7 @@ class Lake(ViewNames, LakeRefs):
 
     def same_as(self, other: "Lake") -> bool:
         """Whether both were connected in the same way, so that they have the same tables."""
-        config, its = self._request, other._request  # noqa: SLF001  (of the same class)
+        config, its = self._config, other._config  # noqa: SLF001  (of the same class)
         if self is other or config is None or its is None:
             return self is other
         return config == msgspec.structs.replace(its, create=config.create) and not config.uri.startswith("memory:")
@@ -178,13 +185,13 @@ class Lake(ViewNames, LakeRefs):
         definition = define_table(schema, partition_by=partition_by, properties=properties, location=location)
         try:
             home = new_location(self.catalog, table, definition.location)
-            metadata = definition.new_table(home, self._timing.clock_ms())
+            metadata = definition.new_table(home, self._handle.timing.clock_ms())
             created = self.catalog.create_table(table, metadata)
         except AlreadyExistsError as error:
             if not if_not_exists or error.kind != "table":
                 raise
             return self.load_table(table)
-        return Table(self.catalog, created, timing=self._timing)
+        return Table(self.catalog, created, timing=self._handle.timing)
 
     @contextlib.contextmanager
     def stage_table(
@@ -211,7 +218,7 @@ class Lake(ViewNames, LakeRefs):
             self.catalog,
             parse_table_name(name),
             definition,
-            self._timing,
+            self._handle.timing,
             replace=replace,
             validate=lambda old: validation_start(old, MAIN, isolation, validate_from, reads),
         ) as table:
@@ -219,7 +226,7 @@ class Lake(ViewNames, LakeRefs):
 
     def load_table(self, name: str | TableName) -> Table:
         """The table as it is now."""
-        return Table(self.catalog, self.catalog.load_table(parse_table_name(name)), timing=self._timing)
+        return Table(self.catalog, self.catalog.load_table(parse_table_name(name)), timing=self._handle.timing)
 
     def table_exists(self, name: str | TableName) -> bool:
         """Whether there is such a table; its files are not looked at."""
@@ -235,7 +242,7 @@ class Lake(ViewNames, LakeRefs):
             raise InvalidInputError(f"expected the location of a metadata file, found {metadata_location!r}")
         location = absolute_location(metadata_location)
         registered = self.catalog.register_table(parse_table_name(name), location)
-        return Table(self.catalog, registered, timing=self._timing)
+        return Table(self.catalog, registered, timing=self._handle.timing)
 
     def unregister_table(self, name: str | TableName) -> str:
         """Forget a table; its files stay. Its metadata file, by which it can be registered here or elsewhere."""
@@ -257,13 +264,26 @@ class Lake(ViewNames, LakeRefs):
         """
         return purge_table(self.catalog, parse_table_name(name), read_all=read_all_tables)
 
+    create_view = delegated(LakeViews, LakeViews.create_view)
+    load_view = delegated(LakeViews, LakeViews.load_view)
+    view_exists = delegated(LakeViews, LakeViews.view_exists)
+    list_views = delegated(LakeViews, LakeViews.list_views)
+    rename_view = delegated(LakeViews, LakeViews.rename_view)
+    drop_view = delegated(LakeViews, LakeViews.drop_view)
+
+    branch = delegated(LakeRefs, LakeRefs.branch)
+    tag = delegated(LakeRefs, LakeRefs.tag)
+    publish = delegated(LakeRefs, LakeRefs.publish)
+    drop_ref = delegated(LakeRefs, LakeRefs.drop_ref)
+    tables_with_ref = delegated(LakeRefs, LakeRefs.tables_with_ref)
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[LakeTransaction]:
         """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
-        with Transaction(self.catalog, self._timing) as transaction:
-            yield LakeTransaction(self.catalog, self._timing, transaction)
+        with Transaction(self.catalog, self._handle.timing) as transaction:
+            yield LakeTransaction(self.catalog, self._handle.timing, transaction)
 
     def close(self) -> None:
-        """Let go of connections: the lake takes no more calls, and what was loaded from it can still be read."""
+        """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""
         self._is_closed = True
         self.catalog.close()

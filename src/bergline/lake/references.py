@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import msgspec
 
 from bergline.arguments import check_whole, shown
-from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lake.chosen_tables import TableNames, find_tables, named_tables, tables_having, tables_to_mark
+from bergline.lake.handle import LakeHandle
 from bergline.lake.ref_report import RefReport, WatchedRef
-from bergline.table.commits.commit import TableWork, Timing, commit
+from bergline.table.commits.commit import TableWork, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.creating import NewRef
 from bergline.table.references.publish import Publish, PublishRequest
@@ -29,8 +29,9 @@ class LakeRefs:
     If one table cannot, none is changed, and a TablesRefusedError has the reason of every table that cannot.
     """
 
-    catalog: Catalog
-    _timing: Timing
+    def __init__(self, lake: LakeHandle) -> None:
+        self._catalog = lake.catalog
+        self._timing = lake.timing
 
     def branch(
         self,
@@ -99,7 +100,7 @@ class LakeRefs:
         heads = _heads(tables) if isinstance(tables, Mapping) else {}
         names = self._having(branch, list(heads) if heads else tables, namespace)
         operations = {
-            table: Publish(self.catalog.io, msgspec.structs.replace(request, head=heads.get(table))) for table in names
+            table: Publish(self._catalog.io, msgspec.structs.replace(request, head=heads.get(table))) for table in names
         }
         what = f"`{branch}` into `{into}`"
         return self._commit(f"publish {what}", f"published {what}", into, operations)
@@ -125,7 +126,7 @@ class LakeRefs:
     def tables_with_ref(self, name: str, *, namespace: str | Namespace | None = None) -> list[str]:
         """The tables that have a branch or tag of this name, in the lake, or in a namespace and below it."""
         check_ref_name(name)
-        return [str(table) for table in find_tables(self.catalog, name, namespace)]
+        return [str(table) for table in find_tables(self._catalog, name, namespace)]
 
     def _places(
         self,
@@ -135,7 +136,7 @@ class LakeRefs:
         at: SnapshotChoice | None,
     ) -> dict[TableName, SnapshotChoice | None]:
         check_ref_name(ref)
-        names = tables_to_mark(self.catalog, tables, namespace)
+        names = tables_to_mark(self._catalog, tables, namespace)
         if not isinstance(tables, Mapping):
             return dict.fromkeys(names, at)
         if at is not None:
@@ -146,20 +147,20 @@ class LakeRefs:
         self, ref: str, tables: TableNames | None, namespace: str | Namespace | None, *, if_exists: bool = False
     ) -> tuple[TableName, ...]:
         seen: set[str] = set()
-        names = tables_having(self.catalog, ref, tables, namespace, seen)
+        names = tables_having(self._catalog, ref, tables, namespace, seen)
         if not names and not if_exists:
             raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref, known=seen)
         return names
 
     def _create(self, request: NewRef, places: Mapping[TableName, SnapshotChoice | None]) -> RefReport:
         what = f"{request.kind} `{request.name}`"
-        operations = {table: request.operation(self.catalog.io, at) for table, at in places.items()}
+        operations = {table: request.operation(self._catalog.io, at) for table, at in places.items()}
         return self._commit(f"create {what}", f"created {what}", request.name, operations)
 
     def _commit(self, to_do: str, done: str, ref: str, operations: Mapping[TableName, Operation]) -> RefReport:
         watched = {name: WatchedRef(operation, ref) for name, operation in operations.items()}
         work = [TableWork(name, None, None, one) for name, one in watched.items()]
-        commit(self.catalog, work, self._timing, refusal=f"cannot {to_do}")
+        commit(self._catalog, work, self._timing, refusal=f"cannot {to_do}")
         return RefReport(done, ref, tuple(one.seen(str(name)) for name, one in watched.items()))
 
 

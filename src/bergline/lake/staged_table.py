@@ -10,9 +10,9 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.locations import absolute_location
 from bergline.table.changes.overwrite import OverwriteChecks
-from bergline.table.commits.commit import Timing
 from bergline.table.commits.isolation import ValidateFrom
 from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.commits.retry import Timing
 from bergline.table.commits.validate import Validation
 from bergline.table.evolution.definition import TableDefinition, new_location
 from bergline.table.table import Table

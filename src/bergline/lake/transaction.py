@@ -6,7 +6,7 @@ from bergline.arguments import shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import TableName, parse_table_name
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.table.table import Table
 from bergline.table.transaction import Transaction
 

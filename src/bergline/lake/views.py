@@ -6,25 +6,24 @@ from uuid import uuid4
 import pyarrow as pa
 
 from bergline.arguments import check_texts
-from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.errors import AlreadyExistsError
 from bergline.format.metadata.updates import AddSchema, AssignUuid, SetLocation, SetProperties
 from bergline.format.schema.schema import Schema
 from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion
-from bergline.table.commits.commit import Timing
+from bergline.lake.handle import LakeHandle
 from bergline.table.evolution.column_arguments import column_schema
 from bergline.table.evolution.definition import new_location
 from bergline.table.view import View, new_version
 
 
-class ViewNames:
+class LakeViews:
     """Views share their names with tables; a catalog that has no views raises UnsupportedError."""
 
-    def __init__(self, catalog: Catalog, timing: Timing) -> None:
-        self.catalog = catalog
-        self._timing = timing
+    def __init__(self, lake: LakeHandle) -> None:
+        self._catalog = lake.catalog
+        self._timing = lake.timing
 
     def create_view(
         self,
@@ -48,7 +47,7 @@ class ViewNames:
         )
         updates = (
             AssignUuid(str(uuid4())),
-            SetLocation(new_location(self.catalog, view, location)),
+            SetLocation(new_location(self._catalog, view, location)),
             SetProperties(check_texts({} if properties is None else properties, "property")),
             AddSchema(column_schema(schema)),
             AddViewVersion(version),
@@ -56,31 +55,31 @@ class ViewNames:
         )
         metadata = apply_view_updates(None, updates, now_ms=self._timing.clock_ms())
         try:
-            created = self.catalog.create_view(view, metadata)
+            created = self._catalog.create_view(view, metadata)
         except AlreadyExistsError as error:
             if not if_not_exists or error.kind != "view":
                 raise
             return self.load_view(view)
-        return View(self.catalog, created, timing=self._timing)
+        return View(self._catalog, created, timing=self._timing)
 
     def load_view(self, name: str | TableName) -> View:
         """The view as it is now."""
-        return View(self.catalog, self.catalog.load_view(parse_table_name(name)), timing=self._timing)
+        return View(self._catalog, self._catalog.load_view(parse_table_name(name)), timing=self._timing)
 
     def view_exists(self, name: str | TableName) -> bool:
         """Whether there is such a view; its files are not looked at."""
         view = parse_table_name(name)
-        return self.catalog.namespace_exists(view.namespace) and view in self.catalog.list_views(view.namespace)
+        return self._catalog.namespace_exists(view.namespace) and view in self._catalog.list_views(view.namespace)
 
     def list_views(self, namespace: str | Namespace | None = None) -> list[str]:
         """The views in a namespace, or in all of them."""
-        namespaces = self.catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
-        return [str(v) for n in namespaces for v in self.catalog.list_views(n)]
+        namespaces = self._catalog.list_namespaces() if namespace is None else [parse_namespace(namespace)]
+        return [str(v) for n in namespaces for v in self._catalog.list_views(n)]
 
     def rename_view(self, name: str | TableName, new: str | TableName) -> None:
         """Give a view another name."""
-        self.catalog.rename_view(parse_table_name(name), parse_table_name(new))
+        self._catalog.rename_view(parse_table_name(name), parse_table_name(new))
 
     def drop_view(self, name: str | TableName) -> None:
         """Forget a view; its files stay."""
-        self.catalog.drop_view(parse_table_name(name))
+        self._catalog.drop_view(parse_table_name(name))

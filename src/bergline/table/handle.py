@@ -1,24 +1,22 @@
-"""A handle on one table: what was loaded, and the way its changes are committed, each at once or in a transaction."""
+"""The state that all parts of a table share: what was loaded, and how its changes are committed."""
 
 from collections.abc import Mapping
-from typing import Self
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.table.commits.chain import Chain
-from bergline.table.commits.commit import TableWork, Timing, commit
+from bergline.table.commits.commit import TableWork, commit, load_same_table
 from bergline.table.commits.operation import Operation
+from bergline.table.commits.retry import Timing
 from bergline.table.references.staged import wap_summary
 from bergline.table.references.summary import check_summary
 
 
 class TableHandle:
-    """The table as last loaded; its own commits move it forward in place."""
+    """The table as last loaded; commits move it forward, at once or, with a chain, when its transaction ends."""
 
     def __init__(
         self,
@@ -29,36 +27,31 @@ class TableHandle:
         summary: Mapping[str, str] | None = None,
         chain: Chain | None = None,
     ) -> None:
-        """With a chain, changes gather there until its transaction ends."""
-        self._catalog = catalog
-        self._loaded = loaded
-        self._timing = timing or Timing()
-        self._summary = dict(summary or {})
-        self._chain = chain
-
-    def __repr__(self) -> str:
-        inside = ", in a transaction" if self._chain else ""
-        return f"{type(self).__name__}({str(self.name)!r}, {self.metadata_location!r}{inside})"
+        self.catalog = catalog
+        self.loaded = loaded
+        self.timing = timing or Timing()
+        self.summary = dict(summary or {})
+        self.chain = chain
 
     @property
     def name(self) -> TableName:
         """Namespace and name."""
-        return self._loaded.name
+        return self.loaded.name
 
     @property
     def io(self) -> FileIO:
         """Where the table's files are."""
-        return self._catalog.io
+        return self.catalog.io
 
     @property
     def metadata(self) -> TableMetadata:
         """The table as last loaded; in a transaction, as it will be."""
-        return self._chain.metadata if self._chain else self._loaded.metadata
+        return self.chain.metadata if self.chain else self.loaded.metadata
 
     @property
     def metadata_location(self) -> str:
         """The pointer as last loaded; empty while a new table is only staged."""
-        return self._loaded.metadata_location
+        return self.loaded.metadata_location
 
     @property
     def schema(self) -> Schema:
@@ -66,40 +59,28 @@ class TableHandle:
         return self.metadata.schema
 
     @property
-    def spec(self) -> PartitionSpec:
-        """The partition spec for new files."""
-        return self.metadata.spec
+    def in_transaction(self) -> bool:
+        """Whether changes are committed together, later."""
+        return self.chain is not None
 
-    @property
-    def location(self) -> str:
-        """Where new files go."""
-        return self.metadata.location
+    def refresh(self) -> None:
+        """Load the table again; a transaction keeps the state that it began with."""
+        if self.chain is None:
+            self.loaded = self.catalog.load_table(self.name)
 
-    @property
-    def properties(self) -> dict[str, str]:
-        """The table's properties."""
-        return dict(self.metadata.properties)
-
-    @property
-    def current_snapshot(self) -> Snapshot | None:
-        """The head of `main`."""
-        return self.metadata.current_snapshot
-
-    def refresh(self) -> Self:
-        """Look again; a transaction keeps to the state that it began with."""
-        if self._chain is None:
-            self._loaded = self._catalog.load_table(self.name)
-        return self
+    def load_newest(self) -> LoadedTable:
+        """The table as it is now; ConflictError if it was dropped and re-created."""
+        return load_same_table(self.catalog, self.name, self.loaded.metadata.table_uuid, self.metadata_location)
 
     def commit(self, operation: Operation) -> TableMetadata:
-        """Bring an operation in and move this handle forward."""
-        if self._chain is not None:
-            self._chain.add(operation, self._timing.clock_ms())
+        """Commit an operation, and move forward to the table that has it."""
+        if self.chain is not None:
+            self.chain.add(operation, self.timing.clock_ms())
             return self.metadata
         work = TableWork(self.name, self.metadata.table_uuid, self.metadata_location, operation)
-        (self._loaded,) = commit(self._catalog, (work,), self._timing)
+        (self.loaded,) = commit(self.catalog, (work,), self.timing)
         return self.metadata
 
-    def _full_summary(self, given: Mapping[str, str] | None, wap_id: str | None = None) -> dict[str, str]:
-        """What a snapshot says beside its figures; InvalidInputError for entries that bergline writes itself."""
-        return self._summary | check_summary(given) | wap_summary(wap_id)
+    def snapshot_summary(self, given: Mapping[str, str] | None, wap_id: str | None = None) -> dict[str, str]:
+        """The summary entries of a snapshot; InvalidInputError for those that bergline writes itself."""
+        return self.summary | check_summary(given) | wap_summary(wap_id)

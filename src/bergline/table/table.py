@@ -3,34 +3,42 @@
 import contextlib
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 import pyarrow as pa
 
 from bergline.arguments import check_whole
 from bergline.catalog.catalog import Catalog, LoadedTable
+from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
-from bergline.table.adding_files import TableAddingFiles
-from bergline.table.altering import TableAltering
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.schema import Schema
+from bergline.io.fileio import FileIO
 from bergline.table.commits.chain import Chain
-from bergline.table.commits.commit import Timing, load_same_table
-from bergline.table.expiring import TableExpiring
+from bergline.table.commits.operation import Operation
+from bergline.table.commits.retry import Timing
+from bergline.table.delegation import chained, delegated
+from bergline.table.files import TableFiles
+from bergline.table.handle import TableHandle
 from bergline.table.inspection.metadata_tables import metadata_table
 from bergline.table.inspection.metadata_view import MetadataView
-from bergline.table.maintaining import TableMaintaining
+from bergline.table.maintenance import TableMaintenance
+from bergline.table.metadata_updates import TableMetadataUpdates
 from bergline.table.references.changed_rows import RowChanges, row_changes
 from bergline.table.references.refs import Refs
 from bergline.table.scans.append_scan import AppendScan
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import ReadVersion, epoch_ms, resolve_version
-from bergline.table.sweeping import TableSweeping
 from bergline.table.transaction import Transaction
-from bergline.table.writing import TableWriting
+from bergline.table.writes import TableWrites
 
 
-class Table(TableWriting, TableAddingFiles, TableAltering, TableMaintaining, TableExpiring, TableSweeping):
-    """`refresh` looks again; every other method that changes the table is one commit."""
+class Table:
+    """`refresh` loads it again; every other method that changes the table is one commit."""
 
     def __init__(
         self,
@@ -41,9 +49,97 @@ class Table(TableWriting, TableAddingFiles, TableAltering, TableMaintaining, Tab
         summary: Mapping[str, str] | None = None,
         chain: Chain | None = None,
     ) -> None:
-        super().__init__(catalog, loaded, timing=timing, summary=summary, chain=chain)
+        """With a chain, changes are gathered there until its transaction ends."""
+        self._handle = handle = TableHandle(catalog, loaded, timing=timing, summary=summary, chain=chain)
         self._in_transaction = False
-        self.refs = Refs(lambda: self.metadata, self.commit, self.io)
+        self.refs = Refs(lambda: handle.metadata, handle.commit, handle.io)
+
+    def __repr__(self) -> str:
+        inside = ", in a transaction" if self._handle.in_transaction else ""
+        return f"Table({str(self.name)!r}, {self.metadata_location!r}{inside})"
+
+    @property
+    def name(self) -> TableName:
+        """Namespace and name."""
+        return self._handle.name
+
+    @property
+    def io(self) -> FileIO:
+        """Where the table's files are."""
+        return self._handle.io
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table as last loaded; in a transaction, as it will be."""
+        return self._handle.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """The pointer as last loaded; empty while a new table is only staged."""
+        return self._handle.metadata_location
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.metadata.schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The partition spec for new files."""
+        return self.metadata.spec
+
+    @property
+    def location(self) -> str:
+        """Where new files go."""
+        return self.metadata.location
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        return dict(self.metadata.properties)
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        """The head of `main`."""
+        return self.metadata.current_snapshot
+
+    def refresh(self) -> Self:
+        """Load the table again; a transaction keeps the state that it began with."""
+        self._handle.refresh()
+        return self
+
+    def commit(self, operation: Operation) -> TableMetadata:
+        """Commit an operation and move this handle forward."""
+        return self._handle.commit(operation)
+
+    check_branch = delegated(TableWrites, TableWrites.check_branch)
+    append = chained(TableWrites, TableWrites.append)
+    overwrite = chained(TableWrites, TableWrites.overwrite)
+    delete = chained(TableWrites, TableWrites.delete)
+    overwrite_partitions = chained(TableWrites, TableWrites.overwrite_partitions)
+
+    append_files = chained(TableFiles, TableFiles.append_files)
+    overwrite_files = chained(TableFiles, TableFiles.overwrite_files)
+    replace_partitions = chained(TableFiles, TableFiles.replace_partitions)
+    row_delta = chained(TableFiles, TableFiles.row_delta)
+    rewrite_files = chained(TableFiles, TableFiles.rewrite_files)
+
+    update_schema = delegated(TableMetadataUpdates, TableMetadataUpdates.update_schema)
+    update_spec = delegated(TableMetadataUpdates, TableMetadataUpdates.update_spec)
+    replace_sort_order = chained(TableMetadataUpdates, TableMetadataUpdates.replace_sort_order)
+    set_properties = chained(TableMetadataUpdates, TableMetadataUpdates.set_properties)
+    set_location = chained(TableMetadataUpdates, TableMetadataUpdates.set_location)
+    upgrade_format = chained(TableMetadataUpdates, TableMetadataUpdates.upgrade_format)
+    set_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.set_statistics)
+    remove_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.remove_statistics)
+    remove_partition_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.remove_partition_statistics)
+
+    compact = delegated(TableMaintenance, TableMaintenance.compact)
+    rewrite_manifests = chained(TableMaintenance, TableMaintenance.rewrite_manifests)
+    expire = delegated(TableMaintenance, TableMaintenance.expire)
+    plan_expiry = delegated(TableMaintenance, TableMaintenance.plan_expiry)
+    plan_orphans = delegated(TableMaintenance, TableMaintenance.plan_orphans)
+    sweep_orphans = delegated(TableMaintenance, TableMaintenance.sweep_orphans)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["Table"]:
@@ -51,15 +147,15 @@ class Table(TableWriting, TableAddingFiles, TableAltering, TableMaintaining, Tab
 
         What is read from the table in the block has the block's own changes. Afterwards only this handle is of use.
         """
-        if self._chain is not None or self._in_transaction:
+        if self._handle.in_transaction or self._in_transaction:
             raise InvalidInputError(f"expected no transaction inside another one, found one on table `{self.name}`")
-        self._in_transaction = True
+        self._in_transaction, handle = True, self._handle
         try:
-            now = load_same_table(self._catalog, self.name, self.metadata.table_uuid, self.metadata_location)
-            with Transaction(self._catalog, self._timing) as transaction:
+            now = handle.load_newest()
+            with Transaction(handle.catalog, handle.timing) as transaction:
                 chain = transaction.chain(now)
-                yield Table(self._catalog, now, timing=self._timing, summary=self._summary, chain=chain)
-            self._loaded = transaction.tables.get(self.name, self._loaded)
+                yield Table(handle.catalog, now, timing=handle.timing, summary=handle.summary, chain=chain)
+            handle.loaded = transaction.tables.get(self.name, handle.loaded)
         finally:
             self._in_transaction = False
 

@@ -10,8 +10,9 @@ from bergline.catalog.identifiers import TableName
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.chain import Chain
-from bergline.table.commits.commit import TableWork, Timing, check_table_count, commit, create
+from bergline.table.commits.commit import TableWork, check_table_count, commit, create
 from bergline.table.commits.operation import CommitStamp
+from bergline.table.commits.retry import Timing
 
 
 class Transaction:

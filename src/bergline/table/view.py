@@ -8,13 +8,12 @@ import pyarrow as pa
 from bergline.arguments import check_list, check_text, check_texts
 from bergline.catalog.catalog import Catalog, LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError, UnavailableError
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError
 from bergline.format.metadata.updates import AddSchema, RemoveProperties, SetProperties
 from bergline.format.schema.schema import Schema
 from bergline.format.view.updates import AddViewVersion, AssertViewUuid, SetCurrentViewVersion, ViewUpdate
 from bergline.format.view.view_metadata import SqlRepresentation, ViewMetadata, ViewVersion
-from bergline.table.commits.commit import RetryPolicy, Timing
-from bergline.table.commits.retry import retry_limits
+from bergline.table.commits.retry import LostRace, RetryLoop, Timing, retry_limits
 from bergline.table.evolution.column_arguments import column_schema
 
 _LAST_ADDED = -1
@@ -108,22 +107,23 @@ class View:
         return self._commit(lambda _: updates) if updates else self
 
     def _commit(self, updates: Callable[[ViewMetadata], tuple[ViewUpdate, ...]]) -> Self:
-        """Commit on what is there now, and again while others come first."""
-        policy, base = RetryPolicy(self._timing), self._loaded
-        requirements = (AssertViewUuid(self.metadata.view_uuid),)
-        while True:
+        """Commit on the view as it is now, and retry while others come first."""
+        base, view_uuid = self._loaded, self.metadata.view_uuid
+
+        def attempt(_: int) -> LoadedView | LostRace:
+            nonlocal base
+            base = self._catalog.load_view(self.name)
+            change = ViewChange(base, (AssertViewUuid(view_uuid),), updates(base.metadata))
             try:
-                base = self._catalog.load_view(self.name)
-                self._loaded = self._catalog.commit_view(ViewChange(base, requirements, updates(base.metadata)))
-            except UnavailableError as error:
-                policy.wait_for_store(error, retry_limits([base.metadata], needs_validation=False))
+                return self._catalog.commit_view(change)
             except ConflictError as error:
-                if base.metadata.view_uuid != self.metadata.view_uuid:
+                if base.metadata.view_uuid != view_uuid:
                     raise
-                limits = retry_limits([base.metadata], needs_validation=False)
-                policy.wait_after(error, limits, different=0, found=base.metadata_location)
-            else:
-                return self
+                return LostRace(error, base.metadata_location)
+
+        loop = RetryLoop(self._timing, lambda: retry_limits([base.metadata], needs_validation=False))
+        self._loaded = loop.run(attempt)
+        return self
 
 
 def new_version(

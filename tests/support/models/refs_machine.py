@@ -42,7 +42,7 @@ from bergline.errors import (
 )
 from bergline.format.manifest.manifest import partition_key
 from bergline.io.locations import normalized
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 ARROW = pa.schema([pa.field("n", pa.int64(), nullable=False), ("k", pa.int32())])
 HOUR_MS = 3_600_000

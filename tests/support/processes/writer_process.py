@@ -19,7 +19,7 @@ from writer_jobs import TABLE, TWIN, Note, Step, change_rows
 import bergline
 from bergline import Lake, Table
 from bergline.errors import BerglineError, ConflictError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 
 class Writer:

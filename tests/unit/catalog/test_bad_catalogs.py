@@ -29,7 +29,7 @@ from bergline.errors import (
     UnavailableError,
 )
 from bergline.io.schemes import SchemeFileIO
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.testing.faults import FaultyStore
 
 LONG = "n" * 256

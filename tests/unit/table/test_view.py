@@ -21,7 +21,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.io.schemes import SchemeFileIO
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.table.view import View
 from bergline.testing.faults import Fault, FaultyStore
 

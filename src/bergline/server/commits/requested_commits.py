@@ -4,9 +4,9 @@ A swap that was lost to another commit is tried again here for as long as the re
 different branches, or of properties, do not get in each other's way.
 """
 
-import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -25,7 +25,7 @@ from bergline.catalog.conflicts import describe_holder, describe_latest
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.rest.protocol.messages import failed_requirement
-from bergline.errors import AlreadyExistsError, CommitUnknownError, ConflictError, InvalidInputError, NotFoundError
+from bergline.errors import AlreadyExistsError, ConflictError, InvalidInputError, NotFoundError
 from bergline.format.metadata.apply import create_from_updates
 from bergline.format.metadata.requirements import AssertCreate, Requirement, check_requirements
 from bergline.format.metadata.snapshot import Snapshot
@@ -39,13 +39,14 @@ from bergline.format.metadata.updates import (
     Update,
 )
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
+from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
 _MOST_UPDATES = 20_000
 _MOST_LAYOUTS = 500
-_TRIES = 1000
-_TOTAL_S = 30.0
-_FIRST_WAIT_S = 0.002
-_LONGEST_WAIT_S = 0.25
+_LIMITS = RetryLimits(
+    retries=1000, when_unavailable=0, when_unmoved=1000, total_ms=30_000, min_wait_ms=2, max_wait_ms=250
+)
+"""Clients wait for the response: short waits, and what is unavailable is theirs to retry."""
 
 
 class RequestedChange(msgspec.Struct, frozen=True):
@@ -81,7 +82,8 @@ def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> t
     if created and len(asked) == 1:
         return (_create(catalog, asked[0]),)
     changed = [change for change in asked if not change.creates]
-    for wait in _tries():
+
+    def attempt(_: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         bases = tuple(catalog.load_table(change.name) for change in changed)
         if all(map(_is_done, changed, bases)) and all(_is_created(catalog, change) for change in created):
             return bases
@@ -98,33 +100,34 @@ def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> t
         match outcome:
             case Committed(tables):
                 return tables
-            case Unknown(table, location, cause):
-                raise CommitUnknownError(
-                    f"cannot find out whether the commit to `{table}` happened: {cause}",
-                    table=str(table),
-                    metadata_location=location,
-                )
+            case Unknown():
+                return outcome
             case Conflicted(reason):
                 if bases and all(catalog.pointer(base.name) == base.metadata_location for base in bases):
                     latest = "; ".join(describe_latest(base.metadata) for base in bases)
                     raise ConflictError(f"{reason}; {latest}", hints=reason.hints) from reason
-                wait()
-    raise ConflictError(f"table `{asked[0].name}` moved on before each of the server's attempts", hints=["try again"])
+                return LostRace(reason, tuple(base.metadata_location for base in bases))
+            case _:
+                assert_never(outcome)
+
+    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
 
 
 def commit_asked_view(
     catalog: Catalog, name: TableName, requirements: tuple[ViewRequirement, ...], updates: tuple[ViewUpdate, ...]
 ) -> LoadedView:
     """The view after the change."""
-    for wait in _tries():
+
+    def attempt(_: int) -> LoadedView | LostRace:
         base = catalog.load_view(name)
         try:
             return catalog.commit_view(ViewChange(base, requirements, updates))
-        except ConflictError:
+        except ConflictError as error:
             if catalog.load_view(name).metadata_location == base.metadata_location:
                 raise
-            wait()
-    raise ConflictError(f"view `{name}` moved on before each of the server's attempts", hints=["try again"])
+            return LostRace(error, base.metadata_location)
+
+    return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
 
 
 def _create(catalog: PointerCatalog, change: RequestedChange) -> LoadedTable:
@@ -182,13 +185,3 @@ def _check_requirements(change: RequestedChange, base: LoadedTable) -> None:
         except ConflictError as error:
             why = f"{error}; {describe_holder(base.metadata, requirement)}"
             raise ConflictError(f"{failed_requirement(requirement)}: {why}") from error
-
-
-def _tries() -> Iterator[Callable[[], None]]:
-    """A wait for each try, longer each time and at random, until the time is over."""
-    end = time.monotonic() + _TOTAL_S
-    for attempt in range(_TRIES):
-        if attempt and time.monotonic() > end:
-            return
-        longest = min(_FIRST_WAIT_S * 2**attempt, _LONGEST_WAIT_S) if attempt < _TRIES else _LONGEST_WAIT_S
-        yield lambda longest=longest: time.sleep(random.uniform(0, longest))  # type: ignore[misc]  # noqa: S311

@@ -18,7 +18,7 @@ from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Operation
-from bergline.table.commits.snapshot_producer import SnapshotProducer, branch_head
+from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.commits.validate import Validation
 from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged, wap_summary
@@ -40,8 +40,17 @@ class TableWrite:
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""
         files = write_files(rows, self._table, self._options)
-        io, branch = self._table.io, self._write_target.branch
-        self._commit(Append(io, files, branch=branch, summary=self._summary, discard_on_failure=True))
+        self._commit(
+            Append(
+                self._table.io,
+                files,
+                branch=self._write_target.branch,
+                summary=self._summary,
+                discard_on_failure=True,
+                starts_branch=self._write_target.starts_branch,
+                written_for=self._table.schema,
+            )
+        )
 
     def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
         """Replace the rows that match a filter, by default all."""
@@ -65,6 +74,8 @@ class TableWrite:
                 summary=self._summary,
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
+                starts_branch=write_target.starts_branch,
+                written_for=self._table.schema,
             )
         )
 
@@ -83,6 +94,8 @@ class TableWrite:
                 summary=self._summary,
                 validate=validate,
                 discard_on_failure=True,
+                starts_branch=self._write_target.starts_branch,
+                written_for=self._table.schema,
             )
         )
 
@@ -104,9 +117,6 @@ class TableWrite:
             validation.check_no_new_data(Scope(row_filter))
 
     def _commit(self, operation: Operation) -> None:
-        if isinstance(operation, SnapshotProducer):
-            operation.starts_branch = self._write_target.starts_branch
-            operation.written_for = self._table.schema
         self._table.commit(staged(operation, self._write_target.wap_id))
 
 

@@ -9,6 +9,7 @@ from bergline.format.manifest.manifest import DataFile, FileContent, ManifestCon
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
@@ -27,9 +28,19 @@ class Append(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         fast: bool = False,
         discard_on_failure: bool = False,
+        starts_branch: bool = True,
+        written_for: Schema | None = None,
     ) -> None:
-        super().__init__(io, branch, summary or {}, files=files, discard_on_failure=discard_on_failure)
-        self.merges = not fast
+        super().__init__(
+            io,
+            branch,
+            summary or {},
+            files=files,
+            discard_on_failure=discard_on_failure,
+            merges=not fast,
+            starts_branch=starts_branch,
+            written_for=written_for,
+        )
         self._added = AddedFiles(self, files)
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:

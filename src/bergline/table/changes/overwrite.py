@@ -8,6 +8,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.changes.append import AddedFiles
@@ -62,8 +63,18 @@ class Overwrite(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         checks: OverwriteChecks | None = None,
         discard_on_failure: bool = False,
+        starts_branch: bool = True,
+        written_for: Schema | None = None,
     ) -> None:
-        super().__init__(io, branch, summary or {}, files=files, discard_on_failure=discard_on_failure)
+        super().__init__(
+            io,
+            branch,
+            summary or {},
+            files=files,
+            discard_on_failure=discard_on_failure,
+            starts_branch=starts_branch,
+            written_for=written_for,
+        )
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)
         self._checks = checks

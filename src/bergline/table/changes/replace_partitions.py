@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from bergline.format.manifest.manifest import DataFile, partition_key
 from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.commits.history_window import EVERYTHING, Scope
@@ -21,6 +22,8 @@ def replace_partitions(
     summary: Mapping[str, str],
     validate: ValidateFrom | None = None,
     discard_on_failure: bool = False,
+    starts_branch: bool = True,
+    written_for: Schema | None = None,
 ) -> Overwrite:
     """An overwrite of the partitions that the files are in; files of other partition specs stay.
 
@@ -40,6 +43,8 @@ def replace_partitions(
         summary={**summary, "replace-partitions": "true"},
         checks=OverwriteChecks(validate.snapshot_id, validate.isolation, scope) if validate else None,
         discard_on_failure=discard_on_failure,
+        starts_branch=starts_branch,
+        written_for=written_for,
     )
 
 

@@ -39,8 +39,6 @@ class Rewritten(msgspec.Struct, frozen=True):
 class RewriteFiles(SnapshotProducer):
     """The added files, and the parent's without the removed ones; `since` is the snapshot that they were read from."""
 
-    starts_branch = False
-
     def __init__(
         self,
         io: FileIO,
@@ -51,7 +49,14 @@ class RewriteFiles(SnapshotProducer):
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
     ) -> None:
-        super().__init__(io, branch, summary or {}, files=rewritten.added, discard_on_failure=discard_on_failure)
+        super().__init__(
+            io,
+            branch,
+            summary or {},
+            files=rewritten.added,
+            discard_on_failure=discard_on_failure,
+            starts_branch=False,
+        )
         _check_rewritten(rewritten)
         self._since = since
         self._rewritten = rewritten

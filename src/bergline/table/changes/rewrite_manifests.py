@@ -36,9 +36,6 @@ class RewriteManifests(SnapshotProducer):
     What others add meanwhile is kept as it is; only where they replaced a manifest is its kind worked out again.
     """
 
-    merges = False
-    starts_branch = False
-
     def __init__(
         self,
         io: FileIO,
@@ -53,7 +50,7 @@ class RewriteManifests(SnapshotProducer):
 
         `sort_by` are the partition fields that count first for what stands side by side.
         """
-        super().__init__(io, branch, summary or {})
+        super().__init__(io, branch, summary or {}, merges=False, starts_branch=False)
         self._paths = None if paths is None else frozenset(paths)
         self._spec_id = spec_id
         self._sort_by = tuple(sort_by)

@@ -1,13 +1,11 @@
-"""The commit loop: read the pointers, work out the changes, swap; on conflict look again and go again.
+"""Commits of operations to one table or to several: load the bases, work out the changes, swap; after a conflict again.
 
-One table is the case of one. An attempt ends in a value, Committed, Conflicted or Unknown; only `commit` raises.
+An attempt ends in a value, Committed, Conflicted or Unknown; the loop around attempts is in `retry.py`.
 """
 
 import contextlib
-import random
-import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -36,15 +34,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.requirements import AssertRefSnapshotId, Requirement
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.operation import CommitStamp, Operation, cleaning_up
-from bergline.table.commits.retry import RetryLimits, retry_limits
-
-
-class Timing(msgspec.Struct, frozen=True):
-    """Where time and chance come from, so that tests can decide them."""
-
-    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    sleep: Callable[[float], None] = time.sleep
-    uniform: Callable[[float, float], float] = random.uniform
+from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing, retry_limits, unknown_outcome
 
 
 class TableWork(msgspec.Struct, frozen=True):
@@ -119,14 +109,9 @@ def create(catalog: Catalog, work: TableWork, metadata: TableMetadata, timing: T
     Raises AlreadyExistsError if the name was taken meanwhile, CommitUnknownError as `commit` does; what was written is
     gone except where the outcome is unknown.
     """
-    policy = RetryPolicy(timing or Timing())
+    loop = RetryLoop(timing or Timing(), lambda: retry_limits([metadata], needs_validation=False))
     with _abandoning((work,)):
-        while True:
-            try:
-                created = catalog.create_table(work.name, metadata)
-                break
-            except UnavailableError as error:
-                policy.wait_for_store(error, retry_limits([metadata], needs_validation=False))
+        created = loop.run(lambda _: catalog.create_table(work.name, metadata))
     with cleaning_up(work.name):
         work.operation.committed(created.metadata)
     return created
@@ -147,55 +132,6 @@ def _abandoning(work: Sequence[TableWork], may_delete: Callable[[], bool] = lamb
             with cleaning_up(one.name):
                 one.operation.abandoned()
         raise
-
-
-class RetryPolicy:
-    """How long one commit goes on."""
-
-    def __init__(self, timing: Timing) -> None:
-        self._timing = timing
-        self._started_ms = timing.clock_ms()
-        self._conflicts = 0
-        self._unanswered = 0
-        self._found: Hashable = None
-        self._unmoved = 0
-        self.is_stuck = False
-        """Whether it was given up because the catalog refused it although nothing had moved."""
-
-    def wait_after(self, reason: ConflictError, limits: RetryLimits, *, different: int, found: Hashable) -> None:
-        """Another commit came first: wait before the next attempt, or give up.
-
-        `different` is how many of the attempts depended on something else than those before them, `found` the pointers
-        that this one was worked out on. A catalog that refuses although nothing has moved is asked a few times, ever
-        more slowly.
-        """
-        self._conflicts += 1
-        self._unanswered = 0
-        self._unmoved = self._unmoved + 1 if found == self._found else 0
-        self._found = found
-        elapsed_ms = self._timing.clock_ms() - self._started_ms
-        counted = self._conflicts if limits.every_attempt_counts else different
-        gave_up = f"gave up after {self._conflicts} attempts in {elapsed_ms / 1000:.1f} s"
-        if (limits.retries is not None and counted > limits.retries) or elapsed_ms > limits.total_ms:
-            raise ConflictError(f"{reason}; {gave_up}") from reason
-        if self._unmoved > limits.when_unmoved:
-            self.is_stuck = True
-            raise ConflictError(
-                f"{reason}; {gave_up}: nobody else committed before the last {self._unmoved + 1} of them",
-                hints=["the catalog refuses without another commit: what it says, and its log, may tell why"],
-            ) from reason
-        if self._unmoved:
-            self._timing.sleep(limits.unmoved_wait_seconds(self._unmoved, self._timing.uniform))
-        else:
-            self._timing.sleep(limits.wait_seconds(self._conflicts, self._timing.uniform))
-
-    def wait_for_store(self, error: UnavailableError, limits: RetryLimits) -> None:
-        """The store did not answer and nothing was changed: ask again, or give up."""
-        self._unanswered += 1
-        elapsed_ms = self._timing.clock_ms() - self._started_ms
-        if self._unanswered > limits.when_unavailable or elapsed_ms > limits.total_ms:
-            raise error
-        self._timing.sleep(limits.wait_seconds(self._unanswered, self._timing.uniform))
 
 
 def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
@@ -223,8 +159,7 @@ class _Attempts:
         self._work = {one.name: one for one in work}
         self._timing = timing
         self._refusal = refusal
-        self._patience = RetryPolicy(timing)
-        self._count = 0
+        self._loop = RetryLoop(timing, self._limits)
         self._bases: dict[TableName, LoadedTable] = {}
         self._meant = {
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
@@ -242,51 +177,40 @@ class _Attempts:
         where they cannot be looked at nothing is deleted.
         """
         try:
-            return self._go_on()
+            return self._loop.run(self._attempt)
         except CommitUnknownError:
             raise
         except BerglineError as error:
             if not self._has_landed():
-                if self._patience.is_stuck:  # what it says and what it shows cannot both be true
-                    raise self._unknown(next(iter(self._work)), None, str(error), error.hints) from error
+                if self._loop.is_stuck:  # what the catalog says and what it shows cannot both be true
+                    raise unknown_outcome(next(iter(self._work)), None, str(error), error.hints) from error
                 raise
         return tuple(self._bases[name] for name in self._work)
 
-    def _go_on(self) -> tuple[LoadedTable, ...]:
-        while True:
-            self._count += 1
-            try:
-                outcome = self._attempt()
-            except UnavailableError as error:
-                self._patience.wait_for_store(error, self._limits())
-                continue
-            match outcome:
-                case Committed(tables):
-                    moved = {t.name: t for t in tables}
-                    return tuple(moved.get(name, self._bases[name]) for name in self._work)
-                case Unknown(table, metadata_location, cause):
-                    hint = f"it happened if {metadata_location} is the table's pointer or in its metadata log"
-                    raise self._unknown(table, metadata_location, cause, [] if metadata_location is None else [hint])
-                case Conflicted(reason):
-                    found = tuple(base.metadata_location for base in self._bases.values())
-                    self._patience.wait_after(reason, self._limits(), different=len(self._depended_on), found=found)
-                case _:
-                    assert_never(outcome)
-
-    def _unknown(self, table: TableName, location: str | None, cause: str, hints: Sequence[str]) -> CommitUnknownError:
-        message = f"cannot find out whether the commit to `{table}` happened: {cause}"
-        return CommitUnknownError(message, table=str(table), metadata_location=location, hints=hints)
-
-    def _attempt(self) -> Outcome:
+    def _attempt(self, number: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         """Work out every change, then commit those that there are; a table with nothing to do is left out."""
-        stamp = CommitStamp(self._count, self._timing.clock_ms())
+        stamp = CommitStamp(number, self._timing.clock_ms())
         try:
             worked_out = each_table(tuple(self._work), lambda name: self._change(name, stamp), self._refusal)
         except _MovedOnError as error:
-            return Conflicted(error.reason)
+            return self._lost(error.reason)
         changes = tuple(change for change in worked_out if change.updates)
         self._depended_on.add(tuple(_depends_on(c) for c in changes))
-        return self._send(changes) if changes else Committed(())
+        outcome = self._send(changes) if changes else Committed(())
+        match outcome:
+            case Committed(tables):
+                moved = {t.name: t for t in tables}
+                return tuple(moved.get(name, self._bases[name]) for name in self._work)
+            case Conflicted(reason):
+                return self._lost(reason)
+            case Unknown():
+                return outcome
+            case _:
+                assert_never(outcome)
+
+    def _lost(self, reason: ConflictError) -> LostRace:
+        pointers = tuple(base.metadata_location for base in self._bases.values())
+        return LostRace(reason, pointers, distinct_attempts=len(self._depended_on))
 
     def _send(self, changes: tuple[TableChange, ...]) -> Outcome:
         try:
@@ -340,8 +264,8 @@ class _Attempts:
 
     def _limits(self) -> RetryLimits:
         """What the tables say, looked at only where it is needed: other writers may have set anything."""
-        meaning = any(one.operation.needs_validation for one in self._work.values())
-        return retry_limits([b.metadata for b in self._bases.values()], needs_validation=meaning)
+        needs_validation = any(one.operation.needs_validation for one in self._work.values())
+        return retry_limits([b.metadata for b in self._bases.values()], needs_validation=needs_validation)
 
 
 _Result = TypeVar("_Result")

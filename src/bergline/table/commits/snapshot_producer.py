@@ -52,12 +52,6 @@ class SnapshotProducer:
     """Base of the operations that add a snapshot; the snapshot id is the same in all attempts."""
 
     needs_validation = False
-    merges = True
-    """Whether small manifests of the parent are joined, and those without live files left out."""
-    starts_branch = True
-    """Whether a branch that does not exist is made, at the head of `main`."""
-    written_for: Schema | None = None
-    """The columns that the added rows were written for, where they are this write's own."""
 
     def __init__(
         self,
@@ -67,14 +61,25 @@ class SnapshotProducer:
         *,
         files: Sequence[DataFile] = (),
         discard_on_failure: bool = False,
+        merges: bool = True,
+        starts_branch: bool = True,
+        written_for: Schema | None = None,
     ) -> None:
-        """`files` are to be added: written for this, and discarded if it certainly fails, or given, and looked at."""
+        """`files` are to be added: written for this, and discarded if it certainly fails, or given, and checked.
+
+        With `merges`, small manifests of the parent are merged, and those without live files are left out. With
+        `starts_branch`, a branch that does not exist is created at the head of `main`. `written_for` are the
+        columns that the added rows were written for, where this write made the files itself.
+        """
         check_ref_name(branch)
         # a Puffin file holds several vectors
         self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []
         self._given = GivenFiles(io, () if discard_on_failure else files, branch)
         self._io = io
         self._branch = branch
+        self._merges = merges
+        self._starts_branch = starts_branch
+        self._written_for = written_for
         self._summary = dict(summary)
         self.snapshot_id = secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
@@ -96,9 +101,9 @@ class SnapshotProducer:
         """Draft the snapshot on the branch's head, number it, write its manifest list."""
         if self.has_landed(base):
             return Change()
-        if self.written_for is not None:
-            check_written_columns(self.written_for, base.schema)
-        if not self.starts_branch:
+        if self._written_for is not None:
+            check_written_columns(self._written_for, base.schema)
+        if not self._starts_branch:
             check_branch_exists(base, self._branch)
         self._earlier = stamp.earlier
         ref = base.refs.get(self._branch)
@@ -177,7 +182,7 @@ class SnapshotProducer:
         return added_entry(file, self.snapshot_id if base.format_version == 1 else None)
 
     def _merged(self, base: TableMetadata, draft: Draft) -> Draft:
-        if not self.merges:
+        if not self._merges:
             return draft
         live = [m for m in draft.manifests if m.has_live_files or m.added_snapshot_id == self.snapshot_id]
         merged = self._merger.merge(base, live)

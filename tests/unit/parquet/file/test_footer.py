@@ -7,6 +7,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from data_files import written_files
 from every_type import every_type_rows, every_type_schema
 
 from bergline import Lake
@@ -111,7 +112,7 @@ def test_nested_columns_with_their_ids(compliant: bool) -> None:
 
 def test_our_own_writer_says_what_its_files_say(lake: Lake) -> None:
     table = lake.create_table("db.t", every_type_schema(), properties={"format-version": "3"})
-    (file,) = table._write(every_type_rows())
+    (file,) = written_files(table, every_type_rows())
     assert file.physical_schema is not None
     lacking = {TIME, TIMESTAMP_NS, TIMESTAMPTZ_NS}
     columns = [

@@ -22,7 +22,7 @@ from bergline.sql.names.selector import VersionSelector
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.run.run import run_statement
 from bergline.sql.text.timestamps import timestamp_ms
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 
 def run(lake: Lake, text: str) -> list[dict[str, object]] | None:

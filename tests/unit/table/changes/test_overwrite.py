@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from add_deletes import equality_deletes
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -28,7 +29,7 @@ def test_overwrite_replaces_all_rows_of_the_branch(orders: Table) -> None:
 def test_entries_of_a_rewritten_manifest_keep_their_numbers(lake: Lake) -> None:
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
     table.append(order_rows(0)).append(order_rows(1, region="us")).append(order_rows(2))
-    files = table._write(order_rows(7, region="us"))
+    files = written_files(table, order_rows(7, region="us"))
     table.replace_partitions(files)
     snapshot = table.current_snapshot
     assert snapshot is not None
@@ -50,9 +51,9 @@ def test_entries_of_a_rewritten_manifest_keep_their_numbers(lake: Lake) -> None:
 
 def test_kept_file_in_a_rewritten_manifest_is_static(lake: Lake) -> None:
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
-    both = table._write(order_rows(1)) + table._write(order_rows(2, region="us"))
+    both = written_files(table, order_rows(1)) + written_files(table, order_rows(2, region="us"))
     table.append_files(both).append(order_rows(3))
-    table.replace_partitions(table._write(order_rows(4, region="us")))
+    table.replace_partitions(written_files(table, order_rows(4, region="us")))
     snapshot = table.current_snapshot
     assert snapshot is not None
     rewritten = load_manifest_list(table.io, snapshot)[-1]
@@ -104,8 +105,8 @@ def test_replace_partitions_knows_the_partition_of_nan(lake: Lake) -> None:
     schema = pa.schema([("p", pa.float64()), ("id", pa.int64())])
     table = lake.create_table("db.nan", schema, partition_by=["p"])
     table.append(pa.table({"p": [math.nan, 1.0, None], "id": [1, 2, 3]}))
-    table.replace_partitions(table._write(pa.table({"p": [math.nan], "id": [4]})))
-    table.replace_partitions(table._write(pa.table({"p": pa.array([None], pa.float64()), "id": [5]})))
+    table.replace_partitions(written_files(table, pa.table({"p": [math.nan], "id": [4]})))
+    table.replace_partitions(written_files(table, pa.table({"p": pa.array([None], pa.float64()), "id": [5]})))
     assert ids(table.scan().to_arrow()) == [2, 4, 5]
 
 
@@ -125,7 +126,7 @@ def test_files_of_a_spec_whose_column_was_dropped_can_be_overwritten(lake: Lake,
 
 def attempted(table: Table) -> Overwrite:
     """An overwrite that removes order 3 from among others, after one attempt that was never committed."""
-    kept, removed = table._write(order_rows(1, 2)), table._write(order_rows(3))
+    kept, removed = written_files(table, order_rows(1, 2)), written_files(table, order_rows(3))
     table.append_files([*kept, *removed])
     overwrite = Overwrite(table.io, [], [RemovedFiles(tuple(removed))])
     overwrite.attempt(table.metadata, CommitStamp(0, 0))
@@ -158,7 +159,7 @@ def test_overwrite_tried_before_an_upgrade_from_v1_writes_numbers_after_it(lake:
 @pytest.mark.parametrize("upgraded", ["2", "3"])
 def test_append_tried_before_an_upgrade_from_v1_is_numbered_after_it(lake: Lake, upgraded: str) -> None:
     table = lake.create_table("db.old", ORDERS, properties={"format-version": "1"})
-    append = Append(table.io, table._write(order_rows(1)))
+    append = Append(table.io, written_files(table, order_rows(1)))
     append.attempt(table.metadata, CommitStamp(0, 0))
     table.set_properties({"format-version": upgraded}).commit(append)
     assert ids(table.scan().to_arrow()) == [1]

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -100,5 +101,7 @@ def test_files_for_a_tag_are_refused_and_removed_where_they_are_handed_over(lake
     table.refs.create_tag("v1")
     before = table.io.list(table.location)
     with pytest.raises(RefusedError, match="tags do not move"):
-        getattr(table, way)(table._write(order_rows(2)), branch="v1", isolation="serializable", discard_on_failure=True)
+        getattr(table, way)(
+            written_files(table, order_rows(2)), branch="v1", isolation="serializable", discard_on_failure=True
+        )
     assert {f for f in table.io.list(table.location) if f.endswith("parquet")} <= set(before)

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from competing_writers import LosingTable
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -42,7 +43,7 @@ def rewrite(table: Table, new: list[DataFile], **options: Any) -> Table:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_two_files_become_one_and_the_rows_stay(lake: Lake, version: str) -> None:
     table = new_table(lake, version).append(order_rows(1)).append(order_rows(2))
-    rewrite(table, table._write(order_rows(1, 2)), sequence_number=number(table))
+    rewrite(table, written_files(table, order_rows(1, 2)), sequence_number=number(table))
     assert found(table) == [1, 2]
     snapshot = table.current_snapshot
     assert snapshot is not None
@@ -85,7 +86,7 @@ def _equality(table: Table, order: int = 1) -> DataFile:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_file_that_others_removed_is_a_conflict_that_names_them(lake: Lake, version: str) -> None:
     table = new_table(lake, version).append(order_rows(1)).append(order_rows(2))
-    new = table._write(order_rows(1, 2))
+    new = written_files(table, order_rows(1, 2))
     rival = lake.load_table("db.t").overwrite(order_rows(3))
     assert rival.current_snapshot is not None
     with pytest.raises(ConflictError, match=f"snapshot {rival.current_snapshot.snapshot_id} .*overwrite on `main`"):
@@ -97,7 +98,7 @@ def test_a_file_that_others_removed_is_a_conflict_that_names_them(lake: Lake, ve
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_rows_deleted_by_position_meanwhile_are_a_conflict(lake: Lake, version: str, pinned: bool) -> None:
     table = new_table(lake, version).append(order_rows(1, 2))
-    new, start = table._write(order_rows(1, 2)), number(table)
+    new, start = written_files(table, order_rows(1, 2)), number(table)
     wanted = {data_files(table)[0].file_path: [0]}
     deletes = deletion_vectors(table, wanted) if version == "3" else (position_deletes(table, wanted),)
     add_deletes(lake.load_table("db.t"), *deletes)
@@ -108,18 +109,18 @@ def test_rows_deleted_by_position_meanwhile_are_a_conflict(lake: Lake, version: 
 
 def test_rows_deleted_by_equality_meanwhile_stay_deleted_where_the_number_is_kept(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1, 2))
-    new, start = table._write(order_rows(1, 2)), number(table)
+    new, start = written_files(table, order_rows(1, 2)), number(table)
     add_deletes(lake.load_table("db.t"), _equality(table))
     with pytest.raises(ConflictError, match="which this one replaces"):
         rewrite(table, new)
-    new = table._write(order_rows(1, 2))
+    new = written_files(table, order_rows(1, 2))
     rewrite(table, new, sequence_number=start)
     assert found(table) == [2]
 
 
 def test_appends_are_no_conflict(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1))
-    new = table._write(order_rows(1))
+    new = written_files(table, order_rows(1))
     lake.load_table("db.t").append(order_rows(5))
     rewrite(table, new)
     assert found(table) == [1, 5]
@@ -130,7 +131,7 @@ def test_vectors_go_with_their_data_files(lake: Lake) -> None:
     path = next(f.file_path for f in data_files(table) if f.record_count == 2)
     add_deletes(table, *deletion_vectors(table, {path: [0]}))
     table.refresh()
-    rewrite(table, table._write(order_rows(2, 3)))
+    rewrite(table, written_files(table, order_rows(2, 3)))
     assert found(table) == [2, 3]
     assert table.current_snapshot is not None
     assert table.current_snapshot.summary["removed-dvs"] == "1"
@@ -153,7 +154,7 @@ def test_each_lost_attempt_writes_one_list_and_no_manifest(lake: Lake) -> None:
     table = new_table(lake).append(order_rows(1)).append(order_rows(2))
     appends = [lambda i=i: lake.load_table("db.t").append(order_rows(i)) for i in range(10, 16)]
     losing = LosingTable(lake, "db.t", *appends)
-    rewrite(losing.table, table._write(order_rows(1, 2)), sequence_number=number(table))
+    rewrite(losing.table, written_files(table, order_rows(1, 2)), sequence_number=number(table))
     assert losing.lists == [1] * 7
     assert losing.manifests == [3, 0, 0, 0, 0, 0, 0]  # the new file, and the two manifests without the old ones
     assert found(losing.table) == [1, 2, 10, 11, 12, 13, 14, 15]
@@ -174,7 +175,7 @@ def test_delete_files_that_others_removed_are_a_conflict_that_names_them(lake: L
 def test_other_numbers_of_rows_are_refused(lake: Lake, rows: tuple[int, ...]) -> None:
     table = new_table(lake).append(order_rows(1)).append(order_rows(2))
     with pytest.raises(InvalidInputError, match=f"expected 2 rows, .* found {len(rows)} in"):
-        rewrite(table, table._write(order_rows(*rows)) if rows else [])
+        rewrite(table, written_files(table, order_rows(*rows)) if rows else [])
     assert found(table.refresh()) == [1, 2]
 
 
@@ -191,7 +192,7 @@ def test_deletes_by_position_leave_a_range_of_rows(lake: Lake, version: str, row
     table = new_table(lake, version).append(order_rows(1, 2)).append(order_rows(3))
     wanted = {next(f.file_path for f in data_files(table) if f.record_count == 2): [0]}
     add_deletes(table, *(deletion_vectors(table, wanted) if version == "3" else (position_deletes(table, wanted),)))
-    new = table.refresh()._write(order_rows(*range(rows)))
+    new = written_files(table.refresh(), order_rows(*range(rows)))
     if fits:
         rewrite(table, new)
         assert len(found(table)) == rows
@@ -204,7 +205,7 @@ def test_deletes_by_position_leave_a_range_of_rows(lake: Lake, version: str, row
 def test_deletes_by_equality_leave_any_lower_number(lake: Lake, rows: int, fits: bool) -> None:
     table = new_table(lake).append(order_rows(1, 2))
     add_deletes(table, _equality(table))
-    new = table.refresh()._write(order_rows(*range(rows))) if rows else []
+    new = written_files(table.refresh(), order_rows(*range(rows))) if rows else []
     if fits:
         rewrite(table, new)
         assert len(found(table)) == rows
@@ -219,16 +220,20 @@ def test_deletes_of_younger_or_other_files_excuse_nothing(lake: Lake) -> None:
     table.refresh().append(order_rows(3, 4))
     young = [p.file for p in table.scan("id = 3").plan().files]
     with pytest.raises(InvalidInputError, match=r"expected 2 rows, .* found 1 in"):
-        table.rewrite_files(add=table._write(order_rows(3)), remove=young)
+        table.rewrite_files(add=written_files(table, order_rows(3)), remove=young)
 
 
 @pytest.mark.parametrize("number", [-5, 2, 1000])
 def test_rewritten_rows_keep_a_number_that_they_can_have_had(lake: Lake, number: int) -> None:
     table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2))
     with pytest.raises(InvalidInputError, match=f"found {number}"):
-        table.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=number)
+        table.rewrite_files(
+            add=written_files(table, order_rows(1, 2)), remove=data_files(table), sequence_number=number
+        )
     with table.transaction() as transaction, pytest.raises(UnsupportedError, match="in a transaction"):
-        transaction.rewrite_files(add=table._write(order_rows(1, 2)), remove=data_files(table), sequence_number=1)
+        transaction.rewrite_files(
+            add=written_files(table, order_rows(1, 2)), remove=data_files(table), sequence_number=1
+        )
 
 
 def test_rows_that_move_to_another_spec_must_not_have_been_deleted_by_equality_in_their_partition(lake: Lake) -> None:
@@ -240,7 +245,7 @@ def test_rows_that_move_to_another_spec_must_not_have_been_deleted_by_equality_i
     with table.refresh().update_spec() as update:
         update.add_field("truncate(1000, id)", name="thousands")
     late = lake.load_table("db.t")
-    added = late._write(order_rows(1, 2))
+    added = written_files(late, order_rows(1, 2))
     table.refresh().row_delta(deletes=[delete], isolation="none")
     with pytest.raises(ConflictError, match="deleted rows of"):
         late.rewrite_files(add=added, remove=old, sequence_number=before)

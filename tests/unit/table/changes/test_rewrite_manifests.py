@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, position_deletes
 from competing_writers import LosingTable
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -209,7 +210,7 @@ MAINTENANCE: dict[str, Callable[[Table], object]] = {
     "compact": lambda t: t.compact(branch="stagin"),
     "rewrite_manifests": lambda t: t.rewrite_manifests(branch="stagin"),
     "rewrite_files": lambda t: t.rewrite_files(
-        add=t._write(order_rows(0)), remove=[p.file for p in t.scan("id = 0").plan().files], branch="stagin"
+        add=written_files(t, order_rows(0)), remove=[p.file for p in t.scan("id = 0").plan().files], branch="stagin"
     ),
 }
 

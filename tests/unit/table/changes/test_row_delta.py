@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import deletion_vectors, equality_deletes, position_deletes
 from competing_writers import LosingTable
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -62,7 +63,7 @@ def delete_where(table: Table, text: str, **options: Any) -> Table:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rows_are_added_and_deleted_in_one_snapshot(lake: Lake, version: str) -> None:
     table = new_table(lake, version).append(order_rows(1, 2, 3))
-    table.row_delta(add=table._write(order_rows(9)), deletes=by_position(table, 1))
+    table.row_delta(add=written_files(table, order_rows(9)), deletes=by_position(table, 1))
     assert found(table) == [1, 3, 9]
     expected = {
         "operation": "overwrite",
@@ -78,7 +79,7 @@ def test_rows_are_added_and_deleted_in_one_snapshot(lake: Lake, version: str) ->
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_delta_says_what_it_did(lake: Lake, version: str) -> None:
     table = new_table(lake, version).append(order_rows(1, 2, 3))
-    table.row_delta(add=table._write(order_rows(4)))
+    table.row_delta(add=written_files(table, order_rows(4)))
     assert summary(table)["operation"] == "append"
     table.row_delta(deletes=by_position(table, 0))
     assert summary(table)["operation"] == "delete"
@@ -91,7 +92,7 @@ def test_equality_deletes_are_taken_and_spare_rows_of_their_own_snapshot(lake: L
     for version in VERSIONS:
         table = new_table(lake, version).append(order_rows(1, 2))
         table.row_delta(
-            add=table._write(order_rows(2, 3)), deletes=[equality_deletes(table, pa.table({"id": [2]}), [1])]
+            add=written_files(table, order_rows(2, 3)), deletes=[equality_deletes(table, pa.table({"id": [2]}), [1])]
         )
         assert found(table) == [1, 2, 3]
         lake.drop_table("db.t")
@@ -171,7 +172,7 @@ def test_only_files_of_the_right_kind_are_taken(lake: Lake, files: Any) -> None:
 
 def test_an_unknown_partition_spec_is_refused(lake: Lake) -> None:
     table = new_table(lake, "2")
-    (file,) = table._write(order_rows(1))
+    (file,) = written_files(table, order_rows(1))
     for broken in (
         DataFile(file.file_path, "PARQUET", (), 1, 1, spec_id=7),
         DataFile(file.file_path, "PARQUET", ("eu",), 1, 1),
@@ -231,7 +232,7 @@ def test_two_position_deletes_of_one_file_both_count(lake: Lake) -> None:
 
 def test_new_versions_of_rows_conflict_with_deletes_of_them(lake: Lake) -> None:
     table = new_table(lake, "2").append(order_rows(1, 2, 3))
-    new, deletes = table._write(order_rows(2)), by_position(table, 1)
+    new, deletes = written_files(table, order_rows(2)), by_position(table, 1)
     delete_where(lake.load_table("db.t"), "id = 1")
     with pytest.raises(ConflictError, match="came first and added the delete file"):
         table.row_delta(add=new, deletes=deletes, isolation="snapshot")
@@ -243,7 +244,7 @@ def test_each_lost_attempt_writes_one_list_and_no_manifest(lake: Lake, version: 
     appends = [lambda i=i: lake.load_table("db.t").append(order_rows(i)) for i in (10, 11, 12)]
     losing = LosingTable(lake, "db.t", *appends)
     losing.table.row_delta(
-        add=table._write(order_rows(9)),
+        add=written_files(table, order_rows(9)),
         deletes=by_position(table, 0, path=_path_with(table, 1)),
         remove=[f for f in data_files(table) if f.file_path == _path_with(table, 3)],
         isolation="none",
@@ -319,7 +320,7 @@ def test_a_file_that_must_be_removed_and_is_gone_is_a_conflict(lake: Lake) -> No
     gone = data_files(table)
     lake.load_table("db.t").overwrite(order_rows(2))
     with pytest.raises(ConflictError):
-        table.row_delta(add=table._write(order_rows(5)), remove=gone, row_filter="id = 77")
+        table.row_delta(add=written_files(table, order_rows(5)), remove=gone, row_filter="id = 77")
 
 
 def test_own_operation_can_be_committed_with_explicit_start(lake: Lake) -> None:

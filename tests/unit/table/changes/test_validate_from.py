@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 from competing_writers import overtaken
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -36,8 +37,10 @@ WRITES: dict[str, Write] = {
     "scan for a filter": lambda t, s: t.overwrite(s.to_arrow(), "region = 'eu'", validate_from=s),
     "scan for partitions": lambda t, s: t.overwrite_partitions(s.to_arrow(), validate_from=s),
     "snapshot": lambda t, s: t.overwrite(s.to_arrow(), validate_from=s.snapshot_id),
-    "files": lambda t, s: t.overwrite_files(t._write(s), validate_from=s, discard_on_failure=True),
-    "files of partitions": lambda t, s: t.replace_partitions(t._write(s), validate_from=s, discard_on_failure=True),
+    "files": lambda t, s: t.overwrite_files(written_files(t, s), validate_from=s, discard_on_failure=True),
+    "files of partitions": lambda t, s: t.replace_partitions(
+        written_files(t, s), validate_from=s, discard_on_failure=True
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, RefusedError, UnavailableError
 from bergline.scan.manifest_cache import forget_files
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.testing.faults import Fault
 
 pytestmark = pytest.mark.long
@@ -103,7 +103,7 @@ def test_total_time_limits_retries(lake: Lake, orders: Table) -> None:
     orders.set_properties({"commit.retry.total-timeout-ms": "0"})
     loser, _ = rival_lake(lake, before_swap=beaten(orders, 3))
     ticks = iter(range(0, 10_000, 10))
-    loser._timing = Timing(clock_ms=lambda: next(ticks), sleep=lambda _: None)
+    loser = Lake(loser.catalog, "lake", timing=Timing(clock_ms=lambda: next(ticks), sleep=lambda _: None))
     with pytest.raises(ConflictError, match="gave up after 1 attempts"):
         loser.load_table("db.orders").append(order_rows(2))
 
@@ -319,7 +319,7 @@ def test_branch_that_became_a_tag_meanwhile_refuses_the_write(lake: Lake, orders
 def test_history_expired_under_an_attempt_is_a_conflict_not_an_error(lake: Lake, orders: Table, write: str) -> None:
     orders.append(order_rows(0))
     late = lake.load_table("db.orders")
-    load, calls = late._catalog.load_table, []
+    load, calls = lake.catalog.load_table, []
 
     def load_then_others_move_on(name: TableName) -> LoadedTable:
         loaded = load(name)
@@ -329,11 +329,11 @@ def test_history_expired_under_an_attempt_is_a_conflict_not_an_error(lake: Lake,
             orders.expire(older_than=dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
         return loaded
 
-    late._catalog.load_table = load_then_others_move_on  # type: ignore[method-assign]
+    lake.catalog.load_table = load_then_others_move_on  # type: ignore[method-assign]
     try:
         getattr(late, write)(order_rows(1))
     finally:
-        late._catalog.load_table = load  # type: ignore[method-assign]
+        lake.catalog.load_table = load  # type: ignore[method-assign]
     assert ids(orders.refresh().scan().to_arrow()) == ([0, 1, 100, 101] if write == "append" else [1])
 
 

@@ -12,7 +12,7 @@ from table_invariants import check_nothing_is_missing
 from bergline import Lake, Table
 from bergline.catalog.catalog import Catalog, Conflicted, Outcome, TableChange
 from bergline.errors import CommitUnknownError, ConflictError, NotFoundError, StorageError
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 pytestmark = pytest.mark.long
 

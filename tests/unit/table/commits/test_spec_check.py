@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from competing_writers import files, once, rival_lake
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -30,7 +31,7 @@ WRITES: dict[str, Callable[[Table], object]] = {
     "overwrite partitions": lambda t: t.overwrite_partitions(order_rows(7)),
     "new branch": lambda t: t.append(order_rows(7), branch="dev"),
     "staged": lambda t: t.append(order_rows(7), wap_id="w"),
-    "given files": lambda t: t.append_files(t._write(order_rows(7))),
+    "given files": lambda t: t.append_files(written_files(t, order_rows(7))),
     "transaction": _in_transaction,
 }
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, UnavailableError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.table.expiry import expire
 from bergline.testing.faults import Fault, FaultyStore
 
@@ -227,7 +228,7 @@ def test_lost_answer_expires_once(lake: Lake, orders: Table) -> None:
 def test_partitioned_table_keeps_live_files_only(lake: Lake) -> None:
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
     table.append(order_rows(1)).append(order_rows(2, region="us"))
-    table.replace_partitions(table._write(order_rows(3)))
+    table.replace_partitions(written_files(table, order_rows(3)))
     assert table.expire(older_than=FUTURE).deleted_data_files == 1
     assert ids(table.scan().to_arrow()) == [2, 3]
     assert data_files(table) == {p.file.file_path for p in table.scan().plan().files}

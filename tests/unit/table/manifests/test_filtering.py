@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -55,7 +56,13 @@ def filtered(table: Table, *removals: Removal) -> Filtered:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_removed_entries_are_tombstones_and_the_others_keep_numbers_and_row_ids(lake: Lake, version: str) -> None:
     table = create(lake, version)
-    table.append_files([*table._write(order_rows(1)), *table._write(order_rows(2, 3)), *table._write(order_rows(4))])
+    table.append_files(
+        [
+            *written_files(table, order_rows(1)),
+            *written_files(table, order_rows(2, 3)),
+            *written_files(table, order_rows(4)),
+        ]
+    )
     table.append(order_rows(5))
     before = {f.file_path: f.first_row_id for f in files(table)}
     remove(table, RemovedFiles(files(table, "id = 3")))
@@ -204,4 +211,4 @@ def test_next_attempt_uses_what_the_first_wrote(lake: Lake) -> None:
 
 
 def create_rows(lake: Lake, number: int) -> list[DataFile]:
-    return lake.load_table("db.t")._write(order_rows(number))
+    return written_files(lake.load_table("db.t"), order_rows(number))

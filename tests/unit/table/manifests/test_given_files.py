@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from competing_writers import LosingTable, files, rival_lake
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -57,13 +58,13 @@ def test_files_that_only_a_tag_needs_stay_when_they_are_handed_over(table: Table
     table.overwrite(order_rows(1))
     spelt = [msgspec.structs.replace(f, file_path=f.file_path.removeprefix("file://")) for f in old]
     with pytest.raises(RefusedError):
-        CALLS[name](table, [*spelt, *table._write(order_rows(3))], branch="v1", discard_on_failure=True)
+        CALLS[name](table, [*spelt, *written_files(table, order_rows(3))], branch="v1", discard_on_failure=True)
     assert ids(table.scan(ref="v1").to_arrow()) == [1, 2]
     assert len(files(table, "*.parquet")) == 3
 
 
 def test_a_file_that_the_same_transaction_added_stays_when_it_is_handed_over(table: Table) -> None:
-    new = table._write(order_rows(3))
+    new = written_files(table, order_rows(3))
     with table.transaction() as tx:
         tx.append_files(new)
         with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
@@ -76,7 +77,7 @@ def test_a_file_that_the_same_transaction_added_stays_when_it_is_handed_over(tab
 def test_new_files_stay_when_a_call_fails_unless_they_are_handed_over(
     table: Table, call: Callable[..., Any], handed_over: bool
 ) -> None:
-    (new,) = table._write(order_rows(1))
+    (new,) = written_files(table, order_rows(1))
     with pytest.raises(RefusedError):
         _in_failing_transaction(table, lambda tx: call(tx, [new], discard_on_failure=handed_over))
     assert table.io.exists(new.file_path) is not handed_over
@@ -95,7 +96,7 @@ def test_a_store_that_does_not_answer_has_changed_nothing_and_the_call_can_be_ma
         raise UnavailableError("not now")
 
     silent, _ = rival_lake(lake, before_swap=refuse)
-    files = table._write(order_rows(3))
+    files = written_files(table, order_rows(3))
     with pytest.raises(UnavailableError):
         silent.load_table("db.t").append_files(files)
     table.append_files(files)
@@ -120,7 +121,7 @@ def test_a_row_delta_without_files_is_refused(table: Table) -> None:
 def test_files_that_are_not_as_they_are_said_to_be_are_refused(
     table: Table, call: Callable[..., Any], wrong: dict[str, Any], message: str
 ) -> None:
-    (new,) = table._write(order_rows(1))
+    (new,) = written_files(table, order_rows(1))
     before = table.metadata_location
     with pytest.raises(InvalidInputError, match=message):
         call(table, [msgspec.structs.replace(new, **wrong)])
@@ -130,7 +131,7 @@ def test_files_that_are_not_as_they_are_said_to_be_are_refused(
 @each_call
 def test_a_file_that_is_named_twice_is_refused(table: Table, call: Callable[..., Any]) -> None:
     with pytest.raises(InvalidInputError, match=r"expected each file once, found .* twice"):
-        call(table, table._write(order_rows(1)) * 2)
+        call(table, written_files(table, order_rows(1)) * 2)
 
 
 @each_call
@@ -148,7 +149,7 @@ def test_a_file_that_is_live_on_the_branch_is_refused(
 
 def test_a_file_that_another_adds_meanwhile_is_refused(lake: Lake, table: Table) -> None:
     lake.load_table("db.t").set_properties({"commit.retry.num-retries": "4"})
-    new = table._write(order_rows(3))
+    new = written_files(table, order_rows(3))
     losing = LosingTable(lake, "db.t", lambda: lake.load_table("db.t").append_files(new))
     with pytest.raises(InvalidInputError, match="which is on branch `main` already"):
         losing.table.append_files(new)
@@ -183,7 +184,7 @@ def test_a_file_that_expiry_deletes_meanwhile_is_refused_in_a_transaction(lake: 
 
 
 def test_a_file_of_another_branch_may_be_added(table: Table) -> None:
-    new = table._write(order_rows(3))
+    new = written_files(table, order_rows(3))
     table.append_files(new, branch="staging").append_files(new)
     assert ids(table.scan().to_arrow()) == [1, 2, 3]
 

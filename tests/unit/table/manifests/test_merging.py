@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes
 from competing_writers import once, rival_lake
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -112,7 +113,7 @@ def test_next_attempt_uses_the_joined_manifest_beside_what_came_in_between(lake:
     table = create(lake)
     for number in range(3):
         table.append(order_rows(number))
-    append = Append(table.io, table._write(order_rows(9)))
+    append = Append(table.io, written_files(table, order_rows(9)))
     append.attempt(table.metadata, CommitStamp(0, 0))
     before = set(table.io.list(table.location))
     lake.load_table("db.t").append(order_rows(4), fast=True)
@@ -128,7 +129,7 @@ def test_joined_manifest_whose_sources_are_gone_is_not_used_and_is_deleted(lake:
     table = create(lake)
     for number in range(3):
         table.append(order_rows(number))
-    append = Append(table.io, table._write(order_rows(9)))
+    append = Append(table.io, written_files(table, order_rows(9)))
     append.attempt(table.metadata, CommitStamp(0, 0))
     lake.load_table("db.t").append(order_rows(4))
     table.commit(append)
@@ -142,7 +143,7 @@ def test_manifests_joined_before_an_upgrade_are_not_used_after_it(lake: Lake) ->
     table = create(lake, "1")
     for number in range(3):
         table.append(order_rows(number))
-    append = Append(table.io, table._write(order_rows(9)))
+    append = Append(table.io, written_files(table, order_rows(9)))
     append.attempt(table.metadata, CommitStamp(0, 0))
     table.set_properties({"format-version": "2"}).commit(append)
     assert [m.existing_files_count for m in manifests(table)] == [0, 0, 0, 0]

@@ -24,7 +24,7 @@ from bergline.io.locations import local_path
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifests import live_entries, load_manifest_list
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 from bergline.table.orphans import sweep as orphan_sweep
 from bergline.table.orphans.plan import OrphanPlan
 from bergline.table.orphans.sweep import SweepResult
@@ -555,7 +555,7 @@ def test_what_cannot_be_deleted_is_told(orders: Table, clock: Clock) -> None:
     kept, gone = stray(orders, "data/keep"), stray(orders, "data/stray")
     clock.pass_days(4)
     memory = orders.io.storage_for("memory:/")  # type: ignore[attr-defined]
-    orders._catalog.io = RefusingIO({"memory": memory})
+    orders._handle.catalog.io = RefusingIO({"memory": memory})
     result = orders.sweep_orphans(orders.plan_orphans())
     assert result == SweepResult(deleted=(gone,), deleted_bytes=5, failed=(kept,))
 

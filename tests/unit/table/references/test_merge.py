@@ -8,6 +8,7 @@ import pytest
 from add_deletes import add_deletes, deletion_vectors, equality_deletes, position_deletes
 from competing_writers import files as files_on_disk
 from competing_writers import overtaken
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 from table_invariants import check_nothing_is_missing
 
@@ -328,7 +329,7 @@ def test_a_merged_branch_is_known_after_it_was_rebased(parts: Table) -> None:
 
 
 def test_files_that_were_added_on_both_sides_by_hand_are_refused(parts: Table) -> None:
-    files = parts._write(order_rows(7))
+    files = written_files(parts, order_rows(7))
     parts.append_files(files, branch="staging").append_files(files)
     assert "too" in str(unchanged(parts, lambda: parts.refs.merge("staging", into="main")).value)
 
@@ -375,7 +376,7 @@ def test_a_squash_is_refused_where_it_is_not_certain_where_the_branches_parted(l
     table = lake.create_table("db.compacted", ORDERS).append(order_rows(1)).append(order_rows(2, 3))
     table.refs.create_branch("staging")
     files = [p.file for p in table.scan("id > 1", ref="staging").plan().files]
-    table.rewrite_files(add=table._write(order_rows(2, 3)), remove=files, branch="staging")
+    table.rewrite_files(add=written_files(table, order_rows(2, 3)), remove=files, branch="staging")
     table.append(order_rows(4), branch="staging").rewrite_manifests(branch="staging")
     table.append(order_rows(5))
     middle = line(table, "staging")[1:3]

@@ -6,6 +6,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from add_deletes import add_deletes, equality_deletes, position_deletes
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
@@ -64,7 +65,7 @@ def test_rows_that_a_compaction_moved_are_not_brought_back_by_a_change_after_it(
             table.overwrite(order_rows(1), "id = 1", branch="staging")
         case "compact":
             files = [p.file for p in table.scan(ref="staging").plan().files]
-            table.rewrite_files(add=table._write(order_rows(1, 2, 3, 4)), remove=files, branch="staging")
+            table.rewrite_files(add=written_files(table, order_rows(1, 2, 3, 4)), remove=files, branch="staging")
     delete_by_equality(table, 1)
     assert "deleted rows of" in refused(table, join)
 
@@ -84,7 +85,7 @@ def test_rows_of_the_branch_that_were_given_an_older_number_are_not_lost(lake: L
     old = table.metadata.snapshot(table.refs["staging"].snapshot_id).sequence_number
     table.append(order_rows(7), branch="staging")
     files = [p.file for p in table.scan("id = 7", ref="staging").plan().files]
-    table.rewrite_files(add=table._write(order_rows(7)), remove=files, branch="staging", sequence_number=old)
+    table.rewrite_files(add=written_files(table, order_rows(7)), remove=files, branch="staging", sequence_number=old)
     delete_by_equality(table, 7)
     assert "deleted rows of" in refused(table, JOINS[0])
 
@@ -99,7 +100,7 @@ def test_a_compaction_across_specs_is_refused_where_rows_were_deleted_in_a_parti
     table.refs.create_branch("staging")
     number = table.metadata.snapshot(table.refs["staging"].snapshot_id).sequence_number
     files = [p.file for p in table.scan(ref="staging").plan().files]
-    added = table._write(order_rows(1, 2, 3, 4, 5))
+    added = written_files(table, order_rows(1, 2, 3, 4, 5))
     table.rewrite_files(add=added, remove=files, branch="staging", sequence_number=number)
     spec = msgspec.structs.replace(delete_write_spec(table.metadata), spec=table.metadata.specs_by_id[0])
     path = f"{table.location}/data/by-id.parquet"

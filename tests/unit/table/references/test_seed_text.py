@@ -10,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.metadata.json import render_metadata
-from bergline.table.commits.commit import Timing
+from bergline.table.commits.retry import Timing
 
 MAIN, STAGING, RELEASE = 8027658604211071520, 7935847293847561234, 6891234567890123456
 YEAR_MS = 31_536_000_000

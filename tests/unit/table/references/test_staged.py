@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from add_deletes import position_deletes
 from competing_writers import overtaken
+from data_files import written_files
 from hints import follow
 from rows import ORDERS, ids, order_rows
 from table_invariants import check_nothing_is_missing
@@ -30,17 +31,17 @@ def rows(table: Table, **version: Any) -> list[int]:
 def _row_delta(table: Table) -> None:
     (file,) = [p.file for p in table.scan("region = 'eu'").plan().files]
     deletes = position_deletes(table, {file.file_path: [0]})
-    table.row_delta(add=table._write(order_rows(9)), deletes=[deletes], wap_id="w")
+    table.row_delta(add=written_files(table, order_rows(9)), deletes=[deletes], wap_id="w")
 
 
 WRITES: dict[str, tuple[Callable[[Table], object], list[int]]] = {
     "append": (lambda t: t.append(order_rows(9), wap_id="w"), [1, 2, 3, 9]),
-    "append_files": (lambda t: t.append_files(t._write(order_rows(9)), wap_id="w"), [1, 2, 3, 9]),
+    "append_files": (lambda t: t.append_files(written_files(t, order_rows(9)), wap_id="w"), [1, 2, 3, 9]),
     "overwrite": (lambda t: t.overwrite(order_rows(9), wap_id="w"), [9]),
     "overwrite by filter": (lambda t: t.overwrite(order_rows(9), "id = 1", wap_id="w"), [2, 3, 9]),
-    "overwrite_files": (lambda t: t.overwrite_files(t._write(order_rows(9)), wap_id="w"), [9]),
+    "overwrite_files": (lambda t: t.overwrite_files(written_files(t, order_rows(9)), wap_id="w"), [9]),
     "overwrite_partitions": (lambda t: t.overwrite_partitions(order_rows(9), wap_id="w"), [3, 9]),
-    "replace_partitions": (lambda t: t.replace_partitions(t._write(order_rows(9)), wap_id="w"), [3, 9]),
+    "replace_partitions": (lambda t: t.replace_partitions(written_files(t, order_rows(9)), wap_id="w"), [3, 9]),
     "delete": (lambda t: t.delete("id = 1", wap_id="w"), [2, 3]),
     "row_delta": (_row_delta, [2, 3, 9]),
 }

@@ -1,14 +1,16 @@
-"""Rows that a user writes to a table: every method is one snapshot on a branch, or a staged one."""
+"""Writes of rows: every method is one snapshot on a branch, or a staged one."""
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Literal
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fileio import FileIO
 from bergline.parquet.write.input_rows import ArrowRows
 from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
@@ -25,17 +27,20 @@ from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan, to_predicate
 
 
-class TableWriting(TableHandle):
+class TableWrites:
     """Rows as Arrow data, pandas or polars DataFrames, or lists of dictionaries.
 
     With a `wap_id` a snapshot is staged on the head of the branch, which stays where it is: `refs.staged` finds it,
-    `refs.publish` brings it in.
+    `refs.publish` publishes it.
     """
+
+    def __init__(self, table: TableHandle) -> None:
+        self._table = table
 
     def check_branch(self, branch: str) -> None:
         """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
         check_ref_name(branch)
-        check_writable(self.metadata.refs.get(branch), branch)
+        check_writable(self._table.metadata.refs.get(branch), branch)
 
     def append(
         self,
@@ -45,18 +50,24 @@ class TableWriting(TableHandle):
         summary: Mapping[str, str] | None = None,
         fast: bool = False,
         wap_id: str | None = None,
-    ) -> Self:
+    ) -> None:
         """Add rows to a branch; a branch that does not exist starts at the head of `main`.
 
         Now and then an append joins small manifests of earlier ones; a fast one never does.
         """
         self.check_branch(branch)
-        own = self._full_summary(summary, wap_id)
-        files = self._write(rows)
-        operation = Append(self.io, files, branch=branch, summary=own, fast=fast, discard_on_failure=True)
-        operation.written_for = self.schema
-        self.commit(staged(operation, wap_id))
-        return self
+        own = self._table.snapshot_summary(summary, wap_id)
+        files = write_data_files(self._table.io, self._table.metadata, rows)
+        operation = Append(
+            self._table.io,
+            files,
+            branch=branch,
+            summary=own,
+            fast=fast,
+            discard_on_failure=True,
+            written_for=self._table.schema,
+        )
+        self._table.commit(staged(operation, wap_id))
 
     def overwrite(
         self,
@@ -68,7 +79,7 @@ class TableWriting(TableHandle):
         isolation: str | Isolation | None = None,
         validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
-    ) -> Self:
+    ) -> None:
         """Replace the rows that match a filter, by default all rows of a branch.
 
         With a filter, ConflictError if others changed rows that match since the branch was loaded here; `isolation`
@@ -77,24 +88,24 @@ class TableWriting(TableHandle):
         that is given as `rows`, or that `validate_from` names, it counts from the snapshot that was read.
         """
         self.check_branch(branch)
-        own = self._full_summary(summary, wap_id)
+        own = self._table.snapshot_summary(summary, wap_id)
         validate = self._validation(rows, branch, isolation, validate_from)
         if row_filter is None:
             operation = Overwrite(
-                self.io,
-                self._write(rows),
+                self._table.io,
+                write_data_files(self._table.io, self._table.metadata, rows),
                 [Everything()],
                 branch=branch,
                 summary=own,
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
+                written_for=self._table.schema,
             )
-            operation.written_for = self.schema
-            self.commit(staged(operation, wap_id))
-            return self
-        since = validate.snapshot_id if validate else head_id(self.metadata, branch)
+            self._table.commit(staged(operation, wap_id))
+            return
+        since = validate.snapshot_id if validate else head_id(self._table.metadata, branch)
         wanted = self._rows_to_delete(row_filter, branch, isolation, since)
-        return self._delete(wanted, self._write(rows), summary, wap_id)
+        self._delete(wanted, write_data_files(self._table.io, self._table.metadata, rows), summary, wap_id)
 
     def delete(
         self,
@@ -104,7 +115,7 @@ class TableWriting(TableHandle):
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
         wap_id: str | None = None,
-    ) -> Self:
+    ) -> None:
         """Delete the rows of a branch that match a filter; where none does, nothing is committed.
 
         ConflictError if others change such rows meanwhile; `isolation` says how much of it counts ("serializable",
@@ -113,7 +124,7 @@ class TableWriting(TableHandle):
         if row_filter is None:
             raise InvalidInputError("expected a filter, found none", hints=['"true" deletes all rows'])
         self.check_branch(branch)
-        return self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id)
+        self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id)
 
     def overwrite_partitions(
         self,
@@ -124,22 +135,27 @@ class TableWriting(TableHandle):
         isolation: str | Isolation | None = None,
         validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
-    ) -> Self:
+    ) -> None:
         """Replace every partition that the rows are in; without rows there is nothing to do.
 
         What others may have changed in them, and since when, is said as for `overwrite` without a filter.
         """
         self.check_branch(branch)
-        own = self._full_summary(summary, wap_id)
+        own = self._table.snapshot_summary(summary, wap_id)
         validate = self._validation(rows, branch, isolation, validate_from)
-        files = self._write(rows)
+        files = write_data_files(self._table.io, self._table.metadata, rows)
         if files:
             operation = replace_partitions(
-                self.io, self.metadata, files, branch=branch, summary=own, validate=validate, discard_on_failure=True
+                self._table.io,
+                self._table.metadata,
+                files,
+                branch=branch,
+                summary=own,
+                validate=validate,
+                discard_on_failure=True,
+                written_for=self._table.schema,
             )
-            operation.written_for = self.schema
-            self.commit(staged(operation, wap_id))
-        return self
+            self._table.commit(staged(operation, wap_id))
 
     def _validation(
         self,
@@ -149,7 +165,7 @@ class TableWriting(TableHandle):
         given: TableScan | int | None,
     ) -> ValidateFrom | None:
         read = rows.branch_read if isinstance(rows, TableScan) else None
-        return validation_start(self.metadata, branch, isolation, given, (read,) if read else ())
+        return validation_start(self._table.metadata, branch, isolation, given, (read,) if read else ())
 
     def _rows_to_delete(
         self,
@@ -158,20 +174,21 @@ class TableWriting(TableHandle):
         isolation: str | Isolation | None,
         since: int | Literal["head"] | None = "head",
     ) -> RowsToDelete:
-        level = None if isolation == NO_ISOLATION else isolation_level(self.metadata, "delete", isolation)
+        level = None if isolation == NO_ISOLATION else isolation_level(self._table.metadata, "delete", isolation)
         # a filter that does not fit is refused before anything is written
-        return RowsToDelete(bind_filter(to_predicate(row_filter), self.schema), branch, level, since)
+        return RowsToDelete(bind_filter(to_predicate(row_filter), self._table.schema), branch, level, since)
 
     def _delete(
         self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None, wap_id: str | None
-    ) -> Self:
-        own = self._full_summary(summary, wap_id)
-        self.commit(staged(Delete(self.io, rows, files, summary=own), wap_id))
-        return self
+    ) -> None:
+        own = self._table.snapshot_summary(summary, wap_id)
+        self._table.commit(staged(Delete(self._table.io, rows, files, summary=own), wap_id))
 
-    def _write(self, rows: ArrowRows | TableScan) -> list[DataFile]:
-        if isinstance(rows, TableScan):
-            rows = rows.to_arrow_batch_reader()
-        with DataFileWriter(self.io, write_spec(self.metadata), f"00000-0-{uuid.uuid4()}") as writer:
-            writer.write(rows)
-            return writer.finish()
+
+def write_data_files(io: FileIO, metadata: TableMetadata, rows: ArrowRows | TableScan) -> list[DataFile]:
+    """Rows as data files of a table, which no snapshot has yet."""
+    if isinstance(rows, TableScan):
+        rows = rows.to_arrow_batch_reader()
+    with DataFileWriter(io, write_spec(metadata), f"00000-0-{uuid.uuid4()}") as writer:
+        writer.write(rows)
+        return writer.finish()

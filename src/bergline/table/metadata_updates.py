@@ -1,7 +1,6 @@
-"""What a user changes about a table without writing rows: every method is one commit."""
+"""Updates of a table's metadata that write no rows: every method is one commit."""
 
 from collections.abc import Iterable, Mapping
-from typing import Self
 
 from bergline.arguments import check_list, check_text, check_texts, check_whole, shown
 from bergline.errors import InvalidInputError
@@ -32,58 +31,58 @@ from bergline.table.evolution.spec_update import SpecUpdate
 from bergline.table.handle import TableHandle
 
 
-class TableAltering(TableHandle):
+class TableMetadataUpdates:
     """Columns, partitioning, sort order, properties, location, format version and statistics."""
+
+    def __init__(self, table: TableHandle) -> None:
+        self._table = table
 
     def update_schema(self, *, allow_incompatible: bool = False) -> SchemaUpdate:
         """Change columns: `with table.update_schema() as schema: schema.add_column("tags", "list<string>")`.
 
         The block is one commit. Changes that older rows may not keep to are refused, unless the caller allows them.
         """
-        return SchemaUpdate(self.metadata, self.commit, allow_incompatible=allow_incompatible)
+        return SchemaUpdate(self._table.metadata, self._table.commit, allow_incompatible=allow_incompatible)
 
     def update_spec(self) -> SpecUpdate:
         """Partition new files otherwise: `with table.update_spec() as spec: spec.add_field("day(ts)")`."""
-        return SpecUpdate(self.metadata, self.commit)
+        return SpecUpdate(self._table.metadata, self._table.commit)
 
-    def replace_sort_order(self, terms: Iterable[str]) -> Self:
+    def replace_sort_order(self, terms: Iterable[str]) -> None:
         """Declare how rows of new files are sorted: `["region", "ts desc nulls last"]`; unsorted for no terms."""
-        wished = check_list(terms, "sort term")
-        seen = self.metadata
-        order = parse_sort_by(wished, seen.schema)
-        self.commit(MetadataOperation(lambda base: change_order(base, _order_on(base, wished, order, seen))))
-        return self
+        requested = check_list(terms, "sort term")
+        loaded = self._table.metadata
+        order = parse_sort_by(requested, loaded.schema)
+        self._table.commit(
+            MetadataOperation(lambda base: change_order(base, _order_on(base, requested, order, loaded)))
+        )
 
-    def set_properties(self, updates: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Self:
+    def set_properties(self, updates: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> None:
         """Set and remove table properties; of two writers of one key the last one wins."""
         set_ = check_texts({} if updates is None else updates, "property")
         removed = check_list(remove, "property name")
-        check_properties(set_, self.schema, remove=removed, base=self.metadata.properties)
+        check_properties(set_, self._table.schema, remove=removed, base=self._table.metadata.properties)
         changes = (SetProperties(set_),) if set_ else ()
         removals = (RemoveProperties(removed),) if removed else ()
-        self.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
-        return self
+        self._table.commit(MetadataOperation(lambda _: Change((*changes, *removals))))
 
-    def set_location(self, location: str) -> Self:
+    def set_location(self, location: str) -> None:
         """Put new files under another location; files that are there stay where they are."""
         if not check_text(location, "text for the location"):
             raise InvalidInputError("expected a location like `s3://bucket/path` or `/path`, found an empty text")
         absolute = absolute_location(location)
-        self.commit(MetadataOperation(lambda _: Change((SetLocation(absolute),))))
-        return self
+        self._table.commit(MetadataOperation(lambda _: Change((SetLocation(absolute),))))
 
-    def upgrade_format(self, version: int) -> Self:
+    def upgrade_format(self, version: int) -> None:
         """Raise the format version to 2 or 3; there is no way back, and older readers are shut out."""
         check_format_version(check_whole(version, "the format version"))
-        if version < self.metadata.format_version:
-            raise InvalidInputError(
-                f"expected format version {self.metadata.format_version} or higher, found {version}: it never goes down"
-            )
+        current = self._table.metadata.format_version
+        if version < current:
+            raise InvalidInputError(f"expected format version {current} or higher, found {version}: it never goes down")
         upgrade = Change((UpgradeFormatVersion(version),))
-        self.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else Change()))
-        return self
+        self._table.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else Change()))
 
-    def set_statistics(self, file: StatisticsFile | PartitionStatisticsFile) -> Self:
+    def set_statistics(self, file: StatisticsFile | PartitionStatisticsFile) -> None:
         """Make a file of statistics known, in place of an older one of its kind for the same snapshot."""
         match file:
             case StatisticsFile():
@@ -97,27 +96,24 @@ class TableAltering(TableHandle):
             base.snapshot(file.snapshot_id)
             return Change() if file in (*base.statistics, *base.partition_statistics) else change
 
-        self.commit(MetadataOperation(known))
-        return self
+        self._table.commit(MetadataOperation(known))
 
-    def remove_statistics(self, snapshot_id: int) -> Self:
+    def remove_statistics(self, snapshot_id: int) -> None:
         """Forget a snapshot's statistics file; the file itself stays."""
         forget = Change((RemoveStatistics(check_whole(snapshot_id, "a snapshot id")),))
-        self.commit(MetadataOperation(lambda _: forget))
-        return self
+        self._table.commit(MetadataOperation(lambda _: forget))
 
-    def remove_partition_statistics(self, snapshot_id: int) -> Self:
+    def remove_partition_statistics(self, snapshot_id: int) -> None:
         """Forget a snapshot's partition statistics file; the file itself stays."""
         forget = Change((RemovePartitionStatistics(check_whole(snapshot_id, "a snapshot id")),))
-        self.commit(MetadataOperation(lambda _: forget))
-        return self
+        self._table.commit(MetadataOperation(lambda _: forget))
 
 
-def _order_on(base: TableMetadata, terms: tuple[str, ...], wished: SortOrder, seen: TableMetadata) -> SortOrder:
-    """The order on a base; ConflictError where a column is gone, or another one now, since the caller saw it."""
-    with conflict_if_refused(seen, base):
+def _order_on(base: TableMetadata, terms: tuple[str, ...], requested: SortOrder, loaded: TableMetadata) -> SortOrder:
+    """The order on a base; ConflictError if a column was dropped or replaced since the table was loaded."""
+    with conflict_if_refused(loaded, base):
         order = parse_sort_by(terms, base.schema)
-    for term, field, now in zip(terms, wished.fields, order.fields, strict=True):
-        if field.source_id != now.source_id and is_settled(field.source_id, seen, base):
-            raise conflict(f"the column of `{term}` is another one now", seen, base)
+    for term, field, now in zip(terms, requested.fields, order.fields, strict=True):
+        if field.source_id != now.source_id and is_settled(field.source_id, loaded, base):
+            raise conflict(f"the column of `{term}` is another one now", loaded, base)
     return order

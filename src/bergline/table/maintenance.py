@@ -1,0 +1,238 @@
+"""Maintenance of a table: compaction, manifests, expiry of snapshots, and orphan files."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from bergline.arguments import check_list, check_positive, check_text, check_texts, check_whole, shown
+from bergline.errors import ConflictError, InvalidInputError, NotFoundError
+from bergline.expressions.predicate import Predicate
+from bergline.format.metadata.refs import MAIN
+from bergline.table.changes.compaction import CompactionRequest, CompactionResult, compacted
+from bergline.table.changes.rewrite_files import RewriteFiles
+from bergline.table.changes.rewrite_manifests import RewriteManifests
+from bergline.table.commits.operation import CommitStamp, Operation
+from bergline.table.commits.snapshot_producer import check_branch_exists
+from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
+from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
+from bergline.table.expiry.explain import ExpiryPlan
+from bergline.table.expiry.planning import ExplainExpiry
+from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest, parse_level
+from bergline.table.files import start_snapshot
+from bergline.table.handle import TableHandle
+from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch
+from bergline.table.orphans.search import plan_orphans
+from bergline.table.orphans.sweep import SweepResult, sweep_orphans
+from bergline.table.scans.scan import to_predicate
+from bergline.table.scans.version import epoch_ms
+
+_COMPACTIONS: Final = 10
+_MODES: Final = tuple(mode.value for mode in PrefixMismatch)
+
+
+class TableMaintenance:
+    """Each rewrite is one snapshot on a branch; expiry is one commit, and orphan files are part of none."""
+
+    def __init__(self, table: TableHandle) -> None:
+        self._table = table
+
+    def compact(
+        self,
+        row_filter: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        target_size: int | None = None,
+        min_files: int = 2,
+        summary: Mapping[str, str] | None = None,
+    ) -> CompactionResult:
+        """Rewrite small files and files with deletes to files of about the target size, in this process.
+
+        The filter picks files: those that may hold matching rows. Appends of others are never in the way; where others
+        delete rows of a file that is being rewritten, compaction starts again on the new head, a few times.
+        """
+        request = CompactionRequest(
+            to_predicate(row_filter),
+            None if target_size is None else check_positive(target_size, "target_size"),
+            check_positive(min_files, "min_files"),
+        )
+        table_uuid, attempts = self._table.metadata.table_uuid, 0
+        while True:
+            attempts += 1
+            self._table.refresh()
+            if self._table.metadata.table_uuid != table_uuid:
+                raise ConflictError(f"expected table `{self._table.name}` as it was, found it dropped and re-created")
+            try:
+                return self._compact(request, branch, summary)
+            except (ConflictError, NotFoundError) as error:
+                if attempts == _COMPACTIONS or not self._may_be_better_now(error):
+                    raise
+
+    def rewrite_manifests(
+        self,
+        manifests: Iterable[str] | None = None,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+    ) -> None:
+        """Put the entries of manifests, given by path or all, into manifests of the target size, by partition."""
+        start_snapshot(self._table, branch)
+        operation = RewriteManifests(
+            self._table.io,
+            paths=None if manifests is None else check_list(manifests, "manifest"),
+            branch=branch,
+            summary=self._table.snapshot_summary(summary),
+        )
+        self._table.commit(operation)
+
+    def expire(
+        self,
+        *,
+        older_than: dt.datetime | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Iterable[int] = (),
+        level: str | CleanupLevel = CleanupLevel.ALL,
+        clean_metadata: bool = False,
+        dry_run: bool = False,
+        threads: int = DEFAULT_THREADS,
+        progress: Progress | None = None,
+    ) -> ExpiryResult:
+        """Forget snapshots that no live ref protects, and delete the files that only they needed.
+
+        `level` says what is deleted: "all", "metadata" (no data and delete files) or "none". `clean_metadata` also
+        removes partition specs and schemas that nothing uses any more. A dry run changes nothing, and says what would
+        go. Files are deleted by up to so many `threads`, and `progress` is told how many are done, and of how many.
+        """
+        cleaning = Cleanup(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
+        request = _request(older_than, retain_last, snapshot_ids)
+        operation = Expire(
+            self._table.io, request, cleaning, lambda: self._table.load_newest().metadata, dry_run=bool(dry_run)
+        )
+        if dry_run:
+            self._look(operation)
+        else:
+            self._table.commit(operation)
+        if operation.interruption is not None:
+            raise operation.interruption
+        return operation.result
+
+    def plan_expiry(
+        self,
+        *,
+        older_than: dt.datetime | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Iterable[int] = (),
+        level: str | CleanupLevel = CleanupLevel.ALL,
+        clean_metadata: bool = False,
+    ) -> ExpiryPlan:
+        """What `expire` would do with these arguments, and why, and what each ref alone holds on to.
+
+        `print(plan)` shows it, `plan.to_arrow()` gives it as rows; the table stays as it is.
+        """
+        request = _request(older_than, retain_last, snapshot_ids)
+        operation = ExplainExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
+        self._look(operation)
+        return operation.plan
+
+    def plan_orphans(
+        self,
+        *,
+        older_than: dt.datetime | None = None,
+        location: str | None = None,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch: str = "error",
+        allow_recent: bool = False,
+        read_all_tables: bool = False,
+        progress: Progress | None = None,
+    ) -> OrphanPlan:
+        """Find the files in the table's directories that nothing needs, and change nothing.
+
+        They must be older than a time, by default three days ago; less than 24 hours is refused, unless
+        `allow_recent` says that certainly nobody writes. A `location` narrows it down to one directory. Files that
+        metadata names under another scheme, authority or encoding stop it, unless the mappings (`{"s3a,s3n": "s3"}`)
+        say that those are equal, or `prefix_mismatch` is "ignore" or "delete". RefusedError where another table of the
+        catalog has files in the same place, or the table says `gc.enabled=false`; `read_all_tables` reads the manifests
+        of all tables to know, not only of those that may have files there. `progress` is called with the files listed
+        and found so far.
+        """
+        self._check_no_transaction()
+        if prefix_mismatch not in _MODES:
+            raise InvalidInputError(f"expected prefix_mismatch of {', '.join(_MODES)}, found {shown(prefix_mismatch)}")
+        request = OrphanRequest(
+            None if older_than is None else epoch_ms(older_than),
+            None if location is None else check_text(location, "text for the location"),
+            check_texts(equal_schemes or {}, "scheme"),
+            check_texts(equal_authorities or {}, "authority"),
+            PrefixMismatch(prefix_mismatch),
+            allow_recent,
+            read_all_tables,
+        )
+        return plan_orphans(self._table.catalog, self._table.loaded, request, self._table.timing.clock_ms(), progress)
+
+    def sweep_orphans(
+        self, plan: OrphanPlan, *, threads: int = DEFAULT_THREADS, progress: Progress | None = None
+    ) -> SweepResult:
+        """Delete the files of a plan, but none that is needed by now or was written again.
+
+        `progress` is called with the files looked at so far, and how many there are.
+        """
+        self._check_no_transaction()
+        if not isinstance(plan, OrphanPlan):
+            raise InvalidInputError(f"expected a plan from plan_orphans, found {shown(plan)}")
+        if plan.table != self._table.name:
+            raise InvalidInputError(f"expected a plan for table `{self._table.name}`, found one for `{plan.table}`")
+        return sweep_orphans(self._table.catalog, plan, threads=check_positive(threads, "threads"), progress=progress)
+
+    def _compact(self, request: CompactionRequest, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
+        since, own = start_snapshot(self._table, branch), self._table.snapshot_summary(summary)
+        check_branch_exists(self._table.metadata, branch)
+        if since is None:
+            return CompactionResult()
+        pinned = not self._table.in_transaction
+        rewritten = compacted(
+            self._table.io, self._table.metadata, self._table.metadata.snapshot(since), request, pinned=pinned
+        )
+        if rewritten is None:
+            return CompactionResult()
+        operation = RewriteFiles(
+            self._table.io, rewritten, since=since, branch=branch, summary=own, discard_on_failure=True
+        )
+        committed = self._table.commit(operation).snapshot(operation.snapshot_id)
+        return CompactionResult(
+            rewritten_data_files=len(rewritten.removed),
+            added_data_files=len(rewritten.added),
+            rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
+            removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
+        )
+
+    def _may_be_better_now(self, error: ConflictError | NotFoundError) -> bool:
+        """Whether to look again: files that are gone may have been expired, but only after the table had moved on."""
+        if self._table.in_transaction:
+            return False
+        if isinstance(error, ConflictError):
+            return True
+        return (
+            error.kind == "file"
+            and self._table.catalog.load_table(self._table.name).metadata_location != self._table.metadata_location
+        )
+
+    def _look(self, operation: Operation) -> None:
+        """Run an operation that changes nothing, on the table as it is now; a transaction must not repeat it."""
+        if not self._table.in_transaction:
+            self._table.commit(operation)
+        else:
+            operation.attempt(self._table.metadata, CommitStamp(1, self._table.timing.clock_ms()))
+
+    def _check_no_transaction(self) -> None:
+        if self._table.in_transaction:
+            raise InvalidInputError("expected no transaction around orphan files, which are no part of it, found one")
+
+
+def _request(older_than: dt.datetime | None, retain_last: int | None, snapshot_ids: Iterable[int]) -> ExpiryRequest:
+    if not isinstance(snapshot_ids, Iterable):
+        raise InvalidInputError(f"expected a list of snapshot ids, found {shown(snapshot_ids)}")
+    return ExpiryRequest(
+        None if older_than is None else epoch_ms(older_than),
+        None if retain_last is None else check_whole(retain_last, "retain_last"),
+        frozenset([check_whole(i, "a snapshot id") for i in snapshot_ids]),
+    )
