@@ -22,7 +22,7 @@ from bergline.format.types.types import (
     NestedField,
     StructType,
 )
-from bergline.spark.pushdown.connect_conditions import exact_part, known_part
+from bergline.spark.backends.connect.conditions import exact_part, known_part
 
 WHO = StructType((NestedField(9, "age", False, LONG),))
 TYPES = {

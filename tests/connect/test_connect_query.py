@@ -6,7 +6,7 @@ from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DATE, DOUBLE, LONG, STRING, TIMESTAMPTZ, NestedField, StructType
-from bergline.spark.pushdown.connect_conditions import known_filters
+from bergline.spark.backends.connect.conditions import known_filters
 
 WHO = StructType((NestedField(7, "age", False, LONG),))
 TABLE = Schema(

@@ -28,8 +28,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from bergline import Lake, Table
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.spark.reads.scan import read_plan
-from bergline.spark.reads.types import read_schema
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.spark

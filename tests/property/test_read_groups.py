@@ -28,12 +28,13 @@ from table_strategies import comparable, tables
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.types.types import INT
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads import deletes as read_deletes
 from bergline.spark.reads import groups as read_groups_module
 from bergline.spark.reads.arrow import read_arrow
 from bergline.spark.reads.scan import read_plan
-from bergline.spark.reads.types import read_schema
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
 pytestmark = pytest.mark.spark
@@ -133,7 +134,7 @@ def frames_of(spark: SparkSession, scan: TableScan, number: int) -> list[DataFra
     plan = scan.plan()
     frames = [as_text(read_plan(plan, spark, scan.io), number, "chosen")]
     if any(group.executor == "native" for group in groups_of(scan)):
-        frames.append(as_text(read_arrow(plan, tuple(plan.files), spark, scan.io), number, "arrow"))
+        frames.append(as_text(read_arrow(plan, tuple(plan.files), backend_of(spark), scan.io), number, "arrow"))
     rows = scan.to_arrow()
     found = pa.table([in_spark(column.combine_chunks()) for column in rows.columns], names=rows.column_names)
     return [*frames, as_text(spark.createDataFrame(found, read_schema(scan.schema)), number, "in process")]

@@ -15,9 +15,9 @@ from s3_server import S3Server
 
 import bergline
 import bergline.spark
+from bergline.spark.backends.classic.files import NO_CONNECTOR, s3a_refusal
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import read_groups
-from bergline.spark.reads.stores import NO_CONNECTOR, s3a_refusal
 
 pytestmark = pytest.mark.spark
 

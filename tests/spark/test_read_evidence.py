@@ -22,9 +22,9 @@ from bergline.format.types.types import UUID, DecimalType
 from bergline.parquet.file.footer import _primitive_type, read_physical_schemas
 from bergline.scan.manifest_cache import forget_files
 from bergline.spark import explain_read
+from bergline.spark.backends.classic.late_frame import ClassicLateRows
 from bergline.spark.reads import evidence as read_evidence
 from bergline.spark.reads import groups as read_groups
-from bergline.spark.reads.late_frame import ClassicLateRows
 
 pytestmark = pytest.mark.spark
 

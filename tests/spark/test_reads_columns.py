@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import bergline.spark
 from bergline import Lake, Table
-from bergline.spark.pushdown.catalyst import class_of, scala_items
+from bergline.spark.backends.classic.catalyst import class_of, scala_items
 
 pytestmark = pytest.mark.spark
 

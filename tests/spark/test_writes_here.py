@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime import executors
 from bergline.spark.writes import local_rows as write_here
 from bergline.spark.writes.local_rows import is_at_hand
@@ -90,7 +91,7 @@ def test_tasks_in_this_python_are_not_asked_for_packages(spark: SparkSession, mo
     monkeypatch.setattr(executors, "_FOUND", {})
     jobs = spark.sparkContext.statusTracker()
     before = jobs.getJobIdsForGroup(None)
-    assert executors.prepare_executors(spark, "file:///data") == spark.sparkContext.defaultParallelism
+    assert executors.prepare_executors(backend_of(spark), "file:///data") == spark.sparkContext.defaultParallelism
     assert jobs.getJobIdsForGroup(None) == before
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/another/python")
     assert not executors._are_this_machine(spark)

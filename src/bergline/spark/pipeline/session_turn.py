@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from bergline.errors import RefusedError
-from bergline.spark.runtime.patched_classes import session_id
+from bergline.spark.backends.choose import backend_of
 
 _LOOK_S = 0.2
 """How often a thread that waits looks whether it is waited for."""
@@ -37,7 +37,7 @@ _TURNS: dict[str, _Turn] = {}
 @contextlib.contextmanager
 def session_turn(spark: SparkSession, what: str) -> Iterator[None]:
     """The session for this thread alone, to do `what`; RefusedError if who has it waits for this thread."""
-    turn = _TURNS.setdefault(session_id(spark), _Turn())
+    turn = _TURNS.setdefault(backend_of(spark).session_id, _Turn())
     while not turn.lock.acquire(timeout=_LOOK_S):
         holder = turn.holder
         if holder is not None and threading.get_ident() in _awaited_by(holder[0]):

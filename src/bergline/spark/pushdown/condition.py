@@ -1,35 +1,40 @@
 """A condition on a table's columns as a filter that keeps exactly the same rows, or not at all."""
 
-import contextlib
-from typing import Any
+import functools
+from collections.abc import Mapping
 
 from pyspark.sql import Column, SparkSession
-from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter, bind_filter
-from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate
+from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
-from bergline.spark.pushdown.catalyst import class_of, exact_predicate
-from bergline.spark.pushdown.connect_conditions import exact_part
-from bergline.spark.pushdown.pushed_filters import placeholder
-from bergline.spark.runtime.connect import over_connect
-from bergline.spark.runtime.types import spark_type
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.columns import quoted
 
 
 def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> BoundFilter:
-    """What a column or SQL text means, worked out by Spark: its names, casts and time zone count.
+    """What a column or SQL text means, as Spark resolves it: its names, casts and time zone count.
 
     Over Spark Connect, which does not tell, only what means the same whatever the settings are.
 
     UnsupportedError for what filters cannot say: rows must not go by a condition that is only nearly right.
     """
-    if over_connect(spark):
-        predicate = exact_part(condition, schema, spark.client)  # type: ignore[operator]
-    else:
-        frame = placeholder(spark, _known_to_spark(schema)).where(condition)
-        plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
-        predicate = _of_plan(plan, schema)
+    return _bound(backend_of(spark).exact_predicate(condition, schema), schema, condition)
+
+
+def exact_equality(spark: SparkSession, schema: Schema, values: Mapping[str, Column]) -> BoundFilter:
+    """The rows whose columns have these constant values, or null where the value is null; there must be some.
+
+    UnsupportedError as above.
+    """
+    predicate = backend_of(spark).equality_predicate(values, schema)
+    equal = [F.col(quoted(name)).eqNullSafe(value) for name, value in values.items()]
+    return _bound(predicate, schema, functools.reduce(Column.__and__, equal))
+
+
+def _bound(predicate: Predicate | None, schema: Schema, condition: Column | str) -> BoundFilter:
     if predicate is None:
         shown = condition if isinstance(condition, str) else str(condition)
         raise UnsupportedError(
@@ -39,23 +44,3 @@ def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str
             ],
         )
     return bind_filter(predicate, schema)
-
-
-def _known_to_spark(schema: Schema) -> T.StructType:
-    """The columns that Spark has types for: no condition can be about others."""
-    columns = T.StructType()
-    for field in schema.fields:
-        with contextlib.suppress(UnsupportedError):
-            columns.add(field.name, spark_type(field.type, field.name))
-    return columns
-
-
-def _of_plan(plan: Any, schema: Schema) -> Predicate | None:
-    match class_of(plan):
-        case "Filter":
-            return exact_predicate(plan.condition(), schema)
-        case "LocalRelation":  # nothing can be true
-            return Always(False)
-        case "LogicalRDD":
-            return ALWAYS_TRUE
-    return None

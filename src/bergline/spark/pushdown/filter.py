@@ -21,6 +21,7 @@ from bergline.expressions.predicate import (
 )
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import DATE, TIMESTAMP, TIMESTAMPTZ, UUID, IcebergType
+from bergline.spark.runtime.columns import column_at
 
 _MICROS_PER_DAY = 86_400_000_000
 
@@ -55,7 +56,7 @@ def spark_filter(predicate: Predicate, schema: Schema) -> Column:
 
 
 def _column(name: str, schema: Schema) -> Column:
-    return F.col(".".join(f"`{part.replace('`', '``')}`" for part in schema.paths[schema.names[name].id]))
+    return column_at(schema.paths[schema.names[name].id])
 
 
 def spark_literal(value: Any, type_: IcebergType) -> Column:

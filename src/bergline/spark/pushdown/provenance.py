@@ -6,15 +6,11 @@ subqueries, functions, temporary views and caches. Only rows that left Spark's p
 """
 
 import re
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame
 
-from bergline.errors import UnsupportedError
-from bergline.spark.pushdown.catalyst import class_of, scala_items
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.backends.choose import backend_of
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead
 
@@ -35,36 +31,15 @@ def with_provenance(rows: DataFrame, scan: TableScan) -> DataFrame:
 
 def branch_reads(frame: DataFrame) -> tuple[BranchRead, ...]:
     """The heads of branches that a frame reads, each once."""
-    found = dict.fromkeys(_MARK.findall(_analyzed(frame)))
+    found = dict.fromkeys(_MARK.findall(_marked_plan(frame)))
     return tuple(
         BranchRead(unquote(table), unquote(branch), None if snapshot == _NONE else int(snapshot))
         for table, snapshot, branch in found
     )
 
 
-def _analyzed(frame: DataFrame) -> str:
-    """The analyzed plan as text; a server of Spark Connect knows what its views and caches are made of."""
-    if not over_connect(frame):
-        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
-        text = str(plan.toString())
-        return text if _CUT.search(text) is None else "\n".join(_subqueries(plan))
-    text = str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
-    if _CUT.search(text) is not None:
-        raise UnsupportedError(
-            "cannot tell what the rows were read from: the plan is longer than spark.sql.maxPlanStringLength",
-            hints=[
-                "raise the setting",
-                "say it by the option `validate-from-snapshot-id`, or `isolation-level` = `none`",
-            ],
-        )
-    return text
-
-
-def _subqueries(plan: Any) -> Iterator[str]:
-    """The named subqueries of a plan, node by node: text that may be cut takes a fraction of the time."""
-    pending = [plan]
-    while pending:
-        node = pending.pop()
-        if class_of(node) == "SubqueryAlias":
-            yield f"SubqueryAlias `{node.alias()}`"
-        pending += [*scala_items(node.children()), *scala_items(node.subqueries())]
+def _marked_plan(frame: DataFrame) -> str:
+    """The analyzed plan, or its named subqueries one by one: text that may be cut takes a fraction of the time."""
+    backend = backend_of(frame)
+    text = backend.plan_text(frame)
+    return text if _CUT.search(text) is None else "\n".join(backend.named_subqueries(frame))

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from bergline.errors import NotFoundError
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.read.reader import read_file
 from bergline.scan.plan import PlannedFile, ScanPlan
-from bergline.spark.reads.types import read_schema
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.missing_file import missing_file
 from bergline.spark.runtime.tasks import task_frame
+from bergline.spark.runtime.types import read_schema
 
 _LARGEST_TASK = 128 * 1024 * 1024
 _OPENING = 4 * 1024 * 1024
@@ -32,11 +33,11 @@ class FilePart(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], spark: SparkSession, io: FileIO) -> DataFrame:
+def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of files."""
     shared = msgspec.structs.replace(plan, files=())
     location = files[0].file.file_path
-    tasks = pack(files, prepare_executors(spark, location))
+    tasks = pack(files, prepare_executors(backend, location))
     names = [f.name for f in plan.schema.fields]
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -48,7 +49,7 @@ def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], spark: SparkSession
                         yield pa.record_batch([in_spark(column) for column in rows.columns], names=names)
 
     blobs = [pickle.dumps(task) for task in tasks]
-    return task_frame(spark, blobs, location, len(blobs)).mapInArrow(read_batches, read_schema(plan.schema))
+    return task_frame(backend, blobs, location, len(blobs)).mapInArrow(read_batches, read_schema(plan.schema))
 
 
 def pack(files: Sequence[PlannedFile], cores: int) -> list[list[FilePart]]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -24,6 +24,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.delete.deletes import DeletedRows
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.missing_file import missing_file
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.runtime.types import spark_type
@@ -46,17 +47,17 @@ class KeySets(msgspec.Struct, frozen=True):
 
 
 def deleted_positions(
-    files: Sequence[PlannedFile], snapshot_id: int | None, spark: SparkSession, io: FileIO
+    files: Sequence[PlannedFile], snapshot_id: int | None, backend: SparkBackend, io: FileIO
 ) -> DataFrame:
     """The deleted positions of files, which are known by their numbers here: columns `file` and `pos`."""
 
     def numbers(positions: PositionSet, _: int) -> pa.ChunkedArray:
         return positions.to_arrow()
 
-    return _of_files(files, numbers, _POSITIONS, snapshot_id, spark=spark, io=io)
+    return _of_files(files, numbers, _POSITIONS, snapshot_id, backend=backend, io=io)
 
 
-def deleted_bits(files: Sequence[PlannedFile], snapshot_id: int | None, spark: SparkSession, io: FileIO) -> DataFrame:
+def deleted_bits(files: Sequence[PlannedFile], snapshot_id: int | None, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The same as columns `file` and `bits`, for each file that has some: 64 rows to a number, the first one lowest."""
 
     def bits(positions: PositionSet, rows: int) -> pa.ChunkedArray:
@@ -65,7 +66,7 @@ def deleted_bits(files: Sequence[PlannedFile], snapshot_id: int | None, spark: S
         marks = pa.Array.from_buffers(pa.int64(), length, [None, mask])
         return pa.chunked_array([pa.ListArray.from_arrays([0, length], marks)])
 
-    return _of_files(files, bits, _BITS_OF_FILES, snapshot_id, spark=spark, io=io)
+    return _of_files(files, bits, _BITS_OF_FILES, snapshot_id, backend=backend, io=io)
 
 
 def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list[KeySets]:
@@ -88,7 +89,7 @@ def key_sets(files: Sequence[PlannedFile], columns: Sequence[KeyColumn]) -> list
     ]
 
 
-def deleted_keys(keys: KeySets, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+def deleted_keys(keys: KeySets, plan: ScanPlan, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The deleted keys of each set of delete files: columns `set`, `key0`, `key1` and so on."""
     fields = [T.StructField("set", T.IntegerType())]
     fields += [T.StructField(f"key{n}", spark_type(c.column.type, c.path[0])) for n, c in enumerate(keys.columns)]
@@ -101,7 +102,9 @@ def deleted_keys(keys: KeySets, plan: ScanPlan, spark: SparkSession, io: FileIO)
         arrays = [pa.repeat(pa.scalar(number, pa.int32()), len(found[0])), *found]
         yield pa.record_batch(arrays, names=["set", *(f"key{n}" for n in range(len(columns)))])
 
-    return _map(tasks, read, T.StructType(fields), plan.snapshot_id, spark=spark, io=io, location=tasks[0][1].file_path)
+    return _map(
+        tasks, read, T.StructType(fields), plan.snapshot_id, backend=backend, io=io, location=tasks[0][1].file_path
+    )
 
 
 def _of_files(
@@ -110,7 +113,7 @@ def _of_files(
     schema: pa.Schema,
     snapshot_id: int | None,
     *,
-    spark: SparkSession,
+    backend: SparkBackend,
     io: FileIO,
 ) -> DataFrame:
     """The numbers of files, and what `column` makes of the positions deleted in each and of how many rows it has."""
@@ -129,8 +132,8 @@ def _of_files(
         delete_files = DeleteFiles(io)
         with _missing_named(snapshot_id):
             found = [batch for task in tasks for batch in read(delete_files, pickle.dumps(task))]
-        return spark.createDataFrame(pa.Table.from_batches(found, schema), fields)
-    return _map(tasks, read, fields, snapshot_id, spark=spark, io=io, location=files[0].file.file_path)
+        return backend.spark.createDataFrame(pa.Table.from_batches(found, schema), fields)
+    return _map(tasks, read, fields, snapshot_id, backend=backend, io=io, location=files[0].file.file_path)
 
 
 def _ids(delete: DataFile) -> tuple[int, ...]:
@@ -145,7 +148,7 @@ def _map(
     schema: T.StructType,
     snapshot_id: int | None,
     *,
-    spark: SparkSession,
+    backend: SparkBackend,
     io: FileIO,
     location: str,
 ) -> DataFrame:
@@ -156,7 +159,7 @@ def _map(
                 with _missing_named(snapshot_id):
                     yield from read(delete_files, blob)
 
-    return task_frame(spark, [pickle.dumps(task) for task in tasks], location).mapInArrow(run, schema)
+    return task_frame(backend, [pickle.dumps(task) for task in tasks], location).mapInArrow(run, schema)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from bergline.format.schema.physical_schema import number_of, schema_of
 from bergline.format.types.types import StructType
@@ -15,6 +14,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.parquet.file.footer import read_physical_schemas
 from bergline.scan.manifest_cache import FileCache
+from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.tasks import task_frame
 
 MOST_READ_HERE = {"file": 20_000}
@@ -30,9 +30,9 @@ _KNOWN: FileCache[int] = FileCache(_KEPT_BYTES)
 class FileEvidence:
     """Finds the physical schemas of files in one storage, by their numbers."""
 
-    def __init__(self, io: FileIO, spark: SparkSession | None = None) -> None:
+    def __init__(self, io: FileIO, backend: SparkBackend | None = None) -> None:
         self._io = io
-        self._spark = spark
+        self._backend = backend
 
     def known(self, paths: Iterable[str]) -> dict[str, int]:
         """What was found out before."""
@@ -54,9 +54,9 @@ class FileEvidence:
     def _read(self, paths: Sequence[str]) -> Iterable[tuple[StructType, list[int]]]:
         """Each different schema, and which of the files have it."""
         most = MOST_READ_HERE.get(scheme_of(paths[0]), MOST_READ_HERE_BY_DEFAULT)
-        if self._spark is None or len(paths) <= most:
+        if self._backend is None or len(paths) <= most:
             return read_physical_schemas(self._io, paths).items()
-        return _read_on_executors(self._io, paths, self._spark)
+        return _read_on_executors(self._io, paths, self._backend)
 
 
 def forget_footers() -> None:
@@ -64,7 +64,9 @@ def forget_footers() -> None:
     _KNOWN.clear()
 
 
-def _read_on_executors(io: FileIO, paths: Sequence[str], spark: SparkSession) -> Iterator[tuple[StructType, list[int]]]:
+def _read_on_executors(
+    io: FileIO, paths: Sequence[str], backend: SparkBackend
+) -> Iterator[tuple[StructType, list[int]]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for blob in batch.column(0).to_pylist():
@@ -74,7 +76,7 @@ def _read_on_executors(io: FileIO, paths: Sequence[str], spark: SparkSession) ->
 
     parts = [(n, paths[n : n + _FILES_PER_TASK]) for n in range(0, len(paths), _FILES_PER_TASK)]
     tasks = [pickle.dumps(part) for part in parts]
-    for row in task_frame(spark, tasks, paths[0]).mapInArrow(read, "found binary").collect():
+    for row in task_frame(backend, tasks, paths[0]).mapInArrow(read, "found binary").collect():
         first, schemas = pickle.loads(row.found)  # noqa: S301  (our own tasks wrote it)
         for schema, places in schemas.items():
             yield schema, [first + place for place in places]

@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline.arguments import counted, shown
 from bergline.errors import InvalidInputError
-from bergline.spark.reads.late_methods import LateMethods
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.backends.late_frames import LateMethods
 from bergline.spark.reads.scan import Used, all_columns, choose_groups
 from bergline.table.scans.scan import TableScan
 
@@ -45,7 +46,7 @@ def explain_read(source: DataFrame | TableScan) -> str:
 def _described(name: str, scan: TableScan, spark: SparkSession | None, used: Used = all_columns) -> str:
     plan = scan.plan()
     lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
-    for group in choose_groups(plan, spark, scan.io, used)[1]:
+    for group in choose_groups(plan, None if spark is None else backend_of(spark), scan.io, used)[1]:
         deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
         lines.append(f"  {group.executor}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)

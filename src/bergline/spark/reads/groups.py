@@ -35,7 +35,7 @@ from bergline.io.s3 import S3_SCHEMES
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan, columns_to_read
 from bergline.scan.planned_files import FileGroup, PlannedFiles, paths_of
 from bergline.spark.reads.native_columns import NativeColumn, NativeColumns, NotNativeError, native_columns
-from bergline.spark.reads.stores import NO_SESSION
+from bergline.spark.runtime.backend import NO_SESSION
 
 MOST_DELETED_ROWS = 1_000_000
 """More than so many deleted rows are not sent to every executor."""
@@ -80,7 +80,7 @@ Find = Callable[[Sequence[str]], Mapping[str, int]]
 
 
 def read_groups(plan: ScanPlan, find: Find, s3_refusal: str | None = NO_SESSION) -> list[ReadGroup]:
-    """All files of a plan, each in one group; `s3_refusal` is what `s3a_refusal` says of the session."""
+    """All files of a plan, each in one group; `s3_refusal` says why Spark cannot open those on S3."""
     refusal = plan_refusal(plan)
     if refusal is not None:
         return [ReadGroup("arrow", refusal, plan.files, has_deletes=True)] if plan.files else []

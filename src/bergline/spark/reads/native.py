@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
@@ -21,10 +21,10 @@ from bergline.io.locations import local_path, object_location, scheme_of
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 from bergline.spark.pushdown.filter import spark_filter
 from bergline.spark.reads.deletes import BITS, deleted_bits, deleted_keys, deleted_positions, key_sets
-from bergline.spark.reads.files import count_files, load_paths
 from bergline.spark.reads.groups import ReadGroup, are_marked
 from bergline.spark.reads.native_columns import NativeColumn
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.backend import SparkBackend
+from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.missing_file import missing_file
 from bergline.spark.runtime.types import spark_type
 
@@ -44,31 +44,31 @@ _ROW_BITS = 40
 """No file has more rows than that."""
 
 
-def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileIO) -> DataFrame:
+def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of files that `read_groups` gave to Spark's reader."""
     wanted, files, deleted = columns_to_read(plan), group.files, group.has_deletes
     keys = key_sets(files, plan.key_columns) if deleted else []
     names = {f.id: f.name for f in wanted.fields}
     names |= {c.field.id: f"{_KEY} {c.field.id}" for c in group.columns if c.field.id not in names}
-    rows = _open(plan, group, spark)
+    rows = _open(plan, group, backend)
     about_files = deleted or any(f.id in RESERVED_IDS for f in wanted.fields)
     columns = [_as_in_table(c).alias(names[c.field.id]) for c in group.columns]
     rows = rows.select(*columns, *(_position() if about_files else ()))
     by_position = deleted and any(planned.position_deletes for planned in files)
     marked = by_position and are_marked(files)
     if about_files:
-        bits = deleted_bits(files, plan.snapshot_id, spark, io) if marked else None
-        rows = _with_files(rows, files, [key.sets for key in keys], bits, spark)
+        bits = deleted_bits(files, plan.snapshot_id, backend, io) if marked else None
+        rows = _with_files(rows, files, [key.sets for key in keys], bits, backend)
     if marked:
         rows = rows.where(_is_unmarked(rows[_BITS], rows[_ROW]))
     elif by_position:
-        gone = F.broadcast(deleted_positions(files, plan.snapshot_id, spark, io))
+        gone = F.broadcast(deleted_positions(files, plan.snapshot_id, backend, io))
         rows = rows.join(gone, _in_one(rows[_FILE], rows[_ROW]) == _in_one(gone["file"], gone["pos"]), "left_anti")
     for number, key in enumerate(keys):
-        gone = F.broadcast(deleted_keys(key, plan, spark, io))
+        gone = F.broadcast(deleted_keys(key, plan, backend, io))
         same = rows[f"{_SET} {number}"] == gone["set"]
         for position, column in enumerate(key.columns):
-            same &= rows[_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
+            same &= rows[quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
     rows = rows.select(*(_asked_for(f) for f in wanted.fields))
     if plan.filter == ALWAYS_TRUE:
@@ -76,21 +76,21 @@ def read_native(plan: ScanPlan, group: ReadGroup, spark: SparkSession, io: FileI
     return rows.where(spark_filter(plan.filter, plan.table_schema)).select(*(_column(f) for f in plan.schema.fields))
 
 
-def _open(plan: ScanPlan, group: ReadGroup, spark: SparkSession) -> DataFrame:
+def _open(plan: ScanPlan, group: ReadGroup, backend: SparkBackend) -> DataFrame:
     """The columns that files have of those asked for, under their names in the files."""
     paths = group.paths
     stored = [c.stored for c in group.columns if c.stored is not None]
     types = T.StructType([T.StructField(f.name, spark_type(f.type, f.name)) for f in stored])
-    reader = spark.read.schema(types).options(**_OPTIONS)
+    reader = backend.spark.read.schema(types).options(**_OPTIONS)
     try:
-        rows = load_paths(reader, [spark_location(path) for path in paths], spark)
+        rows = backend.load_files(reader, [spark_location(path) for path in paths])
     except AnalysisException as error:
         for path in paths:
             if path.rsplit("/", 1)[-1] in str(error) and error.getCondition() == "PATH_NOT_FOUND":
                 raise missing_file("data", path, plan.snapshot_id) from error
         raise
     # Spark looks twice, and passes over what went away between its two looks; a Connect server looks when a frame runs
-    if not over_connect(spark) and count_files(rows) != len(paths):
+    if backend.count_files(rows) not in {None, len(paths)}:
         found = {unquote(path) for path in rows.inputFiles()}
         gone = next((path for path in paths if spark_location(path) not in found), paths[0])
         raise missing_file("data", gone, plan.snapshot_id)
@@ -106,7 +106,7 @@ def _with_files(
     files: Sequence[PlannedFile],
     sets: Sequence[Sequence[int | None]],
     bits: DataFrame | None,
-    spark: SparkSession,
+    backend: SparkBackend,
 ) -> DataFrame:
     """The rows with the numbers of their files and what is known of these; a path that nobody knows is an error.
 
@@ -123,9 +123,9 @@ def _with_files(
     }
     known |= {f"{_SET} {n}": pa.array(numbers, pa.int32()) for n, numbers in enumerate(sets)}
     key = {_KNOWN: pa.array(hashes, pa.int64()) if hashed else pa.array(paths, pa.string())}
-    about = spark.createDataFrame(pa.table(key | known))
+    about = backend.spark.createDataFrame(pa.table(key | known))
     if bits is not None:
-        about = about.join(F.broadcast(bits.toDF(_MARKED, _BITS)), F.col(_quoted(_MARKED)) == about[_FILE], "left")
+        about = about.join(F.broadcast(bits.toDF(_MARKED, _BITS)), F.col(quoted(_MARKED)) == about[_FILE], "left")
     about = F.broadcast(about)
     path = F.crc32(rows[_PATH].cast("binary")) if hashed else rows[_PATH]
     joined = rows.join(about, path == about[_KNOWN], "left")
@@ -151,11 +151,11 @@ def _in_one(file: Column, row: Column) -> Column:
 def _asked_for(field: NestedField) -> Column:
     match field.id:
         case FILE.id:
-            return F.col(_quoted(_LOCATION)).alias(field.name)
+            return F.col(quoted(_LOCATION)).alias(field.name)
         case POS.id:
-            return F.col(_quoted(_ROW)).alias(field.name)
+            return F.col(quoted(_ROW)).alias(field.name)
         case SPEC_ID.id:
-            return F.col(_quoted(_SPEC)).alias(field.name)
+            return F.col(quoted(_SPEC)).alias(field.name)
     return _column(field)
 
 
@@ -177,11 +177,7 @@ def _shielded(field: NestedField) -> Column:
 
 
 def _column(field: NestedField) -> Column:
-    return F.col(_quoted(field.name))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return F.col(quoted(field.name))
 
 
 _LEGAL = "/!$&'()*+,-.:;=@_~"

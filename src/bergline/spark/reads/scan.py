@@ -8,21 +8,23 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.catalog.identifiers import TableName
 from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
 from bergline.scan.plan import ScanPlan
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
 from bergline.spark.reads.arrow import read_arrow
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import ReadGroup, read_groups
-from bergline.spark.reads.late_methods import quoted
 from bergline.spark.reads.native import read_native
-from bergline.spark.reads.stores import s3a_refusal
-from bergline.spark.reads.types import read_schema, unreadable
 from bergline.spark.runtime.arrow_rows import in_spark
+from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
+from bergline.spark.runtime.columns import quoted
+from bergline.spark.runtime.types import read_schema, unreadable
 from bergline.table.scans.scan import TableScan
 
 _POSITIONS = Schema(fields=(POS,))
@@ -41,12 +43,21 @@ def read(scan: TableScan, spark: SparkSession, used: Used = all_columns) -> Data
     return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan)
 
 
+def late_frame(scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str]) -> DataFrame:
+    """A scan as a DataFrame whose files are looked up late: filters put on it first decide which.
+
+    Columns may be qualified by the table's name, and hidden ones are there for who asks.
+    """
+    return backend_of(spark).late_frame(scan, table, hidden, read)
+
+
 def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_columns) -> DataFrame:
     """The rows of a plan; the executors get the storage."""
+    backend = backend_of(spark)
     lacking = unreadable(plan.schema)
     if lacking:
         kept = tuple(f for f in plan.schema.fields if f.name not in lacking)
-        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), spark, io, used)
+        rows = _read(msgspec.structs.replace(plan, schema=Schema(fields=kept)), backend, io, used)
         # Spark drops the columns that nobody asks for, and what they would have said
         return rows.select(
             *(
@@ -54,18 +65,18 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_
                 for f in plan.schema.fields
             )
         )
-    return _read(plan, spark, io, used)
+    return _read(plan, backend, io, used)
 
 
 def choose_groups(
-    plan: ScanPlan, spark: SparkSession | None, io: FileIO, used: Used = all_columns
+    plan: ScanPlan, backend: SparkBackend | None, io: FileIO, used: Used = all_columns
 ) -> tuple[ScanPlan, list[ReadGroup]]:
     """Which executor reads which files, for the columns that are used; they are asked for only where that matters.
 
     The plan that comes back has no others. Footers are looked at only for columns of files that their manifests, or
     earlier reads, say nothing of.
     """
-    evidence, s3_refusal = FileEvidence(io, spark), s3a_refusal(spark)
+    evidence, s3_refusal = FileEvidence(io, backend), NO_SESSION if backend is None else backend.s3a_refusal()
     groups = read_groups(plan, evidence.known, s3_refusal)
     if all(group.executor == "native" for group in groups):
         return plan, groups
@@ -77,13 +88,13 @@ def choose_groups(
     return plan, read_groups(plan, evidence.look_up, s3_refusal)
 
 
-def _read(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFrame:
-    narrow, groups = choose_groups(plan, spark, io, used)
-    frames = [_read_group(group, narrow, spark, io) for group in groups]
+def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used) -> DataFrame:
+    narrow, groups = choose_groups(plan, backend, io, used)
+    frames = [_read_group(group, narrow, backend, io) for group in groups]
     if not frames:
         columns = [in_spark(pa.nulls(0, field.type)) for field in arrow_schema(plan.schema)]
         rows = pa.table(columns, names=[f.name for f in plan.schema.fields])
-        return spark.createDataFrame(rows, read_schema(plan.schema))
+        return backend.spark.createDataFrame(rows, read_schema(plan.schema))
     together = reduce(DataFrame.unionAll, frames)
     kept = narrow.schema.fields
     if len(kept) == len(plan.schema.fields):
@@ -96,13 +107,13 @@ def _read(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used) -> DataFr
     )
 
 
-def _read_group(group: ReadGroup, plan: ScanPlan, spark: SparkSession, io: FileIO) -> DataFrame:
+def _read_group(group: ReadGroup, plan: ScanPlan, backend: SparkBackend, io: FileIO) -> DataFrame:
     if group.executor == "native":
-        return read_native(plan, group, spark, io)
+        return read_native(plan, group, backend, io)
     if plan.schema.fields:
-        return read_arrow(plan, group.files, spark, io)
+        return read_arrow(plan, group.files, backend, io)
     # positions cost nothing to read, and tell how many rows there are
-    return read_arrow(msgspec.structs.replace(plan, schema=_POSITIONS), group.files, spark, io).select()
+    return read_arrow(msgspec.structs.replace(plan, schema=_POSITIONS), group.files, backend, io).select()
 
 
 def _not_read(name: str) -> Column:

@@ -2,10 +2,8 @@
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.parquet.file.arrow_schema import schema_from_arrow
-from bergline.spark.runtime.connect import over_connect
 from bergline.spark.runtime.types import spark_schema
 
 
@@ -48,15 +46,3 @@ def _differs(type_: pa.DataType) -> bool:
     if isinstance(type_, pa.UuidType) or pa.types.is_fixed_size_binary(type_):
         return True
     return any(_differs(type_.field(i).type) for i in range(type_.num_fields))
-
-
-def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """The rows that a statement gave."""
-    return arrow_frame(spark, rows) if rows.num_columns else no_result(spark)
-
-
-def no_result(spark: SparkSession) -> DataFrame:
-    """No columns and no rows, without a Spark job to find that out."""
-    if over_connect(spark):
-        return spark.range(0).select()
-    return ClassicDataFrame(spark._jsparkSession.emptyDataFrame(), spark)  # noqa: SLF001

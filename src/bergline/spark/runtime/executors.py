@@ -17,15 +17,14 @@ import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.io.open_store import OBJECT_STORE_SCHEMES
+from bergline.spark.runtime.backend import SparkBackend
 
 OURS = "bergline"
 NEEDED = {"pyarrow": "21", "msgspec": "0.19", "mmh3": "4.1", "pyroaring": "1.0"}
@@ -48,20 +47,21 @@ class Found(msgspec.Struct, frozen=True):
 _FOUND: dict[tuple[str, str], list[Found]] = {}
 
 
-def prepare_executors(spark: SparkSession, location: str) -> int:
+def prepare_executors(backend: SparkBackend, location: str) -> int:
     """Let tasks run that use files at a location; returns how many run at a time.
 
     UnsupportedError if executors lack a package for that.
     """
-    key = _session_key(spark)
+    key = backend.executors_key
     with _LOCK:
         if key not in _FOUND:
-            found = [] if _are_this_machine(spark) else _look(spark)
+            found = [] if _have_this_package(backend) else _look(backend)
             if any(each.versions[OURS] != version() for each in found):
-                _send(spark, package_archive())
+                _send(backend, package_archive())
             _FOUND[key] = found
     check_packages(_FOUND[key], NEEDED_FOR_OBJECTS if scheme_of(location) in OBJECT_STORE_SCHEMES else NEEDED)
-    return spark.sparkContext.defaultParallelism if isinstance(spark, SparkSession) else len(_FOUND[key])
+    slots = backend.task_slots
+    return len(_FOUND[key]) if slots is None else slots
 
 
 def check_packages(found: Sequence[Found], needed: Mapping[str, str]) -> None:
@@ -94,12 +94,9 @@ def package_archive() -> Path:
     return path
 
 
-def _are_this_machine(spark: Any) -> bool:
+def _have_this_package(backend: SparkBackend) -> bool:
     """Whether tasks run here, in a Python that finds the same package as this one; that is sooner seen than asked."""
-    if not isinstance(spark, SparkSession):
-        return False
-    context = spark.sparkContext
-    if not re.fullmatch(r"local(\[.*\])?", str(context.master)) or context.pythonExec != sys.executable:
+    if not backend.has_local_executors:
         return False
     names = [OURS, *NEEDED_FOR_OBJECTS]
     program = "import sys; from importlib.util import find_spec; print(*(find_spec(n).origin for n in sys.argv[1:]))"
@@ -108,28 +105,15 @@ def _are_this_machine(spark: Any) -> bool:
     return done.returncode == 0 and done.stdout == f"{' '.join(origins)}\n"
 
 
-def _session_key(spark: Any) -> tuple[str, str]:
-    if isinstance(spark, SparkSession):
-        return spark.sparkContext.applicationId, spark.sparkContext.pythonExec
-    return str(spark.session_id), ""
-
-
-def _look(spark: SparkSession) -> list[Found]:
+def _look(backend: SparkBackend) -> list[Found]:
     """What one task for each core finds; this process looks for executors that it starts with its own Python."""
     looking = _looking([OURS, *NEEDED_FOR_OBJECTS])
-    if _uses_this_python(spark):
+    if backend.has_local_executors:
         return [msgspec.json.decode(looking(0), type=Found)]
     look = F.udf(looking, "string", useArrow=False)
-    first_rows = spark.range(1 << 16).where(F.monotonically_increasing_id() % _PARTITION_ROWS == 0)
+    first_rows = backend.spark.range(1 << 16).where(F.monotonically_increasing_id() % _PARTITION_ROWS == 0)
     answers = first_rows.select(look("id").alias("found")).collect()
     return [msgspec.json.decode(row.found, type=Found) for row in answers]
-
-
-def _uses_this_python(spark: Any) -> bool:
-    if not isinstance(spark, SparkSession):
-        return False
-    context = spark.sparkContext
-    return bool(re.fullmatch(r"local(\[.*\])?", str(context.master))) and context.pythonExec == sys.executable
 
 
 def _looking(packages: list[str]) -> Callable[[int], str]:
@@ -154,8 +138,8 @@ def _looking(packages: list[str]) -> Callable[[int], str]:
     return lambda _: look()  # without type hints, which Spark would take for those of another kind of function
 
 
-def _send(spark: SparkSession, archive: Path) -> None:
-    spark.addArtifacts(str(archive), pyfile=True)
+def _send(backend: SparkBackend, archive: Path) -> None:
+    backend.spark.addArtifacts(str(archive), pyfile=True)
     # Spark puts it before the package that this process has
     sys.path[:] = [entry for entry in sys.path if Path(entry).name != archive.name]
 

@@ -7,6 +7,9 @@ from pyspark.sql import SparkSession
 
 SparkSettings = Mapping[str, str | None]
 """None for a setting that nobody has made."""
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+LISTED_BY_DRIVER = "1000000"
+"""A job that looks at local files takes much longer than looking; on object stores the driver alone would be slow."""
 
 
 @contextlib.contextmanager

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
+from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
 
 _TASKS_PER_CORE = 4
 
 
-def task_frame(spark: SparkSession, blobs: Sequence[bytes], location: str, tasks: int | None = None) -> DataFrame:
+def task_frame(backend: SparkBackend, blobs: Sequence[bytes], location: str, tasks: int | None = None) -> DataFrame:
     """A frame with a column of bytes, evenly spread, for tasks that use files at a location."""
-    cores = prepare_executors(spark, location)
+    cores = prepare_executors(backend, location)
     count = max(1, min(len(blobs), _TASKS_PER_CORE * cores if tasks is None else tasks))
-    frame = spark.createDataFrame(pa.table({"task": pa.array(blobs, pa.binary())}), "task binary")
+    frame = backend.spark.createDataFrame(pa.table({"task": pa.array(blobs, pa.binary())}), "task binary")
     # from one partition rows are dealt out one by one
     return frame.coalesce(1).repartition(count)

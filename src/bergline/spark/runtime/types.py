@@ -1,4 +1,7 @@
-"""Iceberg's types as Spark's, and back; UUIDs are text in Spark."""
+"""Iceberg's types as Spark's, and back; UUIDs are text in Spark.
+
+Columns whose types Spark lacks can be in what is read: they fail only when they are asked for.
+"""
 
 from collections.abc import Iterator
 from itertools import count
@@ -18,6 +21,7 @@ from bergline.format.types.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UNKNOWN,
     UUID,
     DecimalType,
     FixedType,
@@ -48,6 +52,23 @@ def spark_schema(schema: Schema) -> T.StructType:
     return T.StructType([_field(f, f.name) for f in schema.fields])
 
 
+def read_schema(schema: Schema) -> T.StructType:
+    """The columns of a read; those that Spark has no type for are `void`."""
+    return T.StructType([_read_field(f) for f in schema.fields])
+
+
+def unreadable(schema: Schema) -> dict[str, str]:
+    """The columns that Spark has no type for, and why."""
+    found = {}
+    for field in schema.fields:
+        if field.type != UNKNOWN:
+            try:
+                _field(field, field.name)
+            except UnsupportedError as error:
+                found[field.name] = str(error)
+    return found
+
+
 def iceberg_schema(schema: T.StructType) -> Schema:
     """The columns of a table that takes a frame's rows; all may be null, as in tables that Spark makes of queries."""
     ids = count(1)
@@ -74,6 +95,13 @@ def spark_type(type_: IcebergType, path: str) -> T.DataType:
 
 def _field(field: NestedField, path: str) -> T.StructField:
     return T.StructField(field.name, spark_type(field.type, path), not field.required)
+
+
+def _read_field(field: NestedField) -> T.StructField:
+    try:
+        return _field(field, field.name)
+    except UnsupportedError:
+        return T.StructField(field.name, T.NullType(), True)
 
 
 def _iceberg_fields(struct: T.StructType, ids: Iterator[int], path: str) -> tuple[NestedField, ...]:

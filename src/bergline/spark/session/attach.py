@@ -8,8 +8,6 @@ clones get a copy of. The last detach restores the classes.
 
 import copy
 import functools
-import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,22 +20,13 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.lake.lake import Lake
+from bergline.spark.backends.choose import backend_of, session_backend
+from bergline.spark.backends.classic.query_errors import forget_queries, with_written_text
 from bergline.spark.reads.errors import forget_scans, with_missing_files
-from bergline.spark.reads.files import lasting_settings
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
 from bergline.spark.runtime.errors import near_names_noted, spark_errors
-from bergline.spark.runtime.patched_classes import (
-    PatchedClasses,
-    check_running,
-    check_session,
-    is_stopped,
-    patched_classes,
-    session_id,
-    session_of,
-)
 from bergline.spark.runtime.session_settings import put_settings
 from bergline.spark.session.lake_methods import Replacement, lake_methods
-from bergline.spark.session.query_errors import forget_queries, with_written_text
 from bergline.spark.session.session import LakeSession
 from bergline.sql.names.resolve import Current
 
@@ -48,11 +37,11 @@ _ORIGIN = "spark.bergline.session"
 class _Attached:
     """The lakes of one session and its clones, what USE said in each of them, and the settings to put back."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, backend: SparkBackend) -> None:
         self.lakes: dict[str, Lake] = {}
         self.default = ""
-        self.current: dict[str, Current] = {session_id(spark): Current()}
-        self.confs = {key: spark.conf.get(key, None) for key in lasting_settings(spark)}
+        self.current: dict[str, Current] = {backend.session_id: Current()}
+        self.confs = {key: backend.spark.conf.get(key, None) for key in backend.lasting_settings}
 
 
 _LOCK = threading.RLock()
@@ -68,12 +57,12 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
     The lake is reached as `name.db.orders` (by default its own name), and as `db.orders` if it is the default.
     The name of a lake that was closed is free, and a lake that was connected again takes the place of the first.
     """
-    check_session(spark)
-    check_running(spark)
+    backend = session_backend(spark)
+    check_running(backend)
     _check_lake(lake)
     lake_name = lake.name if name is None else _checked_name(name)
     with _LOCK:
-        attached = _SESSIONS.get(session_id(spark)) or _first_attached(spark)
+        attached = _SESSIONS.get(backend.session_id) or _first_attached(backend)
         before = attached.lakes.get(lake_name, lake)
         if not lake.same_as(before) and not before.is_closed:
             raise InvalidInputError(
@@ -83,18 +72,18 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
         attached.lakes[lake_name] = lake
         if default or not attached.default:
             attached.default = lake_name
-        _SESSIONS[session_id(spark)] = attached
-        put_settings(spark, {**lasting_settings(spark), _ORIGIN: session_id(spark)})
-        _use_this_python(spark)
-        _patch_classes(patched_classes(spark))
+        _SESSIONS[backend.session_id] = attached
+        put_settings(spark, {**backend.lasting_settings, _ORIGIN: backend.session_id})
+        backend.use_this_python()
+        _patch_classes(backend.patched_classes)
     return spark
 
 
 def check_attached(spark: SparkSession, lake: Lake) -> None:
     """InvalidInputError unless the session runs and knows the lake."""
-    check_session(spark)
-    check_running(spark)
-    attached = _find_attached(spark)
+    backend = session_backend(spark)
+    check_running(backend)
+    attached = _find_attached(backend)
     if attached is None or lake not in attached.lakes.values():
         raise InvalidInputError(
             f"expected a session that {lake!r} is attached to, found one that does not know it",
@@ -107,16 +96,16 @@ def detach(spark: SparkSession) -> None:
 
     The last detach restores Spark's classes.
     """
-    check_session(spark)
+    backend = session_backend(spark)
     with _LOCK:
-        if _find_attached(spark) is None:
+        if _find_attached(backend) is None:
             return
-        key = session_id(spark)
+        key = backend.session_id
         attached = _SESSIONS.pop(key, None)
         _CLONES[key] = None
         for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
             del _CLONES[clone]
-        if not is_stopped(spark):
+        if not backend.is_stopped:
             put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
         if not _SESSIONS:
             for (owner, method), original in _ORIGINALS.items():
@@ -145,7 +134,7 @@ def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
 
     @functools.wraps(original)
     def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = _lake_session(session_of(self))
+        session = _lake_session(backend_of(self))
         if session is None:
             return original(self, *args, **kwargs)
         with spark_errors(), near_names_noted(session.lakes):
@@ -154,24 +143,24 @@ def _patch(owner: type[Any], method: str, replacement: Replacement) -> None:
     setattr(owner, method, patched)
 
 
-def _first_attached(spark: SparkSession) -> _Attached:
+def _first_attached(backend: SparkBackend) -> _Attached:
     """A session's first attach; a clone that gets a lake of its own keeps those that it has."""
-    origin, attached = _find_attached(spark), _Attached(spark)
+    origin, attached = _find_attached(backend), _Attached(backend)
     if origin is not None:
         attached.lakes, attached.default = dict(origin.lakes), origin.default
-        attached.current = {session_id(spark): origin.current[session_id(spark)]}
+        attached.current = {backend.session_id: origin.current[backend.session_id]}
     return attached
 
 
-def _find_attached(spark: SparkSession) -> _Attached | None:
+def _find_attached(backend: SparkBackend) -> _Attached | None:
     """What a session has, or the session that it is a clone of."""
-    key = session_id(spark)
+    key = backend.session_id
     attached = _SESSIONS.get(key)
-    if attached is not None or is_stopped(spark):
+    if attached is not None or backend.is_stopped:
         return attached
     with _LOCK:
         if key not in _CLONES:
-            origin = str(spark.conf.get(_ORIGIN, ""))
+            origin = str(backend.spark.conf.get(_ORIGIN, ""))
             _CLONES[key] = origin if origin in _SESSIONS else None
         found = _CLONES[key]
         if found is None:
@@ -181,15 +170,15 @@ def _find_attached(spark: SparkSession) -> _Attached | None:
         return attached
 
 
-def _lake_session(spark: SparkSession) -> LakeSession | None:
-    attached = _find_attached(spark)
+def _lake_session(backend: SparkBackend) -> LakeSession | None:
+    attached = _find_attached(backend)
     if attached is None:
         return None
     with spark_errors():
-        check_running(spark)
-    original = _ORIGINALS[patched_classes(spark).session, "sql"]
-    current = attached.current[session_id(spark)]
-    return LakeSession(spark, attached.lakes, attached.default, current, functools.partial(original, spark))
+        check_running(backend)
+    original = _ORIGINALS[backend.patched_classes.session, "sql"]
+    current = attached.current[backend.session_id]
+    return LakeSession(backend, attached.lakes, attached.default, current, functools.partial(original, backend.spark))
 
 
 def _checked_name(name: str) -> str:
@@ -215,12 +204,3 @@ def _check_lake(lake: Lake) -> None:
             f"expected a lake whose files Spark can reach, found them in memory at {location}",
             hints=["connect to sqlite:///path/catalog.db, or give a warehouse on disk"],
         )
-
-
-def _use_this_python(spark: SparkSession) -> None:
-    """Local workers must be able to import what this process imports, unless the user chose their Python."""
-    if over_connect(spark):
-        return
-    context = spark.sparkContext
-    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable

@@ -1,20 +1,17 @@
 """Texts and names that Spark works out when a statement is run: EXECUTE IMMEDIATE, and IDENTIFIER's expressions."""
 
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.spark.runtime.backend import RunSql
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.parse.analyze import analyze
 from bergline.sql.parse.immediate import parse_immediate
 from bergline.sql.parse.query_tables import loose_names
 from bergline.sql.statements.statements import Insert, Query
 from bergline.sql.statements.table_statements import CreateTable
-
-RunSql = Callable[..., DataFrame]
 
 
 def constant(expression: str, args: Any, run_sql: RunSql) -> Any:

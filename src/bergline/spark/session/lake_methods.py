@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
-from bergline.spark.runtime.patched_classes import PatchedClasses
+from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.reader import load_table, options_of
 from bergline.spark.session.saving import insert_into, save, save_as_table, saving_of, told, written_frame

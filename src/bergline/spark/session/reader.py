@@ -5,7 +5,7 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.session.tables import SessionTables
 
 _FORMAT = "iceberg"
@@ -20,14 +20,15 @@ def load_table(
     **options: Any,
 ) -> DataFrame | None:
     """The table that `load` names; None if another format is asked for."""
-    source = _source(reader) if format is None else format
+    request = backend_of(reader).load_request(reader)
+    source = request.source if format is None else format
     if str(source).lower() != _FORMAT:
         return None
-    told = options_of(reader) | {key.lower(): str(value) for key, value in options.items()}
+    told = request.options | {key.lower(): str(value) for key, value in options.items()}
     name = told.pop("path", None) if path is None else path
     if not isinstance(name, str) or not name:
         raise InvalidInputError(f"expected the name of one table to load, found {name!r}")
-    if schema is not None or _has_schema(reader):
+    if schema is not None or request.has_schema:
         raise UnsupportedError(f"expected no schema for `{name}`: a table has its own")
     if "/" in name.split(".", maxsplit=1)[0]:
         raise UnsupportedError(
@@ -40,23 +41,6 @@ def load_table(
     return frame
 
 
-def options_of(reader: Any) -> dict[str, str]:
+def options_of(reader: DataFrameReader) -> dict[str, str]:
     """What a reader was told, also before attach; keys ignore case."""
-    if over_connect(reader):
-        return {key.lower(): value for key, value in reader._options.items() if value is not None}  # noqa: SLF001
-    options = reader._jreader.extraOptions()  # noqa: SLF001  (Spark keeps them nowhere else)
-    keys, found = options.keysIterator(), {}
-    while keys.hasNext():
-        key = keys.next()
-        found[str(key).lower()] = str(options.apply(key))
-    return found
-
-
-def _source(reader: Any) -> Any:
-    return reader._format if over_connect(reader) else reader._jreader.source()  # noqa: SLF001
-
-
-def _has_schema(reader: Any) -> bool:
-    if over_connect(reader):
-        return bool(reader._schema)  # noqa: SLF001
-    return bool(reader._jreader.userSpecifiedSchema().isDefined())  # noqa: SLF001
+    return backend_of(reader).load_request(reader).options

@@ -1,13 +1,12 @@
 """`df.write`: insertInto, saveAsTable and save for lake tables."""
 
-from collections.abc import Iterator
-from typing import Any, Literal, assert_never, cast
+from typing import Any, assert_never
 
-import msgspec
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.connect import connect_classes, over_connect
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.backend import SaveRequest
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import overwrite_rows
@@ -18,21 +17,8 @@ from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.statements import Name
 
-SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
 # what Spark puts where no format was given; a lake's namespace says more than that
 _DEFAULT_SOURCES = ("iceberg", "parquet")
-_SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
-
-
-class SaveRequest(msgspec.Struct, frozen=True):
-    """What a DataFrameWriter was told."""
-
-    source: str
-    mode: SaveMode
-    options: dict[str, str]
-    partition_by: tuple[str, ...] = ()
-    buckets: bool = False
-    """Whether it was told bucketBy, sortBy or clusterBy."""
 
 
 def told(
@@ -51,37 +37,12 @@ def told(
 
 def written_frame(writer: DataFrameWriter) -> DataFrame:
     """The frame that a writer is to write."""
-    held: Any = writer._df  # noqa: SLF001
-    return connect_classes().frame(held, writer._spark) if over_connect(writer) else held  # type: ignore[no-any-return]  # noqa: SLF001
+    return backend_of(writer).written_frame(writer)
 
 
 def saving_of(writer: DataFrameWriter) -> SaveRequest:
-    """What a writer was told, also before attach: classic Spark keeps it in Java only."""
-    if over_connect(writer):
-        return _saving_over_connect(writer)
-    java: Any = writer._jwrite  # noqa: SLF001
-    options = java.extraOptions().originalMap()
-    partition_by = java.partitioningColumns()
-    layout = (java.numBuckets(), java.bucketColumnNames(), java.sortColumnNames(), java.clusteringColumns())
-    return SaveRequest(
-        str(java.source()).lower(),
-        cast("SaveMode", str(java.curmode().toString()).lower()),
-        {str(pair._1()): str(pair._2()) for pair in _items(options)},  # noqa: SLF001
-        tuple(str(c) for c in _items(partition_by.get())) if partition_by.isDefined() else (),
-        any(setting.isDefined() for setting in layout),
-    )
-
-
-def _saving_over_connect(writer: Any) -> SaveRequest:
-    held = writer._write  # noqa: SLF001
-    mode = (held.mode or "errorifexists").lower()
-    return SaveRequest(
-        (held.source or "parquet").lower(),
-        cast("SaveMode", _SAME_MODES.get(mode, mode)),
-        {str(key): str(value) for key, value in held.options.items() if value is not None},
-        tuple(held.partitioning_cols),
-        bool(held.num_buckets > 0 or held.sort_cols or held.clustering_cols),
-    )
+    """What a writer was told, also before attach."""
+    return backend_of(writer).save_request(writer)
 
 
 def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:
@@ -196,9 +157,3 @@ def _exists(target: Target) -> AlreadyExistsError:
         name=name,
         hints=['mode("append") adds rows, mode("overwrite") replaces them'],
     )
-
-
-def _items(collection: Any) -> Iterator[Any]:
-    items = collection.iterator()
-    while items.hasNext():
-        yield items.next()

@@ -3,19 +3,18 @@
 import functools
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
-from bergline.spark.runtime.arrow_rows import no_result, result_frame
+from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
-from bergline.spark.session.engine_context import SparkEngineContext
-from bergline.spark.session.immediate import RunSql, constant, immediate_text
+from bergline.spark.session.immediate import constant, immediate_text
 from bergline.spark.session.queries import run_query
-from bergline.spark.session.tables import SessionTables
-from bergline.spark.session.temporary_views import cache_rows, create_view
+from bergline.spark.session.results import cache_rows, create_view, no_result, result_frame
+from bergline.spark.session.tables import SessionTables, SparkEngineContext
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
@@ -44,9 +43,9 @@ class LakeSession(SessionTables):
     """A Spark session with lakes; `run_sql` is the session's own `sql`, before attach."""
 
     def __init__(
-        self, spark: SparkSession, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
+        self, backend: SparkBackend, lakes: dict[str, Lake], default: str, current: Current, run_sql: RunSql
     ) -> None:
-        super().__init__(spark, Lakes(lakes, default, current, SparkEngineContext(spark, run_sql)))
+        super().__init__(backend, Lakes(lakes, default, current, SparkEngineContext(backend, run_sql)))
         self._run_sql = run_sql
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
@@ -125,7 +124,7 @@ class LakeSession(SessionTables):
             tables,
             labels=labels,
             writes=query.writes,
-            spark=self._spark,
+            backend=self._backend,
             run_sql=self._run_sql,
             head=head,
         )

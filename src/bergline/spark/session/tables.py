@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import Lake
-from bergline.spark.reads.late_frame import late_frame
-from bergline.spark.runtime.arrow_rows import result_frame
-from bergline.spark.runtime.patched_classes import check_running
+from bergline.spark.reads.scan import late_frame
+from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
+from bergline.spark.session.results import result_frame
 from bergline.spark.writes.target import wap_branch
 from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
@@ -18,12 +18,15 @@ from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.statements.statements import Name
 from bergline.table.scans.scan import TableScan
 
+_SESSION_CATALOG = "spark_catalog"
+
 
 class SessionTables:
     """A Spark session and the tables of its lakes."""
 
-    def __init__(self, spark: SparkSession, lakes: Lakes) -> None:
-        self._spark = spark
+    def __init__(self, backend: SparkBackend, lakes: Lakes) -> None:
+        self._backend = backend
+        self._spark = backend.spark
         self.lakes = lakes
 
     @property
@@ -49,7 +52,7 @@ class SessionTables:
 
     def resolve_write(self, name: Name) -> Target:
         """The table that a DataFrame is written to, of a lake; NotFoundError if it does not exist."""
-        check_running(self._spark)
+        check_running(self._backend)
         target = self.lakes.resolve(name)
         if target is None:
             raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
@@ -57,7 +60,7 @@ class SessionTables:
 
     def place_new(self, name: Name) -> tuple[Lake, TableName]:
         """The lake that a new table goes to, and its name there."""
-        check_running(self._spark)
+        check_running(self._backend)
         placed = self.lakes.place(name)
         if placed is None:
             raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
@@ -87,3 +90,36 @@ class SessionTables:
     @property
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+
+class SparkEngineContext:
+    """What a session has beside the lakes: temporary views, catalogs, databases."""
+
+    def __init__(self, backend: SparkBackend, run_sql: RunSql) -> None:
+        self._backend = backend
+        self._run_sql = run_sql
+
+    @property
+    def user(self) -> str | None:
+        """Who runs the session."""
+        return self._backend.user(self._run_sql)
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Whether there is such a temporary view."""
+        return self._backend.has_temporary_view(name, self._run_sql)
+
+    def has_catalog(self, name: str) -> bool:
+        """Whether Spark has a catalog of this name."""
+        return name == _SESSION_CATALOG or self._backend.spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+    def namespaces(self) -> list[str]:
+        """The namespaces of Spark's current catalog."""
+        return [row[0] for row in self._run_sql("SHOW NAMESPACES").collect()]
+
+    def catalogs(self) -> list[str]:
+        """The catalogs that Spark has opened so far."""
+        return [row[0] for row in self._run_sql("SHOW CATALOGS").collect()]
+
+    def temporary_views(self) -> list[str]:
+        """The session's temporary views."""
+        return [row.viewName for row in self._run_sql("SHOW VIEWS").collect() if row.isTemporary]

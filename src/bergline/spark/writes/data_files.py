@@ -4,25 +4,23 @@ A task's files are known only by what it sends back, and Spark takes that from o
 that failed, were repeated or lost a race have written is never committed.
 """
 
-import contextlib
 import logging
 import pickle
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import cast
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.locations import normalized
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.writes.distribution import arrange_rows
 from bergline.spark.writes.local_rows import is_at_hand, write_here
@@ -46,7 +44,7 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
         log_written(what, here, time.monotonic() - started)
         return here
     spec = write_spec(metadata)
-    prepare_executors(frame.sparkSession, spec.data_location)
+    prepare_executors(backend_of(frame), spec.data_location)
     arranged = arrange_rows(frame, metadata)
     spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
     # numbered columns on the way: Spark takes a dot in a name for a struct
@@ -92,45 +90,23 @@ _BOUNDLESS = (T.BinaryType, T.ArrayType, T.MapType, T.StructType, T.VariantType,
 def in_small_batches(frame: DataFrame, columns: T.StructType) -> Iterator[DataFrame]:
     """The frame, to be run in the block so that its tasks get rows of these columns in small batches.
 
-    The limits are settings: the frame runs in a clone of its session, where nobody else runs anything. Its jobs have
-    the session's tag, so that `spark.interruptAll()` finds them.
+    The limits are settings, which are set for this frame alone where the session allows that.
     """
     spark = frame.sparkSession
     limits_set = any(spark.conf.get(name, None) is not None for name in _SMALL)
-    if limits_set or over_connect(spark) or any(isinstance(field.dataType, _BOUNDLESS) for field in columns):
+    if limits_set or any(isinstance(field.dataType, _BOUNDLESS) for field in columns):
         yield frame
         return
-    session: Any = spark._jsparkSession  # noqa: SLF001  (nothing public clones a session, nor runs a plan in it)
-    clone = session.cloneSession()
-    for name, value in _SMALL.items():
-        clone.conf().set(name, value)
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
-    context, tag = spark.sparkContext, str(session.sessionJobTag())
-    context.addJobTag(tag)
-    try:
-        yield ClassicDataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(clone, plan), spark)
-    finally:
-        context.removeJobTag(tag)
+    with backend_of(frame).with_settings(frame, _SMALL) as running:
+        yield running
 
 
 _LOG = logging.getLogger("bergline.spark")
-_DESCRIPTION = "spark.job.description"
 
 
-@contextlib.contextmanager
-def described_jobs(spark: SparkSession, what: str) -> Iterator[None]:
+def described_jobs(spark: SparkSession, what: str) -> AbstractContextManager[None]:
     """Name the jobs of the block, on Spark's pages and wherever its progress is shown."""
-    context = getattr(spark, "_sc", None)  # Spark Connect has none
-    if context is None:
-        yield
-        return
-    before = context.getLocalProperty(_DESCRIPTION)
-    context.setJobDescription(what)
-    try:
-        yield
-    finally:
-        context.setLocalProperty(_DESCRIPTION, before)
+    return backend_of(spark).described_jobs(what)
 
 
 def log_written(what: str, files: Sequence[DataFile], seconds: float) -> None:

@@ -1,6 +1,5 @@
 """INSERT on lake tables: the query's rows to where PARTITION, column list, REPLACE WHERE and options say."""
 
-import functools
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -8,12 +7,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import InvalidInputError, UnsupportedError
-from bergline.expressions.bound_filter import BoundFilter, bind_filter
-from bergline.expressions.predicate import all_of
-from bergline.expressions.sql_predicates import null_safe_equal
+from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.partition.transforms import Identity
-from bergline.spark.pushdown.condition import exact_condition
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.pushdown.condition import exact_condition, exact_equality
 from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assignment import assign, top_level
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
@@ -97,10 +93,4 @@ def _static_values(insert: Insert, table: Table) -> dict[str, Column]:
 
 def _static_filter(spark: SparkSession, table: Table, statics: Mapping[str, Column]) -> BoundFilter | None:
     """The rows that have the static values; None for all rows."""
-    if statics and over_connect(spark):  # Spark works the values out, which are then compared as they are
-        (row,) = spark.range(1).select(*(value.alias(name) for name, value in statics.items())).toArrow().to_pylist()
-        return bind_filter(
-            all_of(null_safe_equal(name, row[name], is_null=row[name] is None) for name in statics), table.schema
-        )
-    tests = [F.col(f"`{name.replace('`', '``')}`").eqNullSafe(value) for name, value in statics.items()]
-    return exact_condition(spark, table.schema, functools.reduce(Column.__and__, tests)) if tests else None
+    return exact_equality(spark, table.schema, statics) if statics else None

@@ -24,6 +24,7 @@ from bergline.format.types.types import (
     DecimalType,
     IcebergType,
 )
+from bergline.spark.runtime.columns import column_at
 
 # Spark's hash starts with 42 and goes on with the hash of what came before; that of this number is 0, with which
 # Iceberg's starts. So `hash(this, x)` is Iceberg's hash of a long x.
@@ -36,7 +37,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
     path = schema.paths.get(source_id)
     if path is None:
         return None
-    column = F.col(".".join(f"`{part.replace('`', '``')}`" for part in path))
+    column = column_at(path)
     type_ = schema.ids[source_id].type
     match transform:
         case Identity():

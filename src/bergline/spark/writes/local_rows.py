@@ -3,31 +3,22 @@
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
-from bergline.spark.pushdown.catalyst import class_of
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.writes.distribution import arrange_here
 
 MOST_ROWS = 10_000
 """More rows than these are left to Spark's tasks."""
-_ROWS = "LocalRelation"
 
 
 def is_at_hand(frame: DataFrame) -> bool:
-    """Whether a frame is a list of few rows, worked out to the last: Spark needs no task to give them."""
-    if not isinstance(frame, ClassicDataFrame):
-        return False  # what a frame is made of stays on the server
-    execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public tells)
-    leaves = execution.analyzed().collectLeaves()
-    if leaves.size() != 1 or class_of(leaves.head()) != _ROWS:
-        return False
-    plan = execution.optimizedPlan()
-    return class_of(plan) == _ROWS and int(plan.data().size()) <= MOST_ROWS
+    """Whether a frame is a list of few rows, computed already: Spark needs no task to give them."""
+    return backend_of(frame).is_at_hand(frame, MOST_ROWS)
 
 
 def write_here(frame: DataFrame, io: FileIO, metadata: TableMetadata, job: str) -> list[DataFile]:

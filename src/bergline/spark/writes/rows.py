@@ -1,11 +1,11 @@
 """One write of a DataFrame to a table: its rows as files on the executors, then one commit."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.expressions.bound_filter import BoundFilter
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.writes.data_files import write_files
 from bergline.spark.writes.options import WriteOptions
@@ -126,11 +126,4 @@ def _engine_summary(spark: SparkSession) -> dict[str, str]:
     own = {"engine-name": "spark", "engine-version": spark.version}
     own |= {"app-id": app_id, "spark.app.id": app_id} if app_id else {}
     own |= {"app-name": app_name} if app_name else {}
-    return own | _session_summary(spark)
-
-
-def _session_summary(spark: SparkSession) -> dict[str, str]:
-    if isinstance(spark, SparkSession) and _SESSION_SUMMARY not in spark.conf._jconf.getAll().toString():  # noqa: SLF001
-        return {}  # bringing all settings here takes as long as a small write
-    settings: Mapping[str, str] = spark.conf.getAll
-    return {k.removeprefix(_SESSION_SUMMARY): v for k, v in settings.items() if k.startswith(_SESSION_SUMMARY)}
+    return own | backend_of(spark).settings_under(_SESSION_SUMMARY)

@@ -1,15 +1,13 @@
 """Spark's ANSI rule of storing: whether a value of one type may go into a column of another, and how it gets there."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.classic.column import Column as ClassicColumn
 
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.backends.choose import backend_class
 
 _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -63,15 +61,7 @@ def stored_value(value: Column, source: T.DataType, target: T.DataType, *, by_na
 
 def ansi_cast(value: Column, target: T.DataType) -> Column:
     """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
-    tried: Any = value.try_cast(target)
-    if over_connect(value):
-        tried._expr._eval_mode = "ansi"  # noqa: SLF001  (the protocol has it; no function of PySpark does)
-        return tried  # type: ignore[no-any-return]
-    jvm: Any = SparkContext._jvm  # noqa: SLF001
-    sql, node = jvm.org.apache.spark.sql, tried._jc.node()  # noqa: SLF001
-    mode = getattr(getattr(sql.internal, "Cast$Ansi$"), "MODULE$")
-    cast = node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin())
-    return ClassicColumn(sql.Column(cast))
+    return backend_class(value).ansi_cast(value, target)
 
 
 def plain_type(type_: T.DataType) -> T.DataType:

@@ -1,4 +1,4 @@
-"""Many files handed to Spark's Parquet reader at once."""
+"""Files for Spark's own Parquet reader: many handed over at once, and whether it can open those on S3."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,37 +6,47 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.runtime.session_settings import LISTED_BY_DRIVER, LISTING_THRESHOLD
 
 _FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 """Spark's reader by its class: what `parquet` means depends on a setting, and the other one numbers no rows."""
 _SEPARATOR = "\n"
-_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_LISTED_BY_DRIVER = "1000000"
-"""A job that looks at local files takes much longer than looking; on object stores the driver alone would be slow."""
+
+_S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_S3A_SETTINGS = ("fs.s3a.access.key", "fs.s3a.aws.credentials.provider", "fs.s3a.endpoint", "fs.s3a.endpoint.region")
+_PER_BUCKET = "fs.s3a.bucket."
+_DEFAULTS = "core-default.xml"
+
+NO_CONNECTOR = "Spark has no S3A connector (hadoop-aws) to read files on S3"
+NO_SETTINGS = "Spark's S3A connector has no settings: no fs.s3a credentials, endpoint or region"
 
 
-def lasting_settings(spark: SparkSession) -> dict[str, str]:
-    """What a session must be told for as long as it reads: a Connect server looks up files when frames run."""
-    return {_THRESHOLD: _LISTED_BY_DRIVER} if over_connect(spark) else {}
-
-
-def load_paths(reader: DataFrameReader, paths: Sequence[str], spark: SparkSession) -> DataFrame:
+def load_files(reader: DataFrameReader, paths: Sequence[str], spark: SparkSession) -> DataFrame:
     """The rows of Parquet files; paths are without line breaks."""
-    if over_connect(spark):
-        return reader.parquet(*paths)
     jvm = spark.sparkContext._jvm  # noqa: SLF001  (PySpark would send each path in a call of its own)
     split = jvm.org.apache.commons.lang3.StringUtils.split  # type: ignore[union-attr]
     array, load = split(_SEPARATOR.join(paths), _SEPARATOR), reader.format(_FORMAT)._jreader.load  # noqa: SLF001
-    if paths[0].startswith("file:") and len(paths) > int(str(spark.conf.get(_THRESHOLD))):
+    if paths[0].startswith("file:") and len(paths) > int(str(spark.conf.get(LISTING_THRESHOLD))):
         first = ClassicDataFrame(load(split(paths[0], _SEPARATOR)), spark)
         return _listed_by_driver(first, array, spark)
     return ClassicDataFrame(load(array), spark)
 
 
 def count_files(rows: DataFrame) -> int:
-    """How many files Spark found for what `load_paths` gave."""
+    """How many files Spark found for what `load_files` gave."""
     return int(_relation(rows).location().allFiles().size())
+
+
+def s3a_refusal(spark: SparkSession) -> str | None:
+    """Why Spark's own reader cannot open files on S3; None if it can."""
+    context = spark.sparkContext
+    classes: Any = context._jvm.org.apache.spark.util.Utils  # type: ignore[union-attr]  # noqa: SLF001
+    if not classes.classIsLoadable(_S3A):
+        return NO_CONNECTOR
+    settings = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001  (what its reader will see)
+    if any(_was_set(settings, key) for key in _S3A_SETTINGS) or not settings.getPropsWithPrefix(_PER_BUCKET).isEmpty():
+        return None
+    return NO_SETTINGS
 
 
 def _listed_by_driver(first: DataFrame, paths: Any, spark: SparkSession) -> DataFrame:
@@ -48,7 +58,7 @@ def _listed_by_driver(first: DataFrame, paths: Any, spark: SparkSession) -> Data
     relation: Any = _relation(first)
     options = relation.options().removed("path")
     lookup = session.newSession()
-    lookup.conf().set(_THRESHOLD, _LISTED_BY_DRIVER)
+    lookup.conf().set(LISTING_THRESHOLD, LISTED_BY_DRIVER)
     reader = lookup.read().format(_FORMAT).schema("unused INT")
     files = reader.options(session.conf().getAll()).options(options).load(paths)
     location = _relation(ClassicDataFrame(files, spark)).location()
@@ -66,3 +76,11 @@ def _listed_by_driver(first: DataFrame, paths: Any, spark: SparkSession) -> Data
 
 def _relation(rows: DataFrame) -> Any:
     return rows._jdf.queryExecution().analyzed().collectLeaves().head().relation()  # noqa: SLF001
+
+
+def _was_set(settings: Any, key: str) -> bool:
+    """Whether somebody set a value; Hadoop has defaults of its own for some."""
+    if not settings.get(key):
+        return False
+    sources = settings.getPropertySources(key)
+    return sources is None or [*sources] != [_DEFAULTS]

@@ -1,12 +1,10 @@
-"""Spark Connect beside classic Spark: which of the two an object belongs to, and Connect's classes.
+"""Spark Connect's own classes, imported only where a session of theirs is at hand.
 
-They are imported only where a session of theirs is at hand: they need packages that classic sessions do without.
+They need packages that classic sessions do without.
 """
 
 import functools
 from typing import Any, NamedTuple
-
-_PACKAGE = "pyspark.sql.connect."
 
 
 class ConnectClasses(NamedTuple):
@@ -18,11 +16,6 @@ class ConnectClasses(NamedTuple):
     writer: type[Any]
     catalog: type[Any]
     plan: type[Any]
-
-
-def over_connect(thing: object) -> bool:
-    """Whether a session, frame, reader, writer, catalog or column is one of Spark Connect."""
-    return any(owner.__module__.startswith(_PACKAGE) for owner in type(thing).__mro__)
 
 
 @functools.cache

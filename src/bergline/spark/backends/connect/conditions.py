@@ -25,7 +25,7 @@ from bergline.expressions.predicate import (
 from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema.schema import Schema
-from bergline.spark.pushdown.plain_predicates import Conjunction, Negation, Outline, PlainTests, Value
+from bergline.spark.backends.connect.plain_predicates import Conjunction, Negation, Outline, PlainTests, Value
 from bergline.sql.text.cursor import Cursor
 
 _NANOS_PER_MICRO = 1000

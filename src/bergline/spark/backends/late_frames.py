@@ -9,7 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
-from bergline.spark.reads.types import read_schema
+from bergline.spark.runtime.backend import Read
+from bergline.spark.runtime.columns import quoted
+from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
 _STAR = "*"
@@ -26,6 +28,7 @@ class LateRows(msgspec.Struct, frozen=True):
     label: str
     """The table, in words."""
     hidden: frozenset[str]
+    read: Read
     conditions: tuple[Column | str, ...] = ()
     extra: tuple[str, ...] = ()
 
@@ -82,11 +85,6 @@ class LateMethods(DataFrame):
         if not self._late.mentioned(texts):
             return super().selectExpr(*expr)
         return self.select(*(text if _is_star(text) else F.expr(text) for text in texts))
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it, whatever is in it."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def _is_star(column: Any) -> bool:

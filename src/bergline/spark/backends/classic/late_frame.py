@@ -15,14 +15,13 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
-from bergline.spark.pushdown.catalyst import class_of
-from bergline.spark.pushdown.pushed_filters import placeholder, pushed_filters
-from bergline.spark.reads.connect_late import connect_late_frame
-from bergline.spark.reads.late_methods import LateMethods, LateRows, quoted
-from bergline.spark.reads.scan import read
-from bergline.spark.reads.types import read_schema
-from bergline.spark.runtime.connect import over_connect
+from bergline.spark.backends.classic.catalyst import class_of
+from bergline.spark.backends.classic.pushed_filters import placeholder, pushed_filters
+from bergline.spark.backends.late_frames import LateMethods, LateRows
+from bergline.spark.runtime.backend import Read
+from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.errors import spark_errors
+from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
 
@@ -37,7 +36,7 @@ class ClassicLateRows(LateRows, frozen=True):
     def rows(self) -> DataFrame:
         """The rows: files are looked up now."""
         with spark_errors():
-            found = read(self.pruned(), self.model.sparkSession)
+            found = self.read(self.pruned(), self.model.sparkSession)
         return self._filtered(with_columns_of(found, self._model_with_extra()).alias(self.name))
 
     def pruned(self) -> TableScan:
@@ -66,13 +65,12 @@ class ClassicLateRows(LateRows, frozen=True):
         return frame
 
 
-def late_frame(scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str]) -> DataFrame:
-    """The rows of a scan; columns may be qualified by the table's name, and hidden ones are there for who asks."""
-    name, label = table.name, str(table)
-    if over_connect(spark):
-        return connect_late_frame(scan, spark, name, label, hidden)
-    model = placeholder(spark, read_schema(scan.schema)).alias(name)
-    return LateFrame(ClassicLateRows(scan, model, name, label, hidden))
+def classic_late_frame(
+    scan: TableScan, spark: SparkSession, table: TableName, hidden: frozenset[str], read: Read
+) -> DataFrame:
+    """The frame of a table before any filter."""
+    model = placeholder(spark, read_schema(scan.schema)).alias(table.name)
+    return LateFrame(ClassicLateRows(scan, model, table.name, str(table), hidden, read))
 
 
 class LateFrame(LateMethods, ClassicDataFrame):

@@ -4,18 +4,21 @@ The query is optimized once on placeholders: relations of the tables' columns wi
 a placeholder is all that the query needs of that table, through CTEs, joins and subqueries, as Spark has proved it.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, any_of
+from bergline.errors import UnsupportedError
+from bergline.expressions.predicate import ALWAYS_TRUE, Always, Predicate, any_of
 from bergline.format.schema.schema import Schema
-from bergline.spark.pushdown.catalyst import class_of, known_part, scala_items
+from bergline.spark.backends.classic.catalyst import class_of, exact_predicate, known_part, scala_items
+from bergline.spark.runtime.types import spark_type
 
 _MARK = "bergline.placeholder"
 _PLACEHOLDER = "LogicalRDD"
@@ -61,6 +64,24 @@ def used_columns(frame: DataFrame, number: int) -> list[frozenset[str] | None]:
         None if not parts or None in parts else frozenset().union(*(part for part in parts if part is not None))
         for parts in found
     ]
+
+
+def optimized_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> Predicate | None:
+    """What holds for exactly the rows that a condition on a table's columns keeps; None if we cannot tell."""
+    columns = T.StructType()
+    for field in schema.fields:
+        with contextlib.suppress(UnsupportedError):  # no condition can be about columns that Spark has no type for
+            columns.add(field.name, spark_type(field.type, field.name))
+    frame = placeholder(spark, columns).where(condition)
+    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
+    match class_of(plan):
+        case "Filter":
+            return exact_predicate(plan.condition(), schema)
+        case "LocalRelation":  # nothing can be true
+            return Always(False)
+        case "LogicalRDD":
+            return ALWAYS_TRUE
+    return None
 
 
 def _looks_at_the_clock(plan: Any, spark: SparkSession) -> bool:

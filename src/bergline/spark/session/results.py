@@ -1,15 +1,31 @@
-"""Temporary views that keep what their query was resolved to: its frames have no name that they could look up later."""
+"""What statements leave in a session: the rows that they give as frames, and temporary views.
+
+A view keeps what its query was resolved to: its frames have no name that they could look up later.
+"""
 
 from collections.abc import Callable
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
-from bergline.spark.reads.late_methods import quoted
-from bergline.spark.session.immediate import RunSql
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.arrow_rows import arrow_frame
+from bergline.spark.runtime.backend import RunSql
+from bergline.spark.runtime.columns import quoted
 from bergline.sql.parse.wrappers import ViewHead, cached_view, parse_view_head
+
+
+def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows that a statement gave."""
+    return arrow_frame(spark, rows) if rows.num_columns else no_result(spark)
+
+
+def no_result(spark: SparkSession) -> DataFrame:
+    """What a statement gives that has no rows to show."""
+    return backend_of(spark).empty_frame()
 
 
 def create_view(rows: DataFrame, head: str, run_sql: RunSql) -> None:

@@ -1,6 +1,6 @@
 """Late frames over Spark Connect: a plan whose leaf looks up its files when the plan is first sent.
 
-Conditions are gathered where a filter is put directly on the table; those that `connect_conditions` understands decide
+Conditions are gathered where a filter is put directly on the table; those that `conditions` understands decide
 which files are read. Spark Connect knows columns by the plan that they come from, so a filter keeps the ids of all
 plans below it.
 """
@@ -12,13 +12,15 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import all_of
-from bergline.spark.pushdown.connect_conditions import known_part
-from bergline.spark.reads.late_methods import LateMethods, LateRows, quoted
-from bergline.spark.reads.scan import read
-from bergline.spark.reads.types import read_schema
-from bergline.spark.runtime.connect import connect_classes
+from bergline.spark.backends.connect.classes import connect_classes
+from bergline.spark.backends.connect.conditions import known_part
+from bergline.spark.backends.late_frames import LateMethods, LateRows
+from bergline.spark.runtime.backend import Read
+from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.errors import spark_errors
+from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
 
@@ -28,7 +30,7 @@ class ConnectLateRows(LateRows, frozen=True):
     def rows(self) -> DataFrame:
         """The rows of the files that may match, all of them: files are looked up now."""
         with spark_errors():
-            return read(self.pruned(), self.model).alias(self.name)
+            return self.read(self.pruned(), self.model).alias(self.name)
 
     def pruned(self) -> TableScan:
         """The scan with what the conditions ask of it, as far as we understand them."""
@@ -38,9 +40,9 @@ class ConnectLateRows(LateRows, frozen=True):
         return scan.where(all_of(known)) if known else scan
 
 
-def connect_late_frame(scan: TableScan, spark: Any, name: str, label: str, hidden: frozenset[str]) -> DataFrame:
-    """The rows of a scan, as `late_frame` has them."""
-    late = ConnectLateRows(scan, spark, name, label, hidden)
+def connect_late_frame(scan: TableScan, spark: Any, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
+    """The frame of a table before any filter."""
+    late = ConnectLateRows(scan, spark, table.name, str(table), hidden, read)
     leaf, _ = _late_classes()
     return _frame(late, leaf(late))
 

@@ -1,0 +1,250 @@
+"""The backend of classic sessions, whose driver is in this process."""
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import msgspec
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.catalog import Catalog
+from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from bergline.catalog.identifiers import TableName
+from bergline.expressions.predicate import Predicate
+from bergline.format.schema.schema import Schema
+from bergline.spark.backends.classic.catalyst import class_of, scala_items
+from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
+from bergline.spark.backends.classic.late_frame import classic_late_frame
+from bergline.spark.backends.classic.pushed_filters import (
+    optimized_condition,
+    placeholder,
+    pushed_filters,
+    used_columns,
+)
+from bergline.spark.backends.classic.query_errors import sent_query
+from bergline.spark.runtime.backend import LoadRequest, PatchedClasses, Read, RunSql, SaveMode, SaveRequest, TableQuery
+from bergline.spark.runtime.columns import quoted
+from bergline.spark.runtime.types import read_schema
+from bergline.sql.text.tokens import tokenize
+from bergline.table.scans.scan import TableScan
+
+_CLASSES = PatchedClasses(SparkSession, ClassicDataFrame, DataFrameReader, DataFrameWriter, Catalog)
+_LOCAL = re.compile(r"local(\[.*\])?")
+_DESCRIPTION = "spark.job.description"
+_ROWS = "LocalRelation"
+
+
+class ClassicBackend(msgspec.Struct, frozen=True):
+    """A session of this process: what is not public is asked of its JVM."""
+
+    spark: SparkSession
+
+    @property
+    def session_id(self) -> str:
+        return str(self._java.sessionUUID())
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.spark.sparkContext._jsc is None  # noqa: SLF001  (what `stop` leaves behind)
+
+    @property
+    def patched_classes(self) -> PatchedClasses:
+        return _CLASSES
+
+    @property
+    def lasting_settings(self) -> Mapping[str, str]:
+        return {}
+
+    def settings_under(self, prefix: str) -> dict[str, str]:
+        if prefix not in self.spark.conf._jconf.getAll().toString():  # noqa: SLF001
+            return {}  # bringing all settings here takes as long as a small write
+        settings: Mapping[str, str] = self.spark.conf.getAll
+        return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+
+    def user(self, run_sql: RunSql) -> str:
+        return str(self.spark.sparkContext.sparkUser())
+
+    def has_temporary_view(self, name: str, run_sql: RunSql) -> bool:
+        # nothing public tells views from tables
+        return bool(self._java.sessionState().catalog().getTempView(name).isDefined())
+
+    def load_request(self, reader: DataFrameReader) -> LoadRequest:
+        java: Any = reader._jreader  # noqa: SLF001  (Spark keeps what it was told nowhere else)
+        options, has_schema = java.extraOptions(), bool(java.userSpecifiedSchema().isDefined())
+        found = {str(key).lower(): str(options.apply(key)) for key in _items(options.keysIterator())}
+        return LoadRequest(java.source(), found, has_schema)
+
+    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
+        java: Any = writer._jwrite  # noqa: SLF001
+        options = java.extraOptions().originalMap()
+        partition_by = java.partitioningColumns()
+        layout = (java.numBuckets(), java.bucketColumnNames(), java.sortColumnNames(), java.clusteringColumns())
+        return SaveRequest(
+            str(java.source()).lower(),
+            cast("SaveMode", str(java.curmode().toString()).lower()),
+            {str(pair._1()): str(pair._2()) for pair in scala_items(options)},  # noqa: SLF001
+            tuple(str(c) for c in scala_items(partition_by.get())) if partition_by.isDefined() else (),
+            any(setting.isDefined() for setting in layout),
+        )
+
+    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
+        return writer._df  # noqa: SLF001
+
+    @property
+    def executors_key(self) -> tuple[str, str]:
+        context = self.spark.sparkContext
+        return context.applicationId, context.pythonExec
+
+    @property
+    def has_local_executors(self) -> bool:
+        context = self.spark.sparkContext
+        return bool(_LOCAL.fullmatch(str(context.master))) and context.pythonExec == sys.executable
+
+    @property
+    def task_slots(self) -> int | None:
+        return self.spark.sparkContext.defaultParallelism
+
+    def use_this_python(self) -> None:
+        context = self.spark.sparkContext
+        if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            context.pythonExec = sys.executable
+
+    @contextmanager
+    def described_jobs(self, what: str) -> Iterator[None]:
+        context: Any = self.spark.sparkContext
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setJobDescription(what)
+        try:
+            yield
+        finally:
+            context.setLocalProperty(_DESCRIPTION, before)
+
+    @contextmanager
+    def with_settings(self, frame: DataFrame, settings: Mapping[str, str]) -> Iterator[DataFrame]:
+        """The frame runs in a clone of its session, where nobody else runs anything.
+
+        Its jobs have the session's tag, so that `spark.interruptAll()` finds them.
+        """
+        clone = self._java.cloneSession()  # nothing public clones a session, nor runs a plan in it
+        for name, value in settings.items():
+            clone.conf().set(name, value)
+        context: Any = self.spark.sparkContext
+        plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+        tag = str(self._java.sessionJobTag())
+        context.addJobTag(tag)
+        try:
+            yield ClassicDataFrame(context._jvm.org.apache.spark.sql.classic.Dataset.ofRows(clone, plan), self.spark)  # noqa: SLF001
+        finally:
+            context.removeJobTag(tag)
+
+    def empty_frame(self) -> DataFrame:
+        return ClassicDataFrame(self._java.emptyDataFrame(), self.spark)
+
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        return load_files(reader, paths, self.spark)
+
+    def count_files(self, rows: DataFrame) -> int | None:
+        return count_files(rows)
+
+    def s3a_refusal(self) -> str | None:
+        return s3a_refusal(self.spark)
+
+    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
+        return classic_late_frame(scan, self.spark, table, hidden, read)
+
+    def plan_text(self, frame: DataFrame) -> str:
+        return str(frame._jdf.queryExecution().analyzed().toString())  # noqa: SLF001
+
+    def named_subqueries(self, frame: DataFrame) -> Iterator[str]:
+        pending = [frame._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        while pending:
+            node = pending.pop()
+            if class_of(node) == "SubqueryAlias":
+                yield f"SubqueryAlias `{node.alias()}`"
+            pending += [*scala_items(node.children()), *scala_items(node.subqueries())]
+
+    def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
+        execution = frame._jdf.queryExecution()  # noqa: SLF001  (nothing public tells)
+        leaves = execution.analyzed().collectLeaves()
+        if leaves.size() != 1 or class_of(leaves.head()) != _ROWS:
+            return False
+        plan = execution.optimizedPlan()
+        return class_of(plan) == _ROWS and int(plan.data().size()) <= most_rows
+
+    @staticmethod
+    def ansi_cast(value: Column, target: T.DataType) -> Column:
+        tried: Any = value.try_cast(target)
+        jvm: Any = SparkContext._jvm  # noqa: SLF001
+        sql, node = jvm.org.apache.spark.sql, tried._jc.node()  # noqa: SLF001
+        mode = getattr(getattr(sql.internal, "Cast$Ansi$"), "MODULE$")
+        cast = node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin())
+        return ClassicColumn(sql.Column(cast))
+
+    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
+        """Spark's names, casts and time zone count."""
+        return optimized_condition(self.spark, schema, condition)
+
+    def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
+        equal = [F.col(quoted(name)).eqNullSafe(value) for name, value in values.items()]
+        return self.exact_predicate(functools.reduce(Column.__and__, equal), schema)
+
+    def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":
+        return ClassicPushdown(self, query)
+
+    def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
+        with sent_query(query.query, head, frames, query.labels, self.spark) as sent:
+            return query.run_sql(sent, query.args)
+
+    @property
+    def _java(self) -> Any:
+        return self.spark._jsparkSession  # noqa: SLF001
+
+
+class ClassicPushdown:
+    """What Spark's optimizer makes of a query on placeholders, at most once for filters and columns."""
+
+    def __init__(self, backend: ClassicBackend, query: TableQuery) -> None:
+        self._backend = backend
+        self._query = query
+        self._scans = query.scans
+
+    def filters(self) -> Mapping[str, Predicate]:
+        query, scans = self._query, self._scans
+        has_conditions = any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(query.query.text))
+        if query.writes or not scans or not has_conditions:
+            return {}
+        try:
+            found = pushed_filters(self._probe, [scan.table_schema for scan in scans.values()])
+        except AnalysisException:
+            if query.head:  # the statement says what is wrong
+                return {}
+            raise
+        return dict(zip(scans, found, strict=True))
+
+    def used_columns(self, name: str) -> frozenset[str] | None:
+        return None if self._query.writes or self._query.head else self._used[name]
+
+    @functools.cached_property
+    def _used(self) -> dict[str, frozenset[str] | None]:
+        return dict(zip(self._scans, used_columns(self._probe, len(self._scans)), strict=True))
+
+    @functools.cached_property
+    def _probe(self) -> DataFrame:
+        spark = self._backend.spark
+        marked = {n: placeholder(spark, read_schema(s.schema), i) for i, (n, s) in enumerate(self._scans.items())}
+        others = {name: rows for name, rows in self._query.tables.items() if isinstance(rows, DataFrame)}
+        return self._backend.run_query(self._query, {**others, **marked})
+
+
+def _items(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()

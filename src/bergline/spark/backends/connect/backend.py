@@ -1,0 +1,173 @@
+"""The backend of sessions on a Spark Connect server."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+import msgspec
+from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+
+from bergline.catalog.identifiers import TableName
+from bergline.errors import UnsupportedError
+from bergline.expressions.predicate import Predicate, all_of
+from bergline.expressions.sql_predicates import null_safe_equal
+from bergline.format.schema.schema import Schema
+from bergline.spark.backends.connect.classes import connect_classes
+from bergline.spark.backends.connect.conditions import exact_part, known_filters
+from bergline.spark.backends.connect.late_frame import connect_late_frame
+from bergline.spark.runtime.backend import (
+    NO_SESSION,
+    LoadRequest,
+    PatchedClasses,
+    Read,
+    RunSql,
+    SaveMode,
+    SaveRequest,
+    TableQuery,
+)
+from bergline.spark.runtime.session_settings import LISTED_BY_DRIVER, LISTING_THRESHOLD
+from bergline.sql.rewrite.tables import escaped
+from bergline.table.scans.scan import TableScan
+
+_SAME_MODES = dict.fromkeys(("error", "default"), "errorifexists")
+
+
+class ConnectBackend(msgspec.Struct, frozen=True):
+    """A session on a server; what its optimizer or its driver would have to be asked is not known."""
+
+    spark: Any
+
+    @property
+    def session_id(self) -> str:
+        return str(self.spark.session_id)
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self.spark.is_stopped)
+
+    @property
+    def patched_classes(self) -> PatchedClasses:
+        theirs = connect_classes()
+        return PatchedClasses(theirs.session, theirs.frame, theirs.reader, theirs.writer, theirs.catalog)
+
+    @property
+    def lasting_settings(self) -> Mapping[str, str]:
+        return {LISTING_THRESHOLD: LISTED_BY_DRIVER}  # the server looks up files when frames run
+
+    def settings_under(self, prefix: str) -> dict[str, str]:
+        settings: Mapping[str, str] = self.spark.conf.getAll
+        return {key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)}
+
+    def user(self, run_sql: RunSql) -> str:
+        return str(run_sql("SELECT current_user()").collect()[0][0])
+
+    def has_temporary_view(self, name: str, run_sql: RunSql) -> bool:
+        views = run_sql("SHOW VIEWS IN spark_catalog.default").collect()
+        return any(view.isTemporary and view.viewName.casefold() == name.casefold() for view in views)
+
+    def load_request(self, reader: DataFrameReader) -> LoadRequest:
+        theirs: Any = reader
+        options = {key.lower(): value for key, value in theirs._options.items() if value is not None}  # noqa: SLF001
+        return LoadRequest(theirs._format, options, bool(theirs._schema))  # noqa: SLF001
+
+    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
+        held: Any = writer._write  # type: ignore[attr-defined]  # noqa: SLF001
+        mode = (held.mode or "errorifexists").lower()
+        return SaveRequest(
+            (held.source or "parquet").lower(),
+            cast("SaveMode", _SAME_MODES.get(mode, mode)),
+            {str(key): str(value) for key, value in held.options.items() if value is not None},
+            tuple(held.partitioning_cols),
+            bool(held.num_buckets > 0 or held.sort_cols or held.clustering_cols),
+        )
+
+    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
+        return connect_classes().frame(writer._df, self.spark)  # type: ignore[no-any-return]  # noqa: SLF001
+
+    @property
+    def executors_key(self) -> tuple[str, str]:
+        return self.session_id, ""
+
+    @property
+    def has_local_executors(self) -> bool:
+        return False
+
+    @property
+    def task_slots(self) -> int | None:
+        return None
+
+    def use_this_python(self) -> None:
+        """The server has chosen already."""
+
+    def described_jobs(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def with_settings(self, frame: DataFrame, settings: Mapping[str, str]) -> AbstractContextManager[DataFrame]:
+        return nullcontext(frame)
+
+    def empty_frame(self) -> DataFrame:
+        return self.spark.range(0).select()  # type: ignore[no-any-return]
+
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        return reader.parquet(*paths)
+
+    def count_files(self, rows: DataFrame) -> int | None:
+        return None
+
+    def s3a_refusal(self) -> str | None:
+        return NO_SESSION
+
+    def late_frame(self, scan: TableScan, table: TableName, hidden: frozenset[str], read: Read) -> DataFrame:
+        return connect_late_frame(scan, self.spark, table, hidden, read)
+
+    def plan_text(self, frame: DataFrame) -> str:
+        return str(frame._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001
+
+    def named_subqueries(self, frame: DataFrame) -> Iterator[str]:
+        raise UnsupportedError(
+            "cannot tell what the rows were read from: the plan is longer than spark.sql.maxPlanStringLength",
+            hints=[
+                "raise the setting",
+                "say it by the option `validate-from-snapshot-id`, or `isolation-level` = `none`",
+            ],
+        )
+
+    def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
+        return False  # what a frame is made of stays on the server
+
+    @staticmethod
+    def ansi_cast(value: Column, target: T.DataType) -> Column:
+        tried: Any = value.try_cast(target)
+        tried._expr._eval_mode = "ansi"  # noqa: SLF001  (the protocol has it; no function of PySpark does)
+        return tried  # type: ignore[no-any-return]
+
+    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
+        """Only for what means the same whatever the settings are."""
+        return exact_part(condition, schema, self.spark.client)
+
+    def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
+        """Spark evaluates the values, which are then compared as they are."""
+        columns = (value.alias(name) for name, value in values.items())
+        (row,) = self.spark.range(1).select(*columns).toArrow().to_pylist()
+        return all_of(null_safe_equal(name, row[name], is_null=row[name] is None) for name in values)
+
+    def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
+        return ConnectPushdown(query)
+
+    def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
+        return query.run_sql(escaped(head) + query.query.text, query.args, **frames)
+
+
+class ConnectPushdown:
+    """What the text of a query says of its tables."""
+
+    def __init__(self, query: TableQuery) -> None:
+        self._query = query
+
+    def filters(self) -> Mapping[str, Predicate]:
+        schemas = {name: scan.table_schema for name, scan in self._query.scans.items()}
+        return known_filters(self._query.query.text, schemas)
+
+    def used_columns(self, name: str) -> frozenset[str] | None:
+        return None

@@ -1,0 +1,233 @@
+"""`SparkBackend`: what classic sessions and Spark Connect do differently, behind one protocol.
+
+`backends/choose.py` finds the implementation for a session. Modules whose functions run on executors import this one,
+so it imports nothing that plans.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import msgspec
+from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import InvalidInputError
+from bergline.expressions.predicate import Predicate
+from bergline.format.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from bergline.catalog.identifiers import TableName
+    from bergline.sql.rewrite.tables import RewrittenQuery
+    from bergline.table.scans.scan import TableScan
+
+RunSql = Callable[..., DataFrame]
+"""A session's own `sql`, as it was before attach: text, arguments, and frames by name."""
+Read = Callable[["TableScan", SparkSession], DataFrame]
+"""Looks up the files of a scan and reads them; late frames are given it."""
+SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
+NO_SESSION = "no session says whether Spark can read files on S3"
+"""Why Spark's own reader gets no files on S3 where there is no session, or one that does not tell."""
+
+
+class PatchedClasses(NamedTuple):
+    """The classes of one kind of Spark whose methods attach replaces."""
+
+    session: type[Any]
+    frame: type[Any]
+    reader: type[Any]
+    writer: type[Any]
+    catalog: type[Any]
+
+
+class LoadRequest(NamedTuple):
+    """What a DataFrameReader was told; the keys of options are in lower case."""
+
+    source: str | None
+    options: dict[str, str]
+    has_schema: bool
+
+
+class SaveRequest(msgspec.Struct, frozen=True):
+    """What a DataFrameWriter was told."""
+
+    source: str
+    mode: SaveMode
+    options: dict[str, str]
+    partition_by: tuple[str, ...] = ()
+    buckets: bool = False
+    """Whether it was told bucketBy, sortBy or clusterBy."""
+
+
+class TableQuery(NamedTuple):
+    """A query in which lake tables stand as `{names}`: each is a scan, or a frame that is taken as it is."""
+
+    query: "RewrittenQuery"
+    args: Any
+    tables: "Mapping[str, TableScan | DataFrame]"
+    labels: Mapping[str, str]
+    """The names that the tables have for people."""
+    run_sql: RunSql
+    head: str = ""
+    """What a statement has before its query."""
+    writes: bool = False
+    """Whether it must be run once only."""
+
+    @property
+    def scans(self) -> "dict[str, TableScan]":
+        """The tables of which files are still to be looked up."""
+        return {name: source for name, source in self.tables.items() if not isinstance(source, DataFrame)}
+
+
+class QueryPushdown(Protocol):
+    """What a query needs of each of its scans."""
+
+    def filters(self) -> Mapping[str, Predicate]:
+        """What holds for all rows of a table that the query uses; a table is missing if nothing is known."""
+        ...
+
+    def used_columns(self, name: str) -> frozenset[str] | None:
+        """The columns of a table that the query uses; None if it may use all."""
+        ...
+
+
+class SparkBackend(Protocol):
+    """A session, and what its kind of Spark does in its own way."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session itself."""
+        ...
+
+    @property
+    def session_id(self) -> str:
+        """What tells sessions apart: several Python objects may stand for one."""
+        ...
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        ...
+
+    @property
+    def patched_classes(self) -> PatchedClasses:
+        """The classes of this kind of Spark."""
+        ...
+
+    @property
+    def lasting_settings(self) -> Mapping[str, str]:
+        """What the session must be told for as long as it is attached."""
+        ...
+
+    def settings_under(self, prefix: str) -> dict[str, str]:
+        """The session's settings whose names begin with a prefix, without it."""
+        ...
+
+    def user(self, run_sql: RunSql) -> str:
+        """Who runs the session."""
+        ...
+
+    def has_temporary_view(self, name: str, run_sql: RunSql) -> bool:
+        """Whether the session has a temporary view of this name."""
+        ...
+
+    def load_request(self, reader: DataFrameReader) -> LoadRequest:
+        """What a reader was told, also before attach."""
+        ...
+
+    def save_request(self, writer: DataFrameWriter) -> SaveRequest:
+        """What a writer was told, also before attach."""
+        ...
+
+    def written_frame(self, writer: DataFrameWriter) -> DataFrame:
+        """The frame that a writer is to write."""
+        ...
+
+    @property
+    def executors_key(self) -> tuple[str, str]:
+        """The same for sessions whose tasks run in the same Python processes."""
+        ...
+
+    @property
+    def has_local_executors(self) -> bool:
+        """Whether tasks are known to run on this machine, by the Python that this process runs."""
+        ...
+
+    @property
+    def task_slots(self) -> int | None:
+        """How many tasks run at a time; None if only the executors can tell."""
+        ...
+
+    def use_this_python(self) -> None:
+        """Let local executors run the Python that this process runs, unless the user chose another."""
+        ...
+
+    def described_jobs(self, what: str) -> AbstractContextManager[None]:
+        """Name the jobs of the block on Spark's pages, where this process can."""
+        ...
+
+    def with_settings(self, frame: DataFrame, settings: Mapping[str, str]) -> AbstractContextManager[DataFrame]:
+        """The frame, to be run in the block with settings that no other frame has; unchanged if that cannot be."""
+        ...
+
+    def empty_frame(self) -> DataFrame:
+        """No columns and no rows, without a Spark job to find that out."""
+        ...
+
+    def load_files(self, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+        """The rows of Parquet files; paths are without line breaks."""
+        ...
+
+    def count_files(self, rows: DataFrame) -> int | None:
+        """How many files Spark found for what `load_files` gave; None if it looks when the frame is run."""
+        ...
+
+    def s3a_refusal(self) -> str | None:
+        """Why Spark's own reader cannot open files on S3; None if it can."""
+        ...
+
+    def late_frame(self, scan: "TableScan", table: "TableName", hidden: frozenset[str], read: Read) -> DataFrame:
+        """A frame whose files are looked up, by `read`, after filters have been put on it.
+
+        Columns may be qualified by the table's name, and hidden ones are there for who asks.
+        """
+        ...
+
+    def plan_text(self, frame: DataFrame) -> str:
+        """The analyzed plan of a frame as text, which Spark may have cut short."""
+        ...
+
+    def named_subqueries(self, frame: DataFrame) -> Iterator[str]:
+        """The subqueries in that plan, as its text has them; UnsupportedError if only the text can tell."""
+        ...
+
+    def is_at_hand(self, frame: DataFrame, most_rows: int) -> bool:
+        """Whether a frame is known to be a list of few rows, computed already: Spark needs no task to give them."""
+        ...
+
+    @staticmethod
+    def ansi_cast(value: Column, target: T.DataType) -> Column:
+        """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
+        ...
+
+    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
+        """What holds for exactly the rows that a condition keeps; None if we cannot tell."""
+        ...
+
+    def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
+        """What holds for exactly the rows whose columns have these constant values; None if we cannot tell."""
+        ...
+
+    def query_pushdown(self, query: TableQuery) -> QueryPushdown:
+        """What a query needs of each of its scans, found without looking up files."""
+        ...
+
+    def run_query(self, query: TableQuery, frames: Mapping[str, DataFrame], head: str = "") -> DataFrame:
+        """Run a query with frames in place of its tables, after a head."""
+        ...
+
+
+def check_running(backend: SparkBackend) -> None:
+    """InvalidInputError for a session that was stopped."""
+    if backend.is_stopped:
+        raise InvalidInputError("expected a running Spark session, found one that was stopped")
