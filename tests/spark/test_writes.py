@@ -47,9 +47,6 @@ def operation(table: Table, branch: str = "main") -> str | None:
     return snapshot.summary["operation"]
 
 
-# writeTo
-
-
 def test_table_is_created_with_its_rows_in_one_commit(spark: SparkSession, lake: Lake) -> None:
     frame = spark.sql("SELECT 1 AS id, 'a' AS s, TIMESTAMP '2026-01-02 03:04:05' AS ts, named_struct('x', 1S) AS who")
     (
@@ -138,59 +135,6 @@ def test_overwritten_partitions_are_those_of_the_rows(spark: SparkSession, parts
     assert parts.refresh().metadata_location == before
 
 
-# df.write
-
-
-def test_insert_into_goes_by_position_and_overwrites_by_mode(spark: SparkSession, parts: Table) -> None:
-    frame = spark.createDataFrame([(7, 1.0, "us")], "a int, b double, c string")
-    frame.write.insertInto("db.parts")
-    assert ids_of(spark, "db.parts") == [1, 2, 3, 7]
-    spark.conf.set(DYNAMIC, "dynamic")
-    try:
-        frame.write.mode("overwrite").insertInto("db.parts")
-    finally:
-        spark.conf.unset(DYNAMIC)
-    assert ids_of(spark, "db.parts") == [1, 2, 7]
-    frame.write.insertInto("db.parts", overwrite=True)
-    assert ids_of(spark, "db.parts") == [7]
-    with pytest.raises(InvalidInputError, match="no partitionBy"):
-        frame.write.partitionBy("c").insertInto("db.parts")
-
-
-def test_save_as_table_has_sparks_four_modes(spark: SparkSession, lake: Lake) -> None:
-    frame = frame_of(spark, 1)
-    frame.write.partitionBy("region").saveAsTable("db.saved", format="iceberg")
-    table = lake.load_table("db.saved")
-    assert [f.name for f in table.spec.fields] == ["region"]
-    with pytest.raises(AlreadyExistsError):
-        frame.write.format("iceberg").saveAsTable("db.saved")
-    frame.write.mode("ignore").saveAsTable("db.saved")
-    frame.select("region", "id").write.mode("append").saveAsTable("db.saved")
-    assert ids_of(spark, "db.saved") == [1, 1]
-    with pytest.raises(InvalidInputError, match="found id in partitionBy"):
-        frame.write.mode("append").partitionBy("id").saveAsTable("db.saved")
-    frame.select("id").write.saveAsTable("db.saved", "iceberg", "overwrite")
-    assert spark.table("db.saved").columns == ["id"]
-    frame.write.mode("append").saveAsTable("db.other")
-    assert ids_of(spark, "db.other") == [1]
-    with pytest.raises(UnsupportedError, match="found `csv`"):
-        frame.write.format("csv").mode("append").saveAsTable("db.saved")
-
-
-def test_save_writes_to_a_table_by_its_name(spark: SparkSession, parts: Table, tmp_path: object) -> None:
-    frame_of(spark, 4).write.format("iceberg").mode("append").save("db.parts")
-    frame_of(spark, 9, region="us").write.format("iceberg").mode("overwrite").option("overwrite-mode", "dynamic").save(
-        "db.parts"
-    )
-    assert ids_of(spark, "db.parts") == [1, 2, 4, 9]
-    frame_of(spark, 5).write.format("iceberg").mode("overwrite").save("lake.db.parts")
-    assert ids_of(spark, "db.parts") == [5]
-    with pytest.raises(AlreadyExistsError):
-        frame_of(spark, 5).write.format("iceberg").save("db.parts")
-    spark.range(2).write.format("parquet").save(f"{tmp_path}/plain")
-    assert spark.read.parquet(f"{tmp_path}/plain").count() == 2
-
-
 @pytest.mark.parametrize("way", ["append", "overwritePartitions", "insertInto", "saveAsTable", "save", "sql", "name"])
 def test_branch_is_honoured_by_every_way_of_writing(spark: SparkSession, orders: Table, way: str) -> None:
     orders.append(order_rows(1))
@@ -211,9 +155,6 @@ def test_branch_is_honoured_by_every_way_of_writing(spark: SparkSession, orders:
             frame.write.insertInto("db.orders.branch_dev")
     assert ids_of(spark) == [1]
     assert ids_of(spark, "db.orders.branch_dev")[-1] == 2
-
-
-# INSERT
 
 
 def test_insert_in_all_its_forms(spark: SparkSession, orders: Table) -> None:
@@ -302,9 +243,6 @@ def test_columns_that_are_not_given_have_their_default(spark: SparkSession, lake
     assert query(spark, "SELECT id, amount, state FROM db.d") == [(1, None, "new"), (2, None, "new"), (3, None, "new")]
 
 
-# bad input
-
-
 @pytest.mark.parametrize(
     ("statement", "error", "message"),
     [
@@ -339,9 +277,6 @@ def test_near_names_are_offered(spark: SparkSession, parts: Table) -> None:
     with pytest.raises(NotFoundError) as caught:
         spark.sql("SELECT 1 AS id, 'x' AS regoin").writeTo("db.parts").append()
     assert caught.value.near == ("region",)
-
-
-# write, audit, publish
 
 
 def test_wap_branch_takes_no_other_branch_and_no_id_beside_it(spark: SparkSession, orders: Table) -> None:

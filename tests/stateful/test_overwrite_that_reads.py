@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from concurrency import LONG_S, run_at_once
+from data_files import written_files
 from rows import ORDERS, order_rows
 
 import bergline
@@ -90,7 +91,7 @@ class Rounds:
     def _until_it_is_in(self, table: Table, read: TableScan, lake: bergline.Lake, *, stale: bool) -> None:
         while True:
             try:
-                self._write(table, read, lake)
+                written_files(self, table, read, lake)
             except ConflictError:
                 self.conflicts += 1
                 stale = False

@@ -19,6 +19,7 @@ from bergline import Lake, Table
 pytestmark = pytest.mark.spark
 
 _ANSI = "spark.sql.ansi.enabled"
+
 _FILES = 40
 """More than Spark looks up without a job of its own."""
 
@@ -135,16 +136,6 @@ def test_values_that_do_not_fit_are_refused_at_any_depth_whatever_the_setting(
     first, second = (row.asDict(recursive=True) for row in spark.table("db.deep").collect())
     assert first == second
     assert (first["i"], first["s"]) == (5, {"a": 4, "b": [3]})
-
-
-def test_setting_that_the_user_makes_counts_for_the_next_read_of_many_files(spark: SparkSession, parts: Table) -> None:
-    frame = spark.table("db.parts")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "1000")
-    try:
-        assert frame.select("n").rdd.getNumPartitions() == _FILES
-    finally:
-        spark.conf.unset("spark.sql.files.maxPartitionBytes")
-    assert frame.agg(F.sum("n")).collect()[0][0] == sum(range(_FILES))
 
 
 def test_metrics_that_are_observed_come_from_a_write(spark: SparkSession, orders: Table) -> None:

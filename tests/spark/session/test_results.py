@@ -1,6 +1,7 @@
-"""Statements with a query behind their own words, and names and texts that are worked out when they are run."""
+"""Statements with a query behind their own words, and the views and rows that they leave."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -8,7 +9,10 @@ from pyspark.sql import SparkSession
 from rows import ORDERS, order_rows
 
 from bergline import Lake, Table
-from bergline.errors import NotFoundError, UnsupportedError
+from bergline.errors import (
+    NotFoundError,
+    UnsupportedError,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -147,43 +151,6 @@ def test_cached_query_is_a_temporary_view_of_kept_rows(
     assert not spark.catalog.isCached("v")
 
 
-def test_nothing_is_kept_of_lake_tables_that_could_be_refreshed(spark: SparkSession, filled: Table) -> None:
-    for statement in ("REFRESH TABLE db.orders", "UNCACHE TABLE db.orders", "UNCACHE TABLE IF EXISTS db.ordres"):
-        assert spark.sql(statement).collect() == []
-    spark.catalog.refreshTable("db.orders")
-    spark.catalog.uncacheTable("db.orders")
-    assert not spark.catalog.isCached("db.orders")
-    with pytest.raises(UnsupportedError, match="cannot cache a lake's table"):
-        spark.catalog.cacheTable("db.orders")
-    with pytest.raises(AnalysisException, match=r"no table `db\.ordres`"):
-        spark.catalog.refreshTable("db.ordres")
-    spark.range(2).createOrReplaceTempView("v")
-    spark.catalog.cacheTable("v")
-    assert spark.catalog.isCached("v")
-    assert len(filled.refresh().metadata.snapshots) == 2
-
-
-def test_names_may_be_worked_out_from_constants_and_arguments(spark: SparkSession, filled: Table) -> None:
-    assert rows(spark, "SELECT id FROM IDENTIFIER('db.orders') WHERE id = 1") == [(1,)]
-    assert rows(spark, "SELECT id FROM IDENTIFIER('db.' || :t) WHERE id = :x", {"t": "orders", "x": 2}) == [(2,)]
-    both = "SELECT id FROM db.orders WHERE id = ? UNION ALL SELECT IDENTIFIER(?) FROM IDENTIFIER(?) WHERE id = ?"
-    assert rows(spark, both, [1, "id", "lake.`db`.orders", 3]) == [(1,), (3,)]
-    spark.sql("INSERT INTO IDENTIFIER(:t) VALUES (:x, 1.0, 'us')", args={"t": "db.orders", "x": 9})
-    assert rows(spark, "SELECT id FROM db.orders WHERE region = 'us'") == [(9,)]
-    assert rows(spark, "SELECT IDENTIFIER('upper')('IDENTIFIER(1)') AS identifier") == [("IDENTIFIER(1)",)]
-    assert len(filled.refresh().metadata.snapshots) == 3
-
-
-def test_texts_are_executed_with_their_arguments(spark: SparkSession, filled: Table) -> None:
-    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = ?' USING 1 + 1") == [(2,)]
-    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = :x' USING (3 AS x);") == [(3,)]
-    spark.sql("EXECUTE IMMEDIATE concat('INSERT INTO db.orders ', 'VALUES (?, ?, ?)') USING 9, 1.5D, 'us'")
-    assert rows(spark, "SELECT * FROM db.orders WHERE id = 9") == [(9, 1.5, "us")]
-    spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE db.orders CREATE TAG v9'")
-    assert "v9" in filled.refresh().refs
-    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT :x AS one' USING 5 AS x") == [(5,)]
-
-
 def test_rows_go_to_one_table_from_what_is_read_first(spark: SparkSession, filled: Table, lake: Lake) -> None:
     lake.create_table("db.copy", ORDERS)
     spark.sql("FROM db.orders INSERT INTO db.copy SELECT * WHERE id > 1")
@@ -197,7 +164,16 @@ def test_columns_called_like_a_partition_function_are_columns(spark: SparkSessio
         spark.sql("SELECT system.nope(1)")
 
 
-def test_lakes_are_listed_among_the_catalogs(spark: SparkSession) -> None:
-    assert [catalog.name for catalog in spark.catalog.listCatalogs()] == ["spark_catalog", "lake"]
-    assert [catalog.name for catalog in spark.catalog.listCatalogs("l*")] == ["lake"]
-    assert [row[0] for row in spark.sql("SHOW CATALOGS").collect()] == ["lake", "spark_catalog"]
+def test_temporary_views_are_made_in_several_threads(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+
+    def make(place: int) -> int:
+        for _ in range(3):
+            spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW thread_{place} AS SELECT * FROM db.orders")
+        return spark.table(f"thread_{place}").count()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(make, range(4))) == [1] * 4
+    for place in range(4):
+        spark.catalog.dropTempView(f"thread_{place}")
+    assert spark.conf.get("spark.sql.legacy.storeAnalyzedPlanForView", None) is None

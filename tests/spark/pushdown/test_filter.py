@@ -1,13 +1,17 @@
 """Filters answer as Spark does: read from text and evaluated by us, turned into Spark's conditions, or run by Spark."""
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+import bergline.spark
+from bergline import Lake
 from bergline.expressions.evaluate import evaluate
 from bergline.expressions.parse import parse_predicate
 from bergline.expressions.predicate import bind
@@ -45,9 +49,13 @@ TYPES = {
     "tz": TIMESTAMPTZ,
     "y": BINARY,
 }
+
 SCHEMA = Schema(fields=tuple(NestedField(n + 1, name, False, TYPES[name]) for n, name in enumerate(TYPES)))
+
 NAN, INF = float("nan"), float("inf")
+
 NOON = dt.datetime(1969, 12, 31, 12)  # noqa: DTZ001
+
 ROWS: list[tuple[Any, ...]] = [
     (0, -(2**31), -(2**63), -INF, -INF, Decimal("-999.99"), "", False, dt.date(1969, 12, 31), NOON, NOON, b""),
     (1, -1, -1, -0.0, -0.0, Decimal("-0.01"), "ab", True, dt.date(1970, 1, 1), NOON, NOON, b"\x7f"),
@@ -57,6 +65,7 @@ ROWS: list[tuple[Any, ...]] = [
     (5, 0, 0, NAN, NAN, Decimal("0.00"), "\uffff", False, dt.date(2020, 3, 1), NOON, NOON, b"a"),
     (6, *([None] * 11)),
 ]
+
 FILTERS = [
     *(f"i {op} 1" for op in ("=", "!=", "<", "<=", ">", ">=", "<=>")),
     *(f"i {op} 1.5" for op in ("=", "!=", "<", "<=", ">", ">=")),
@@ -102,6 +111,7 @@ FILTERS = [
     *("y = X'80'", "y < X'80'", "y >= X'8000'", "y IN (X'', X'FF')"),
     *("NOT (i = 1 OR d > 1)", "NOT (i = 1 AND NOT b)", "NULL", "true", "NOT false", "i = 1 AND NULL", "i = 1 OR NULL"),
 ]
+
 # Spark 4.1 answers true or false here, where null should be unknown
 FORGOTTEN_NULLS = {("l < 9223372036854775808", 6), ("l >= 9223372036854775808", 6)}
 
@@ -139,3 +149,54 @@ def test_filters_answer_as_spark_does(frame: DataFrame) -> None:
                 wrong.append((text, row[0], ours, spark, condition))
     assert {(text, n) for text, n, *_ in wrong} <= FORGOTTEN_NULLS, wrong
     assert all(ours is condition is None for _, _, ours, _, condition in wrong), wrong
+
+
+def rows(spark: SparkSession, text: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(r) for r in spark.sql(text).collect()), key=repr)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "d = 1.005",
+        "d != 1.004",
+        "f = 0.1",
+        "f <= 0.1",
+        "NOT f IN (0.1)",
+        "i < 3000000000",
+        "i != 4294967297",
+        "d < 99999999999",
+    ],
+)
+def test_literals_that_do_not_fit_the_column_mean_the_same_on_spark(
+    spark: SparkSession, lake: Lake, condition: str
+) -> None:
+    schema = pa.schema([("i", pa.int32()), ("f", pa.float32()), ("d", pa.decimal128(9, 2))])
+    values = [(1, 0.1, "1.00"), (2, math.nan, "1.01"), (-5, None, None), (2147483647, -0.0, "-1.00")]
+    data = [{"i": i, "f": f, "d": d and Decimal(d)} for i, f, d in values]
+    table = lake.create_table("db.t", schema).append(pa.Table.from_pylist(data, schema))
+    scan = table.scan(condition)
+    on_spark = [r.i for r in bergline.spark.read(scan, spark).collect()]
+    assert sorted(on_spark) == sorted(scan.to_arrow().column("i").to_pylist())
+
+
+ODD_DAYS = [dt.date(1, 1, 1), dt.date(1582, 10, 9), dt.date(1582, 10, 10), dt.date(1582, 10, 20), dt.date(9999, 12, 31)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("d IN (DATE '1582-10-10', DATE '0001-01-01')", [0, 2]),
+        ("d > DATE '0001-01-01'", [1, 2, 3, 4]),
+        ("d > DATE '-0044-03-15' AND d < DATE '10000-01-01'", [0, 1, 2, 3, 4]),
+        ("t = TIMESTAMP_NTZ '1582-10-10 01:02:03.000004'", [2]),
+        ("t > TIMESTAMP_NTZ '-0044-03-15 00:00:00' AND t < TIMESTAMP_NTZ '10000-01-01 00:00:00'", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_days_that_python_or_java_do_not_have_are_compared(
+    spark: SparkSession, lake: Lake, condition: str, expected: list[int]
+) -> None:
+    times = [dt.datetime.combine(day, dt.time(1, 2, 3, 4)) for day in ODD_DAYS]
+    table = pa.table({"id": range(5), "d": ODD_DAYS, "t": pa.array(times, pa.timestamp("us"))})
+    lake.create_table("db.days", table.schema).append(table)
+    assert [r[0] for r in rows(spark, f"SELECT id FROM db.days WHERE {condition}")] == expected

@@ -3,7 +3,6 @@
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.plan import PlannedFile
 from bergline.spark.reads.arrow import pack, split
-from bergline.spark.reads.native import spark_path
 
 MEGABYTE = 1024 * 1024
 
@@ -29,7 +28,3 @@ def test_small_files_share_tasks_and_cores_have_some_each() -> None:
     assert sum(len(task) for task in tasks) == 1000
     assert len(pack([planned(1) for _ in range(4)], 4)) == 4
     assert len(pack([planned(1000, 10)], 2)) == 5
-
-
-def test_paths_are_spelt_as_java_does() -> None:
-    assert spark_path("/a b/c%20{x}#?/ü☃'=1.parquet") == "file:/a%20b/c%2520%7Bx%7D%23%3F/ü☃'=1.parquet"

@@ -1,4 +1,4 @@
-"""Which columns the Arrow executor reads for a query: those that it uses, and the rows stay the same."""
+"""Which columns the Arrow reader reads for a query: those that it uses, and the rows stay the same."""
 
 import pyarrow as pa
 import pytest
@@ -44,7 +44,7 @@ def wide(lake: Lake, spark: SparkSession) -> Table:
 
 
 def read_columns(frame: DataFrame) -> set[str]:
-    """The columns that tasks of the Arrow executor give."""
+    """The columns that tasks of the Arrow reader give."""
     pending, found = [frame._jdf.queryExecution().optimizedPlan()], set()
     while pending:
         node = pending.pop()

@@ -1,4 +1,4 @@
-"""Sessions that Spark clones from an attached one know its lakes: those of `foreachBatch`, above all."""
+"""attach and detach: lakes of a session, and of those that Spark clones from it, as for `foreachBatch`."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,10 @@ from rows import ORDERS, ids, order_rows
 import bergline
 import bergline.spark
 from bergline import Lake, Table
+from bergline.errors import (
+    InvalidInputError,
+    UnsupportedError,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -101,3 +105,69 @@ def test_sessions_that_are_no_clones_know_no_lakes(spark: SparkSession, orders: 
                 session.table("db.orders").count()
     assert SparkSession.active().table("db.orders").count() == 0
     assert spark.range(1).sparkSession.table("db.orders").count() == 0
+
+
+def query(spark: SparkSession, text: str) -> list[tuple]:
+    return sorted(tuple(row) for row in spark.sql(text).collect())
+
+
+def test_several_lakes_are_reached_by_name(spark: SparkSession, orders: Table, tmp_path: Path) -> None:
+    orders.append(order_rows(1))
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
+        other.create_namespace("db")
+        other.create_table("db.orders", ORDERS).append(order_rows(7))
+        bergline.spark.attach(spark, other, name="other", default=False)
+        assert query(spark, "SELECT id FROM db.orders") == [(1,)]
+        assert query(spark, "SELECT a.id, b.id FROM db.orders a CROSS JOIN other.db.orders b") == [(1, 7)]
+        with pytest.raises(InvalidInputError, match="another lake attached as `lake`"):
+            bergline.spark.attach(spark, other, name="lake")
+
+
+def test_lake_that_is_connected_again_takes_the_place_of_the_first(
+    spark: SparkSession, lake: Lake, orders: Table, tmp_path: Path
+) -> None:
+    for _ in range(2):  # as a notebook's cell that is run twice
+        again = bergline.connect(f"sqlite:///{tmp_path}/catalog.db")
+        bergline.spark.attach(spark, again)
+        again.load_table("db.orders").append(order_rows(1))
+    lake.close()
+    assert query(spark, "SELECT count(*) FROM db.orders") == [(2,)]
+    again.close()
+
+
+def test_name_of_a_closed_lake_is_free(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
+        other.create_namespace("db")
+        bergline.spark.attach(spark, other, name="other", default=False)
+    with pytest.raises(InvalidInputError, match="expected an open lake, found one that was closed"):
+        bergline.spark.attach(spark, other, name="again")
+    for name in (5, ""):
+        with pytest.raises(InvalidInputError, match=r"for the .*lake, found"):
+            bergline.spark.attach(spark, lake, name=name)  # type: ignore[arg-type]
+    with bergline.connect(f"sqlite:///{tmp_path}/other/catalog.db", create=True) as other:
+        other.create_table("db.orders", ORDERS).append(order_rows(7))
+        bergline.spark.attach(spark, other, name="other", default=False)
+        assert query(spark, "SELECT id FROM other.db.orders") == [(7,)]
+
+
+def test_other_sessions_are_untouched_and_detach_restores(spark: SparkSession, orders: Table) -> None:
+    orders.append(order_rows(1))
+    patched = SparkSession.sql
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.newSession().sql("SELECT * FROM db.orders")
+    assert spark.table("db.orders").count() == 1
+    assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == "32"
+    bergline.spark.detach(spark)
+    assert SparkSession.sql is not patched
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT * FROM db.orders")
+
+
+def test_lake_in_memory_is_refused_by_attach(spark: SparkSession) -> None:
+    with bergline.connect("memory:") as lake, pytest.raises(UnsupportedError, match="found them in memory"):
+        bergline.spark.attach(spark, lake, name="mem")
+
+
+def test_what_is_no_lake_is_refused_by_attach(spark: SparkSession) -> None:
+    with pytest.raises(InvalidInputError, match="expected a lake, found 'lake'"):
+        bergline.spark.attach(spark, "lake")  # type: ignore[arg-type]

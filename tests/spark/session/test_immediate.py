@@ -1,0 +1,51 @@
+"""EXECUTE IMMEDIATE, and names that Spark computes."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from rows import order_rows
+
+from bergline import Table
+
+pytestmark = pytest.mark.spark
+
+
+def rows(spark: SparkSession, text: str, args: object = None) -> list[tuple]:
+    return sorted(tuple(row) for row in spark.sql(text, args=args).collect())
+
+
+@pytest.fixture(autouse=True)
+def _without_views(spark: SparkSession) -> Iterator[None]:
+    yield
+    for name in ("v", "w"):
+        spark.catalog.dropTempView(name)
+    spark.catalog.dropGlobalTempView("v")
+    spark.catalog.clearCache()
+
+
+@pytest.fixture
+def filled(orders: Table) -> Table:
+    """Two files: orders 1 and 2, order 3."""
+    return orders.append(order_rows(1, 2)).append(order_rows(3))
+
+
+def test_names_may_be_worked_out_from_constants_and_arguments(spark: SparkSession, filled: Table) -> None:
+    assert rows(spark, "SELECT id FROM IDENTIFIER('db.orders') WHERE id = 1") == [(1,)]
+    assert rows(spark, "SELECT id FROM IDENTIFIER('db.' || :t) WHERE id = :x", {"t": "orders", "x": 2}) == [(2,)]
+    both = "SELECT id FROM db.orders WHERE id = ? UNION ALL SELECT IDENTIFIER(?) FROM IDENTIFIER(?) WHERE id = ?"
+    assert rows(spark, both, [1, "id", "lake.`db`.orders", 3]) == [(1,), (3,)]
+    spark.sql("INSERT INTO IDENTIFIER(:t) VALUES (:x, 1.0, 'us')", args={"t": "db.orders", "x": 9})
+    assert rows(spark, "SELECT id FROM db.orders WHERE region = 'us'") == [(9,)]
+    assert rows(spark, "SELECT IDENTIFIER('upper')('IDENTIFIER(1)') AS identifier") == [("IDENTIFIER(1)",)]
+    assert len(filled.refresh().metadata.snapshots) == 3
+
+
+def test_texts_are_executed_with_their_arguments(spark: SparkSession, filled: Table) -> None:
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = ?' USING 1 + 1") == [(2,)]
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT id FROM db.orders WHERE id = :x' USING (3 AS x);") == [(3,)]
+    spark.sql("EXECUTE IMMEDIATE concat('INSERT INTO db.orders ', 'VALUES (?, ?, ?)') USING 9, 1.5D, 'us'")
+    assert rows(spark, "SELECT * FROM db.orders WHERE id = 9") == [(9, 1.5, "us")]
+    spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE db.orders CREATE TAG v9'")
+    assert "v9" in filled.refresh().refs
+    assert rows(spark, "EXECUTE IMMEDIATE 'SELECT :x AS one' USING 5 AS x") == [(5,)]
