@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from concurrency import LONG_S, run_at_once
-from data_files import written_files
 from rows import ORDERS, order_rows
 
 import bergline
@@ -91,7 +90,7 @@ class Rounds:
     def _until_it_is_in(self, table: Table, read: TableScan, lake: bergline.Lake, *, stale: bool) -> None:
         while True:
             try:
-                written_files(self, table, read, lake)
+                self._write(table, read, lake)
             except ConflictError:
                 self.conflicts += 1
                 stale = False

@@ -15,6 +15,10 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bergline import Lake, Table
+from bergline.spark import Pipeline
+from bergline.spark.audits import query, row_count
+from bergline.spark.pipeline.report import PipelineReport
+from bergline.spark.pipeline.run import Run
 
 pytestmark = pytest.mark.spark
 
@@ -69,10 +73,19 @@ USES: dict[str, Callable[[SparkSession], Any]] = {
 }
 
 
-@pytest.mark.parametrize("use", USES)
-def test_no_setting_of_a_session_is_switched(
-    spark: SparkSession, parts: Table, monkeypatch: pytest.MonkeyPatch, use: str
-) -> None:
+def run_pipeline(spark: SparkSession, lake: Lake) -> PipelineReport:
+    """A run whose steps write and read in SQL and by frames, and whose audits query."""
+
+    def copy(run: Run) -> None:
+        run.table("db.parts").where("part < 3").writeTo("db.parts").append()
+
+    steps = {"insert": "INSERT INTO db.parts SELECT id, id FROM range(20)", "copy": copy}
+    audits = [row_count("db.parts"), query("none", "SELECT * FROM db.parts WHERE n < 0")]
+    return Pipeline(spark, lake, "daily", tables=["db.parts"], steps=steps, audits=audits).run("1", tag="v1")
+
+
+@contextmanager
+def no_setting_switched(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings = spark._jsparkSession.sessionState().conf().settings()
     spark.conf.set(_ANSI, "false")
     try:
@@ -83,11 +96,28 @@ def test_no_setting_of_a_session_is_switched(
             assert settings.hashCode() == before, f"after {name}: {spark.conf.getAll}"
 
         with at_every_call_of_java(monkeypatch, look):
-            USES[use](spark)
+            yield
         assert calls
     finally:
         spark.conf.unset(_ANSI)
-        spark.catalog.dropTempView("kept")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_no_setting_of_a_session_is_switched(
+    spark: SparkSession, parts: Table, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    with no_setting_switched(spark, monkeypatch):
+        USES[use](spark)
+    spark.catalog.dropTempView("kept")
+
+
+def test_no_setting_of_a_session_is_switched_by_a_pipeline(
+    spark: SparkSession, lake: Lake, parts: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with no_setting_switched(spark, monkeypatch):
+        report = run_pipeline(spark, lake)
+    assert report.status == "published"
+    assert parts.refresh().scan().to_arrow().num_rows == _FILES + 20 + 6
 
 
 def test_query_that_another_thread_analyses_during_an_insert_keeps_its_meaning(

@@ -1,4 +1,4 @@
-"""`df.write` on lake tables."""
+"""`df.write`: insertInto, saveAsTable and save on lake tables, in Spark's four modes."""
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +25,12 @@ def parts(lake: Lake) -> Table:
     """Orders by region: 1 and 2 in eu, 3 in us."""
     table = lake.create_table("db.parts", ORDERS, partition_by=["region"])
     return table.append(order_rows(1, 2)).append(order_rows(3, region="us"))
+
+
+def operation(table: Table, branch: str = "main") -> str | None:
+    snapshot = table.refresh().metadata.head(branch)
+    assert snapshot
+    return snapshot.summary["operation"]
 
 
 def test_insert_into_goes_by_position_and_overwrites_by_mode(spark: SparkSession, parts: Table) -> None:

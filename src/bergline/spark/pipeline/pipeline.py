@@ -21,7 +21,7 @@ from bergline.lake.lake import Lake
 from bergline.spark.pipeline.audit_kinds import Audit
 from bergline.spark.pipeline.audits_run import AuditResult, AuditRun, check_audit
 from bergline.spark.pipeline.report import PipelineReport, Status, StepResult
-from bergline.spark.pipeline.run import History, Run, Step, load_tables
+from bergline.spark.pipeline.run import DEFAULT_SESSION_TIMEOUT_S, History, Run, Step, load_tables
 from bergline.spark.pipeline.steps import RunSteps
 from bergline.spark.session.attach import check_attached
 from bergline.spark.writes.target import opted_out
@@ -60,19 +60,29 @@ class Pipeline:
         """The branch that a run writes to."""
         return f"{self.name}-{_checked_name(run_id, 'the run')}"
 
-    def run(self, run_id: str, *, tag: str | None = None, publish: bool = True, merge: bool = True) -> PipelineReport:
+    def run(
+        self,
+        run_id: str,
+        *,
+        tag: str | None = None,
+        publish: bool = True,
+        merge: bool = True,
+        session_timeout: float = DEFAULT_SESSION_TIMEOUT_S,
+    ) -> PipelineReport:
         """Write, audit, and publish if all audits pass; on failure `main` is untouched and the branch stays.
 
         The same id again goes on where an earlier run stopped: steps that are in the branch are not run again, and a
-        run that was published is only reported. Where `main` has moved on meanwhile the branch is brought on top of it
-        and audited so, or, without `merge`, refused: what is published is what was audited. A `tag` is made in the
-        commit that publishes, and refused for a run that was published without it; with `publish=False` it ends after
-        the audits.
+        run that was published is only reported. Where `main` has moved on meanwhile, the branch is rebased onto it
+        before its audits or, without `merge`, refused: what is published is what was audited. A `tag` is created in the
+        commit that publishes, and refused for a run that was published without it; with `publish=False` the run ends
+        after the audits. UnavailableError if another pipeline in another thread holds the session for longer than
+        `session_timeout` seconds when a step or the audits are to start.
         """
         branch = self.branch(run_id)
         _check_tag(tag, branch)
+        _check_timeout(session_timeout)
         check_attached(self._spark, self._lake)
-        run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables)
+        run = Run(self._spark, self._lake, self.name, run_id, branch, self.tables, session_timeout_s=session_timeout)
         tables = load_tables(run)
         history = History(run, tables)
         if history.is_published:
@@ -164,6 +174,11 @@ def _check_tag(tag: str | None, branch: str) -> None:
     check_ref_name(tag)
     if tag in {branch, MAIN}:
         raise InvalidInputError(f"expected a tag with a name of its own, found that of branch `{tag}`")
+
+
+def _check_timeout(seconds: float) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+        raise InvalidInputError(f"expected seconds from 0 on for `session_timeout`, found {shown(seconds)}")
 
 
 def _checked_name(name: str, of: str) -> str:

@@ -1,7 +1,6 @@
-"""A pipeline's run: where its writes go, what its snapshots say, and which of its steps history has already."""
+"""A pipeline's run: where its writes go, what its snapshots say, and which of its steps are in the history already."""
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,16 +12,13 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.lake.lake import Lake
 from bergline.parquet.write.input_rows import ArrowRows
-from bergline.spark.pipeline.session_turn import session_turn
-from bergline.spark.runtime.session_settings import session_settings
-from bergline.spark.writes.target import PIPELINE, WAP_BRANCH, WAP_ID
+from bergline.spark.session.write_scopes import write_scope
+from bergline.spark.writes.scope import PIPELINE_NAME, RUN_ID, STEP, WriteScope
 from bergline.table.references.published_runs import PublishedRun, has_run
 from bergline.table.table import Table
 
-PIPELINE_NAME = "bergline.pipeline"
-RUN_ID = "bergline.run-id"
-STEP = "bergline.step"
-_SUMMARY = "spark.sql.iceberg.snapshot-property."
+DEFAULT_SESSION_TIMEOUT_S = 3600.0
+"""How long a step or the audits wait while another pipeline holds the session."""
 
 Step = str | Callable[["Run"], Any]
 
@@ -37,6 +33,7 @@ class Run(msgspec.Struct, frozen=True):
     branch: str
     tables: tuple[str, ...]
     step: str | None = None
+    session_timeout_s: float = DEFAULT_SESSION_TIMEOUT_S
 
     def sql(self, text: str, args: Any = None) -> DataFrame:
         """The session's `sql`."""
@@ -52,38 +49,22 @@ class Run(msgspec.Struct, frozen=True):
             raise RefusedError(f"cannot write to `{table}` in an audit: what is audited is what is published")
         if table not in self.tables:
             raise NotFoundError(f"no table `{table}` in the pipeline", kind="table", name=table, known=self.tables)
-        self.lake.load_table(table).append(rows, branch=self.branch, summary=self.stamp)
-
-    def __str__(self) -> str:
-        part = "the audits" if self.step is None else f"step `{self.step}`"
-        return f"{part} of pipeline {self.pipeline}, run {self.run_id}"
+        self.lake.load_table(table).append(rows, branch=self.branch, summary=self._scope({}).summary)
 
     @property
     def identity(self) -> PublishedRun:
-        """What the run is known by."""
+        """What the run is known by after it was published."""
         return PublishedRun(self.pipeline, self.run_id)
-
-    @property
-    def stamp(self) -> dict[str, str]:
-        """What the summary of every snapshot says."""
-        told = {PIPELINE_NAME: self.pipeline, RUN_ID: self.run_id}
-        return told if self.step is None else told | {STEP: self.step}
 
     @contextlib.contextmanager
     def session(self, tables: Mapping[str, Table]) -> Iterator[None]:
-        """The session at the branch, for these tables only; its settings come back."""
-        scope = {
-            "branch": self.branch,
-            "step": self.step,
-            "tables": {t.metadata.table_uuid: name for name, t in tables.items()},
-        }
-        wanted: dict[str, str | None] = {WAP_BRANCH: self.branch, WAP_ID: None, PIPELINE: json.dumps(scope)}
-        # one at a time: settings are the session's, and a run in another thread would write where this one's end
-        with (
-            session_turn(self.spark, str(self)),
-            session_settings(self.spark, wanted | {_SUMMARY + key: value for key, value in self.stamp.items()}),
-        ):
+        """Hold the session: in the block its reads and writes take the branch, and writes go to these tables only."""
+        names = {table.metadata.table_uuid or name: name for name, table in tables.items()}
+        with write_scope(self.spark, self._scope(names), self.session_timeout_s):
             yield
+
+    def _scope(self, tables: Mapping[str, str]) -> WriteScope:
+        return WriteScope(pipeline=self.pipeline, run_id=self.run_id, step=self.step, branch=self.branch, tables=tables)
 
 
 def load_tables(run: Run) -> dict[str, Table]:

@@ -110,6 +110,11 @@ class SparkBackend(Protocol):
         ...
 
     @property
+    def stream_sessions(self) -> tuple[str, ...]:
+        """The ids of the sessions in which this one's streams run; none where batches are handled elsewhere."""
+        ...
+
+    @property
     def patched_classes(self) -> PatchedClasses:
         """The classes of this kind of Spark."""
         ...

@@ -28,6 +28,7 @@ from bergline.spark.runtime.errors import near_names_noted, spark_errors
 from bergline.spark.runtime.session_settings import put_settings
 from bergline.spark.session.lake_methods import Replacement, lake_methods
 from bergline.spark.session.session import LakeSession
+from bergline.spark.session.write_scopes import note_clone
 from bergline.sql.names.resolve import Current
 
 _ORIGIN = "spark.bergline.session"
@@ -167,6 +168,7 @@ def _find_attached(backend: SparkBackend) -> _Attached | None:
             return None
         attached = _SESSIONS[found]
         attached.current.setdefault(key, copy.copy(attached.current[found]))
+        note_clone(key, found)
         return attached
 
 

@@ -53,9 +53,7 @@ def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: Sa
         )
     options = parse_write_options(saving.options)
     target = session.resolve_write(name)
-    write = TableWrite(
-        session.spark, target.table, resolve_write_target(session.spark, target, options.branch), options
-    )
+    write = TableWrite(session.spark, target.table, resolve_write_target(session, target, options.branch), options)
     rows = assign(frame, target.table.schema, by_name=False)
     if saving.mode == "overwrite":
         overwrite_rows(session.spark, write, rows, options)
@@ -89,9 +87,7 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
         return
     _check_layout(target, saving)
     options = parse_write_options(_write_options(saving))
-    write = TableWrite(
-        session.spark, target.table, resolve_write_target(session.spark, target, options.branch), options
-    )
+    write = TableWrite(session.spark, target.table, resolve_write_target(session, target, options.branch), options)
     rows = assign(frame, target.table.schema, by_name=True)
     if options.overwrite_mode == "dynamic":
         write.overwrite_partitions(rows)
@@ -102,7 +98,7 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
 def _append(session: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
     _check_layout(target, saving)
     options = parse_write_options(_write_options(saving))
-    write_target = resolve_write_target(session.spark, target, options.branch)
+    write_target = resolve_write_target(session, target, options.branch)
     rows = assign(frame, target.table.schema, by_name=True)
     TableWrite(session.spark, target.table, write_target, options).append(rows)
 
@@ -111,7 +107,7 @@ def _create(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRe
     lake, table = session.place_new(name)
     new = NewTableWrite(table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
-    write_new_table(session.spark, lake, new, frame, options, replace=replace)
+    write_new_table(session, lake, new, frame, options, replace=replace)
 
 
 def _existing(session: SessionTables, name: Name) -> Target | None:

@@ -70,7 +70,7 @@ class LakeSession(SessionTables):
                 check_not_of_lakes(statement, self.lakes)
             case _:
                 bound = bind_parameters(statement, args) if isinstance(statement, CallProcedure) else statement
-                check_moves_no_ref(self._spark, bound)
+                check_moves_no_ref(self, bound)
                 self._check_replaceable(bound)
                 rows = run_statement(bound, self.lakes, time_zone=self._time_zone)
                 if rows is not None:
@@ -149,7 +149,7 @@ class LakeSession(SessionTables):
         text = source_with_defaults(insert, target.table.schema)
         # what stands before the query is blank in the text
         source = self._rows(text, args, frames, (insert.whole.text if text == insert.source else "", 0))
-        run_insert(self._spark, insert, target, source)
+        run_insert(self, insert, target, source)
         return no_result(self._spark)
 
     def _rows(self, source: str, args: Any, frames: dict[str, Any], within: tuple[str, int]) -> DataFrame:
@@ -172,7 +172,7 @@ class LakeSession(SessionTables):
         rows = self._rows(text, args, frames, within)
         reads = branch_reads(rows) if statement.replaces else ()
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
-            write_target = resolve_write_target(self._spark, Target(table, VersionSelector()), None)
+            write_target = resolve_write_target(self, Target(table, VersionSelector()), None)
             # what was read of the old table is validated where it is replaced
             writing = TableWrite(self._spark, table, write_target, WriteOptions(isolation=NO_ISOLATION))
             write = writing.overwrite if statement.replaces else writing.append
@@ -183,4 +183,4 @@ class LakeSession(SessionTables):
         if isinstance(statement, CreateTable) and statement.replaces:
             placed = place_new_table(statement, self.lakes)
             if placed is not None:
-                check_replaceable(self._spark, *placed)
+                check_replaceable(self, *placed)

@@ -11,7 +11,9 @@ from bergline.lake.lake import Lake
 from bergline.spark.reads.scan import late_frame
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.results import result_frame
-from bergline.spark.writes.target import wap_branch
+from bergline.spark.session.write_scopes import find_scope
+from bergline.spark.writes.scope import WriteScope
+from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
 from bergline.sql.rewrite.metadata_columns import metadata_columns
@@ -33,6 +35,11 @@ class SessionTables:
     def spark(self) -> SparkSession:
         """The session itself."""
         return self._spark
+
+    @property
+    def scope(self) -> WriteScope | None:
+        """The write scope of the pipeline's step that holds the session now; None if there is none."""
+        return find_scope(self._spark)
 
     def table(self, name: str, options: Mapping[str, Any] | None = None) -> DataFrame | None:
         """A table by name, at the version that reader options say; None if it is not ours."""
@@ -77,7 +84,7 @@ class SessionTables:
         ref = selector.ref if selector.branch is None else selector.branch
         wanted: str | None = None
         if not selector.names_a_version and not (selector.metadata_table or "").startswith("all_"):
-            wanted = wap_branch(self._spark, table)
+            wanted = session_branch(self._spark, self.scope, table)
             ref = wanted if wanted in table.refs else None
         if selector.metadata_table is not None:
             name, snapshot_id, moment = selector.metadata_table, selector.snapshot_id, selector.as_of_ms

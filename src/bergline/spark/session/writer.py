@@ -105,7 +105,7 @@ class LakeWriter:
             )
         options = parse_write_options(self._options)
         target = self._session.resolve_write(self._name)
-        write_target = resolve_write_target(self._session.spark, target, options.branch)
+        write_target = resolve_write_target(self._session, target, options.branch)
         return target.table, TableWrite(self._session.spark, target.table, write_target, options)
 
     def _write_new(self, *, replace: bool) -> None:
@@ -113,7 +113,7 @@ class LakeWriter:
             lake, name = self._session.place_new(self._name)
             new = NewTableWrite(name, self._partition_by, self._properties)
             options = parse_write_options(self._options)
-            write_new_table(self._session.spark, lake, new, self._frame, options, replace=replace)
+            write_new_table(self._session, lake, new, self._frame, options, replace=replace)
 
 
 def _term(column: Column | str) -> str:

@@ -14,6 +14,7 @@ from bergline.spark.runtime.types import spark_type
 from bergline.spark.writes.assignment import assign, top_level
 from bergline.spark.writes.options import OverwriteMode, WriteOptions, parse_write_options
 from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.store_assignment import ansi_cast
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
@@ -23,12 +24,12 @@ from bergline.table.table import Table
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
-def run_insert(spark: SparkSession, insert: Insert, target: Target, source: DataFrame) -> None:
+def run_insert(session: WritingSession, insert: Insert, target: Target, source: DataFrame) -> None:
     """Write the rows of an INSERT's query."""
-    table, options = target.table, parse_write_options(insert.options)
+    spark, table, options = session.spark, target.table, parse_write_options(insert.options)
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
-    write_target = resolve_write_target(spark, target, options.branch)
+    write_target = resolve_write_target(session, target, options.branch)
     statics = _static_values(insert, table)
     write = TableWrite(spark, table, write_target, options)
     condition = insert.replace_where

@@ -1,7 +1,7 @@
-"""A table that comes into being, or begins again, with the columns and rows of a DataFrame, in one commit."""
+"""A table that is created or replaced with the columns and rows of a DataFrame, in one commit."""
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from bergline.catalog.identifiers import TableName
 from bergline.lake.lake import Lake
@@ -10,6 +10,7 @@ from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
+from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.target import check_replaceable, resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.names.selector import VersionSelector
@@ -25,11 +26,11 @@ class NewTableWrite(msgspec.Struct, frozen=True):
 
 
 def write_new_table(
-    spark: SparkSession, lake: Lake, new: NewTableWrite, frame: DataFrame, options: WriteOptions, *, replace: bool
+    session: WritingSession, lake: Lake, new: NewTableWrite, frame: DataFrame, options: WriteOptions, *, replace: bool
 ) -> None:
     """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
     if replace:
-        check_replaceable(spark, lake, new.name, options.branch)
+        check_replaceable(session, lake, new.name, options.branch)
     with lake.stage_table(
         new.name,
         iceberg_schema(frame.schema),
@@ -41,5 +42,5 @@ def write_new_table(
         validate_from=options.validate_from,
         reads=branch_reads(frame) if replace and options.goes_by_reads else (),
     ) as table:
-        write_target = resolve_write_target(spark, Target(table, VersionSelector()), options.branch)
-        TableWrite(spark, table, write_target, options).append(assign(frame, table.schema, by_name=True))
+        write_target = resolve_write_target(session, Target(table, VersionSelector()), options.branch)
+        TableWrite(session.spark, table, write_target, options).append(assign(frame, table.schema, by_name=True))

@@ -35,7 +35,8 @@ class TableWrite:
         self._table = table
         self._write_target = write_target
         self._options = options
-        self._summary = check_summary(_engine_summary(spark) | options.summary) | wap_summary(write_target.wap_id)
+        self._summary = check_summary(_engine_summary(spark) | write_target.summary | options.summary)
+        self._summary |= wap_summary(write_target.wap_id)
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""

@@ -57,6 +57,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return self.spark.sparkContext._jsc is None  # noqa: SLF001  (what `stop` leaves behind)
 
     @property
+    def stream_sessions(self) -> tuple[str, ...]:
+        queries = self._java.streams().active()
+        return tuple(str(q.streamingQuery().sparkSessionForStream().sessionUUID()) for q in queries)
+
+    @property
     def patched_classes(self) -> PatchedClasses:
         return _CLASSES
 

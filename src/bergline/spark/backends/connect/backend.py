@@ -47,6 +47,10 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         return bool(self.spark.is_stopped)
 
     @property
+    def stream_sessions(self) -> tuple[str, ...]:
+        return ()  # batches of a stream are handled on the server, where no lake is attached
+
+    @property
     def patched_classes(self) -> PatchedClasses:
         theirs = connect_classes()
         return PatchedClasses(theirs.session, theirs.frame, theirs.reader, theirs.writer, theirs.catalog)
