@@ -1,15 +1,14 @@
 """What users of each engine type to connect to a server, as it prints when it starts."""
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 
 from bergline.io.locations import scheme_of
+from bergline.quoting import quoted_name
 from bergline.server.credentials.sts import StsVending
 from bergline.server.handlers.context import ServerContext
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TRINO_FILES = {
     "s3": "native-s3",
     "s3a": "native-s3",
@@ -52,7 +51,7 @@ def _pyiceberg(name: str, url: str, *, has_token: bool) -> str:
 
 def _duckdb(name: str, url: str, *, has_token: bool) -> str:
     authenticator = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
-    text, alias = name.replace("'", "''"), _quoted(name, '"')
+    text, alias = name.replace("'", "''"), quoted_name(name, '"')
     return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {authenticator});"
 
 
@@ -66,7 +65,7 @@ def _spark(name: str, url: str, more: Mapping[str, str]) -> str:
 def _flink(name: str, url: str, more: Mapping[str, str]) -> str:
     settings = {"type": "iceberg", "catalog-type": "rest", "uri": url, **more}
     pairs = ", ".join(f"'{key}'='{value}'" for key, value in settings.items())
-    return f"CREATE CATALOG {_quoted(name, '`')} WITH ({pairs});"
+    return f"CREATE CATALOG {quoted_name(name)} WITH ({pairs});"
 
 
 def _trino(context: ServerContext, url: str) -> str:
@@ -86,8 +85,3 @@ def _trino(context: ServerContext, url: str) -> str:
         else:
             settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}
     return "\n    ".join(f"{key}={value}" for key, value in settings.items())
-
-
-def _quoted(name: str, quote: str) -> str:
-    """A name for SQL, in quotes if it needs them."""
-    return name if _PLAIN_NAME.fullmatch(name) else quote + name.replace(quote, quote * 2) + quote

@@ -12,6 +12,7 @@ from bergline.format.partition.transforms import (
     Truncate,
     parse_transform,
 )
+from bergline.quoting import without_back_quotes
 
 _PLURALS = {f"{unit}s": unit for unit in ("year", "month", "day", "hour")}
 _ARGUMENTS = 2
@@ -38,11 +39,6 @@ def parse_term(text: str) -> tuple[Transform, str]:
     return transform, _column(columns[0], text)
 
 
-def quoted_column(name: str) -> str:
-    """Quote a column name for use in a term."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def _split(text: str) -> list[str]:
     """Split arguments at commas outside of back-quotes."""
     arguments = [""]
@@ -57,7 +53,7 @@ def _split(text: str) -> list[str]:
 def _column(name: str, term: str) -> str:
     name = name.strip()
     if _QUOTED.fullmatch(name):
-        return name[1:-1].replace("``", "`")
+        return without_back_quotes(name)
     if not name or any(c in "(),`" for c in name):
         raise _unknown(term)
     return name

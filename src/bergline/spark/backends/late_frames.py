@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 from pyspark.sql import types as T  # noqa: N812
 
+from bergline.quoting import back_quoted
 from bergline.spark.runtime.backend import Read
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
@@ -75,7 +75,7 @@ class LateMethods(DataFrame):
         hidden = self._late.mentioned(asked)
         if not hidden:
             return super().select(*cols)
-        own = [quoted(f.name) for f in self.schema]
+        own = [back_quoted(f.name) for f in self.schema]
         named = [name for column in asked for name in (own if _is_star(column) else [column])]
         return self.rows_with(hidden).select(*named)
 

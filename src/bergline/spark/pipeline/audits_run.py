@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.errors import NotFoundError
 from bergline.format.metadata.refs import MAIN
+from bergline.quoting import back_quoted_path
 from bergline.spark.pipeline.audit_kinds import (
     Audit,
     ChangeAudit,
@@ -166,8 +167,7 @@ class AuditRun:
 
     def _column(self, table: str) -> Callable[[str], Column]:
         def column(name: str) -> Column:
-            quoted = (f"`{part.replace('`', '``')}`" for part in column_path(self._tables[table], name))
-            return F.col(".".join(quoted))
+            return F.col(back_quoted_path(column_path(self._tables[table], name)))
 
         return column
 

@@ -10,8 +10,8 @@ from bergline.errors import UnsupportedError
 from bergline.expressions.bound_filter import BoundFilter, bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
+from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.runtime.columns import quoted
 
 
 def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> BoundFilter:
@@ -30,7 +30,7 @@ def exact_equality(spark: SparkSession, schema: Schema, values: Mapping[str, Col
     UnsupportedError as above.
     """
     predicate = backend_of(spark).equality_predicate(values, schema)
-    equal = [F.col(quoted(name)).eqNullSafe(value) for name, value in values.items()]
+    equal = [F.col(back_quoted(name)).eqNullSafe(value) for name, value in values.items()]
     return _bound(predicate, schema, functools.reduce(Column.__and__, equal))
 
 

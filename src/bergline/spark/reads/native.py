@@ -18,13 +18,13 @@ from bergline.format.schema.reserved import FILE, POS, RESERVED_IDS, SPEC_ID
 from bergline.format.types.types import DOUBLE, FLOAT, NestedField, StructType, walk_fields
 from bergline.io.fileio import FileIO
 from bergline.io.locations import local_path, object_location, scheme_of
+from bergline.quoting import back_quoted
 from bergline.scan.plan import PlannedFile, ScanPlan, columns_to_read
 from bergline.spark.pushdown.filter import spark_filter
 from bergline.spark.reads.deletes import BITS, deleted_bits, deleted_keys, deleted_positions, key_sets
 from bergline.spark.reads.groups import ReadGroup, are_marked
 from bergline.spark.reads.native_columns import NativeColumn
 from bergline.spark.runtime.backend import SparkBackend
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.missing_file import missing_file
 from bergline.spark.runtime.types import spark_type
 
@@ -68,7 +68,7 @@ def read_native(plan: ScanPlan, group: ReadGroup, backend: SparkBackend, io: Fil
         gone = F.broadcast(deleted_keys(key, plan, backend, io))
         same = rows[f"{_SET} {number}"] == gone["set"]
         for position, column in enumerate(key.columns):
-            same &= rows[quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
+            same &= rows[back_quoted(names[column.field_id])].eqNullSafe(gone[f"key{position}"])
         rows = rows.join(gone, same, "left_anti")
     rows = rows.select(*(_asked_for(f) for f in wanted.fields))
     if plan.filter == ALWAYS_TRUE:
@@ -125,7 +125,7 @@ def _with_files(
     key = {_KNOWN: pa.array(hashes, pa.int64()) if hashed else pa.array(paths, pa.string())}
     about = backend.spark.createDataFrame(pa.table(key | known))
     if bits is not None:
-        about = about.join(F.broadcast(bits.toDF(_MARKED, _BITS)), F.col(quoted(_MARKED)) == about[_FILE], "left")
+        about = about.join(F.broadcast(bits.toDF(_MARKED, _BITS)), F.col(back_quoted(_MARKED)) == about[_FILE], "left")
     about = F.broadcast(about)
     path = F.crc32(rows[_PATH].cast("binary")) if hashed else rows[_PATH]
     joined = rows.join(about, path == about[_KNOWN], "left")
@@ -151,11 +151,11 @@ def _in_one(file: Column, row: Column) -> Column:
 def _asked_for(field: NestedField) -> Column:
     match field.id:
         case FILE.id:
-            return F.col(quoted(_LOCATION)).alias(field.name)
+            return F.col(back_quoted(_LOCATION)).alias(field.name)
         case POS.id:
-            return F.col(quoted(_ROW)).alias(field.name)
+            return F.col(back_quoted(_ROW)).alias(field.name)
         case SPEC_ID.id:
-            return F.col(quoted(_SPEC)).alias(field.name)
+            return F.col(back_quoted(_SPEC)).alias(field.name)
     return _column(field)
 
 
@@ -177,7 +177,7 @@ def _shielded(field: NestedField) -> Column:
 
 
 def _column(field: NestedField) -> Column:
-    return F.col(quoted(field.name))
+    return F.col(back_quoted(field.name))
 
 
 _LEGAL = "/!$&'()*+,-.:;=@_~"

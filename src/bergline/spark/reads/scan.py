@@ -13,6 +13,7 @@ from bergline.format.schema.reserved import POS, RESERVED_IDS
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.file.arrow_schema import arrow_schema
+from bergline.quoting import back_quoted
 from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
@@ -23,7 +24,6 @@ from bergline.spark.reads.groups import ReadGroup, read_groups
 from bergline.spark.reads.native import read_native
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.types import read_schema, unreadable
 from bergline.table.scans.scan import TableScan
 
@@ -61,7 +61,7 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_
         # Spark drops the columns that nobody asks for, and what they would have said
         return rows.select(
             *(
-                F.raise_error(F.lit(lacking[f.name])).alias(f.name) if f.name in lacking else F.col(quoted(f.name))
+                F.raise_error(F.lit(lacking[f.name])).alias(f.name) if f.name in lacking else F.col(back_quoted(f.name))
                 for f in plan.schema.fields
             )
         )
@@ -101,7 +101,7 @@ def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used) -> Data
         return together
     return together.select(
         *(
-            F.col(quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
+            F.col(back_quoted(f.name)) if f in kept else _not_read(f.name).cast(t.dataType).alias(f.name)
             for f, t in zip(plan.schema.fields, read_schema(plan.schema), strict=True)
         )
     )

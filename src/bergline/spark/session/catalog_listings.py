@@ -11,6 +11,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.errors import NotFoundError
 from bergline.format.partition.transforms import Identity
 from bergline.lake.lake import Lake
+from bergline.quoting import dotted
 from bergline.spark.session.session import LakeSession
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.parse.spark_types import type_text
@@ -19,7 +20,6 @@ from bergline.sql.run.show_names import child_namespaces, matching
 from bergline.sql.statements.show_statements import Use
 from bergline.sql.statements.statements import Name
 from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.quoting import dotted
 
 Original = Callable[..., Any]
 

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import UnsupportedError
+from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import RunSql
-from bergline.spark.runtime.columns import quoted
 from bergline.sql.parse.wrappers import ViewHead, cached_view, parse_view_head
 
 
@@ -38,7 +38,7 @@ def create_view(rows: DataFrame, head: str, run_sql: RunSql) -> None:
     if view.columns:
         numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
         rows = numbered.select(*(_named(F.col(f"_{i}"), *column) for i, column in enumerate(view.columns)))
-    _creation(rows, view)(quoted(view.name))
+    _creation(rows, view)(back_quoted(view.name))
 
 
 def cache_rows(rows: DataFrame, head: str, run_sql: RunSql) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.sort_order import UNSORTED, SortOrder
 from bergline.format.partition.transforms import Transform, Void
-from bergline.spark.runtime.columns import quoted
+from bergline.quoting import back_quoted
 from bergline.spark.writes.keys import key_column
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
 
@@ -64,7 +64,7 @@ class _Keys:
     @property
     def columns(self) -> list[Column]:
         """The frame's own."""
-        return [F.col(quoted(name)) for name in self._names]
+        return [F.col(back_quoted(name)) for name in self._names]
 
     def add(self, source_id: int, transform: Transform) -> Column | None:
         """The column to sort by; None if there is none: its value is the same everywhere, or unknown to Spark."""

@@ -27,8 +27,8 @@ from bergline.format.types.types import (
     NestedField,
     StructType,
 )
+from bergline.quoting import quoted_name, quoted_text
 from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.quoting import quoted_name, quoted_text
 from bergline.sql.text.tokens import TokenKind
 
 _NAMES: dict[str, IcebergType] = {

@@ -1,7 +1,7 @@
 """Parser for partition and sort terms; they leave here as the text that tables take, such as `bucket(16, id)`."""
 
 from bergline.errors import UnsupportedError
-from bergline.format.partition.terms import quoted_column
+from bergline.quoting import back_quoted
 from bergline.sql.statements.statements import Name
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import TokenKind
@@ -47,7 +47,7 @@ def parse_sort_terms(cursor: Cursor) -> tuple[str, ...]:
 def column_term(column: Name) -> str:
     """A column as a term has it, in back-quotes if it would be read as something else."""
     text = ".".join(column)
-    return text if text.replace(".", "_").isidentifier() else quoted_column(text)
+    return text if text.replace(".", "_").isidentifier() else back_quoted(text)
 
 
 def _sort_term(cursor: Cursor) -> str:

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from bergline.quoting import dotted
 from bergline.sql.statements.statements import WrapperKind
 from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.quoting import dotted
 from bergline.sql.text.tokens import TokenKind
 
 _EXPLAIN_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")

@@ -1,7 +1,7 @@
 """The calls `current_catalog()`, `current_database()` and `current_schema()`: an engine knows them only for itself."""
 
+from bergline.quoting import dotted, quoted_text
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.text.quoting import dotted, quoted_text
 from bergline.sql.text.tokens import Token, TokenKind, tokenize
 
 _CATALOG = "current_catalog"

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from bergline.errors import BerglineError
+from bergline.quoting import dotted
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.statements.statements import Name
 from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.quoting import dotted
 from bergline.sql.text.tokens import Token, tokenize
 
 Evaluate = Callable[[str, Any], Any]

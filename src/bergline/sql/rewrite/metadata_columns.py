@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, METADATA_COLUMNS, PARTITION, ROW_ID
+from bergline.quoting import back_quoted, back_quoted_path
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.statements import Query, TableUse
 from bergline.sql.text.tokens import Token, TokenKind, tokenize
@@ -123,9 +124,9 @@ class _Blocks:
         if not found:
             return []
         if qualifier is not None or len(found) == 1:
-            names = ", ".join(f"`{name}`" for _, added in found for name in added)
+            names = ", ".join(back_quoted(name) for _, added in found for name in added)
         else:
-            names = ", ".join(f"`{alias.replace('`', '``')}`.`{name}`" for alias, added in found for name in added)
+            names = ", ".join(back_quoted_path((alias, name)) for alias, added in found for name in added)
         if after.is_word("EXCEPT") and self._tokens[place + 2].is_symbol("("):
             end = self._tokens[place + 2].end
             return [(end, end, f"{names}, ")]

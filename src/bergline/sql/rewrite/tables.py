@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from bergline.errors import UnsupportedError
+from bergline.quoting import back_quoted
 from bergline.sql.statements.statements import Name, Query, TableUse
 
 
@@ -83,7 +84,7 @@ def _reference(use: TableUse, frame: str) -> str:
 
 def _alias(use: TableUse) -> str:
     name = ".".join(use.name) if use.alias == "whole" else use.name[-1]
-    return f"`{escaped(name.replace('`', '``'))}`"
+    return escaped(back_quoted(name))
 
 
 def escaped(text: str) -> str:

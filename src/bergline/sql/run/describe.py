@@ -16,11 +16,11 @@ from bergline.format.schema.reserved import (
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType
 from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.quoting import dotted, quoted_text
 from bergline.sql.names.resolve import Lakes, Target
 from bergline.sql.parse.spark_types import column_text, default_size, type_text
 from bergline.sql.statements.show_statements import DescribeNamespace, DescribeTable, ShowCreateTable
 from bergline.sql.statements.statements import Name
-from bergline.sql.text.quoting import dotted, quoted_text
 from bergline.sql.text.table_text import default_text, partition_terms, shown_properties
 from bergline.table.scans.partition_union import partition_union
 from bergline.table.table import Table

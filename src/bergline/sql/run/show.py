@@ -10,6 +10,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.partition.paths import escape
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, LONG, IcebergType, ListType, MapType, NestedField, StructType
+from bergline.quoting import dotted
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.parse.spark_types import type_text
 from bergline.sql.run.describe import describe_namespace, describe_table, show_create_table, table_details
@@ -39,7 +40,6 @@ from bergline.sql.statements.show_statements import (
     ShowTables,
     ShowViews,
 )
-from bergline.sql.text.quoting import dotted
 from bergline.sql.text.table_text import shown_properties
 from bergline.table.table import Table
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from bergline.catalog.identifiers import Namespace
 from bergline.lake.lake import Lake
+from bergline.quoting import dotted
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.procedures.registry import PROCEDURES
 from bergline.sql.statements.show_statements import ShowCatalogs, ShowNamespaces, ShowProcedures, ShowTables, ShowViews
 from bergline.sql.statements.statements import Name
-from bergline.sql.text.quoting import dotted
 
 _SYSTEM = "system"
 _PROCEDURES = pa.schema(

@@ -6,7 +6,7 @@ from bergline.format.partition.spec import PartitionField
 from bergline.format.partition.transforms import Bucket, Identity, TimeTransform, Transform, Truncate, Void
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import BINARY, DATE, TIMESTAMP, TIMESTAMPTZ, DecimalType, FixedType, NestedField
-from bergline.sql.text.quoting import dotted, quoted_text
+from bergline.quoting import dotted, quoted_text
 
 HIDDEN_PROPERTIES = frozenset({"comment", "location", "provider", "owner", "external", "is_managed_location"})
 

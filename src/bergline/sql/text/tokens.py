@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 
 from bergline.errors import SqlSyntaxError
+from bergline.quoting import without_back_quotes
 
 
 class TokenKind(Enum):
@@ -90,7 +91,7 @@ def syntax_error(text: str, position: int, message: str, near: Sequence[str] = (
 def _token(kind: str, match: re.Match[str]) -> Token:
     text = match.group()
     if kind == "quoted":
-        return Token(TokenKind.QUOTED, text, text[1:-1].replace("``", "`"), match.start(), match.end())
+        return Token(TokenKind.QUOTED, text, without_back_quotes(text), match.start(), match.end())
     if kind == "raw":
         return Token(TokenKind.STRING, text, text[2:-1], match.start(), match.end())
     if kind == "string":

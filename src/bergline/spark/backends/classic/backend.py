@@ -21,6 +21,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
+from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
@@ -32,7 +33,6 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import sent_query
 from bergline.spark.runtime.backend import LoadRequest, PatchedClasses, Read, RunSql, SaveMode, SaveRequest, TableQuery
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.types import read_schema
 from bergline.sql.text.tokens import tokenize
 from bergline.table.scans.scan import TableScan
@@ -199,7 +199,7 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return optimized_condition(self.spark, schema, condition)
 
     def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
-        equal = [F.col(quoted(name)).eqNullSafe(value) for name, value in values.items()]
+        equal = [F.col(back_quoted(name)).eqNullSafe(value) for name, value in values.items()]
         return self.exact_predicate(functools.reduce(Column.__and__, equal), schema)
 
     def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":

@@ -15,11 +15,11 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from bergline.catalog.identifiers import TableName
+from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of
 from bergline.spark.backends.classic.pushed_filters import placeholder, pushed_filters
 from bergline.spark.backends.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.backend import Read
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
@@ -94,7 +94,7 @@ class LateFrame(LateMethods, ClassicDataFrame):
         except AttributeError as error:  # Python would look for another `_jdf`
             raise RuntimeError(f"cannot read `{self._late.label}`: {error}") from error
         if self._late.extra:
-            rows = rows.select(*(quoted(f.name) for f in self.schema))
+            rows = rows.select(*(back_quoted(f.name) for f in self.schema))
         return rows._jdf  # noqa: SLF001
 
     def filter(self, condition: Column | str) -> DataFrame:

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users
 
 from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import all_of
+from bergline.quoting import back_quoted
 from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import known_part
 from bergline.spark.backends.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.backend import Read
-from bergline.spark.runtime.columns import quoted
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
@@ -105,7 +105,7 @@ def _frame(late: ConnectLateRows, core: Any) -> DataFrame:
     shown = theirs.frame(core, late.model)
     columns = read_schema(late.scan.schema)
     if late.extra:
-        shown = shown.select(*(quoted(f.name) for f in columns))
+        shown = shown.select(*(back_quoted(f.name) for f in columns))
     frame = frame_class(shown._plan, late.model)  # noqa: SLF001
     frame._late, frame._core, frame._cached_schema = late, core, columns  # noqa: SLF001
     return frame  # type: ignore[no-any-return]
