@@ -128,7 +128,7 @@ def main() -> None:
         place = ("--warehouse", str(directory / "ours" / "warehouse"), "--allow-location", str(directory / "made"))
         ours = servers.enter_context(BerglineServer(directory / "ours", *place))
         theirs = servers.enter_context(JavaRestServer(directory / "theirs"))
-        print("| case | clients | bergline | p50 | p99 | reference | p50 | p99 | times as many |")
+        print("| case | clients | bergline | p50 | p99 | reference | p50 | p99 | relative speed |")
         print("|---|---|---|---|---|---|---|---|---|")
         for (case, our), (_, their) in zip(lines(ours.uri, large, sizes), lines(theirs.uri, large, sizes), strict=True):
             print(

@@ -140,7 +140,7 @@ def run_side(side: str, directory: Path, sizes: dict[str, int], mark: str) -> di
 
 
 def print_table(sizes: dict[str, int], ours: Sequence[dict[str, float]], theirs: Sequence[dict[str, float]]) -> None:
-    print("| case | bergline | official runtime | times faster |\n|---|---|---|---|")
+    print("| case | bergline | official runtime | relative speed |\n|---|---|---|---|")
     for case, words in cases(sizes).items():
         mine, other = (statistics.median(seconds[case] for seconds in side) for side in (ours, theirs))
         print(f"| {words} | {mine:.2f} s | {other:.2f} s | {other / mine:.1f} |")

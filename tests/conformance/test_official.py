@@ -249,8 +249,8 @@ def test_equality_deletes_are_applied_to_older_rows_only(
     assert ids(table.scan("region = 'eu'", columns=["id"]).to_arrow()) == [1, 2, 3]
 
 
-def test_official_refuses_what_the_seed_text_says(official: Official, orders: Table) -> None:
-    """The difference that docs/differences.md names: we run the text's own statement."""
+def test_official_refuses_the_short_form_of_retention(official: Official, orders: Table) -> None:
+    """The difference that docs/differences.md names: bergline accepts the short form."""
     orders.append(order_rows(1))
     with pytest.raises(OfficialError, match="SNAPSHOTS"):
         official("ALTER TABLE db.orders CREATE BRANCH staging RETAIN 3 SNAPSHOTS")

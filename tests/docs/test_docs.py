@@ -19,7 +19,8 @@ from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.sql.procedures.registry import PROCEDURES
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
 
 
@@ -51,12 +52,11 @@ def test_links_lead_to_files(path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("number", [0, 1])
-def test_readme_example_runs(number: int, tmp_path: Path) -> None:
-    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(examples) == 2
+def test_readme_example_runs(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len([line for line in example.splitlines() if line]) == 10
     done = subprocess.run(
-        [sys.executable, "-c", examples[number]],
+        [sys.executable, "-c", example],
         cwd=tmp_path,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
@@ -64,11 +64,25 @@ def test_readme_example_runs(number: int, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert ("|  2|  20.0|" if number == 0 else "click") in done.stdout
+    assert "|  2|  20.0|" in done.stdout
 
 
-def test_python_reference_runs(tmp_path: Path) -> None:
-    output = output_of_example("reference/python.md", tmp_path)
+def test_readme_shows_figures_of_the_benchmarks() -> None:
+    rows = re.findall(r"^\| ([^|]+?)(, 8 clients)? \| [^|]*\| ([\d.]+) \|$", README, re.MULTILINE)
+    assert len(rows) == 10
+    measured = [[cell.strip() for cell in line.split("|")] for line in page("benchmarks.md").splitlines()]
+    for case, clients, figure in rows:
+        lines = [line for line in measured if len(line) > 1 and line[1] == case and (not clients or line[2] == "8")]
+        assert any(figure in line for line in lines), (case, figure)
+
+
+def test_example_without_spark_runs(tmp_path: Path) -> None:
+    output = output_of_example("README.md", tmp_path)
+    assert "click" in output
+
+
+def test_python_in_one_page_runs(tmp_path: Path) -> None:
+    output = output_of_example("guides/python-in-one-page.md", tmp_path)
     assert "staging branch" in output
 
 
@@ -103,7 +117,7 @@ def test_guide_to_serving_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "reference/python.md",
+        "guides/python-in-one-page.md",
         "guides/transactions.md",
         "guides/several-tables.md",
         "guides/refs.md",
@@ -211,9 +225,22 @@ def test_guide_to_publishing_runs_without_spark(tmp_path: Path) -> None:
     assert done.stdout == "1 2\n2\n"
 
 
-@pytest.mark.parametrize("guide", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda p: p.name)
-def test_every_guide_is_linked_from_the_readme(guide: Path) -> None:
-    assert f"(docs/guides/{guide.name})" in README.partition("## Read on")[2]
+@pytest.mark.parametrize(
+    "path", [p for p in PAGES if p.parent.name in {"guides", "concepts", "reference"}], ids=lambda p: p.name
+)
+def test_every_page_is_linked_from_the_index(path: Path) -> None:
+    assert f"({path.parent.name}/{path.name})" in page("README.md")
+
+
+def test_start_here_has_three_links() -> None:
+    section = README.partition("## Start here\n")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\d\. \[", section, re.MULTILINE)) == 3
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_there_is_one_way_to_install(path: Path) -> None:
+    shown = set(re.findall(r"pip install \S+", path.read_text()))
+    assert {command for command in shown if not command.startswith("pip install '.[")} == set()
 
 
 @pytest.mark.parametrize("name", [n for n in vars(bergline.errors) if n.endswith("Error") and n != "BerglineError"])

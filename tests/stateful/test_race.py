@@ -1,4 +1,4 @@
-"""Two writers in processes of their own start from one pointer: one swap wins, the loser reconciles and succeeds."""
+"""A race of two real processes for one pointer: one swap wins, the loser replays its change and succeeds."""
 
 import json
 import os

@@ -34,7 +34,7 @@ def parse(document: Any) -> TableMetadata:
     return parse_metadata(json.dumps(document).encode(), "v3.json")
 
 
-def test_refs_example_of_the_seed_text_loads(document: dict[str, Any]) -> None:
+def test_refs_example_loads(document: dict[str, Any]) -> None:
     example = json.loads(REFS_EXAMPLE)
     ids = [ref["snapshot-id"] for ref in example["refs"].values()]
     for snapshot, snapshot_id in zip(document["snapshots"], ids, strict=True):

@@ -30,7 +30,7 @@ def run(lake: Lake, text: str) -> list[dict[str, object]] | None:
     return None if rows is None else rows.to_pylist()
 
 
-def test_statements_of_the_seed_text_change_the_table(lake: Lake, orders: Table) -> None:
+def test_ref_statements_change_the_table(lake: Lake, orders: Table) -> None:
     orders.append(order_rows(1))
     run(lake, "ALTER TABLE db.orders CREATE BRANCH staging RETAIN 3 SNAPSHOTS;")
     orders.refresh().append(order_rows(2), branch="staging")

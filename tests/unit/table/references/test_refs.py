@@ -39,7 +39,7 @@ def test_refs_name_what_they_were_created_at(table: Table) -> None:
     }
 
 
-def test_listing_is_that_of_the_seed_text(table: Table) -> None:
+def test_refs_can_be_listed_by_type_and_snapshot(table: Table) -> None:
     lines = [
         f"{ref_name}: type={ref.snapshot_ref_type}, snapshot={ref.snapshot_id}"
         for ref_name, ref in table.metadata.refs.items()

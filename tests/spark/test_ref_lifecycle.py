@@ -1,7 +1,4 @@
-"""Every statement of the three seed texts, verbatim and in their order, on a plain PySpark session.
-
-Where the text has `...` or an id of its own, the test puts the values of its table.
-"""
+"""Branches, tags and expiry in SQL, from their creation to their end, on a plain PySpark session."""
 
 import re
 import time
@@ -19,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def catalog(spark: SparkSession, lake: Lake) -> Lake:
-    """`catalog` of the text, with `db.orders` holding one order."""
+    """A lake with `db.orders`, which holds one order."""
     spark.sql("CREATE TABLE db.orders (id BIGINT, amount DOUBLE) USING iceberg")
     spark.sql("INSERT INTO db.orders VALUES (1, 10.0)")
     return lake

@@ -1,4 +1,4 @@
-"""The metadata example of the seed text on snapshot references, as the metadata of a table that can be read."""
+"""A table whose metadata holds the example of `refs`, read and written."""
 
 import datetime as dt
 import json
@@ -18,7 +18,7 @@ YEAR_MS = 31_536_000_000
 
 @pytest.fixture
 def table(lake: Lake) -> Table:
-    """`db.orders` of the text: orders 1 (tagged), 2 on main and 3 on staging, under the ids of the text."""
+    """`db.orders` with orders 1 (tagged), 2 on main and 3 on staging, under the snapshot ids of the example."""
     written = lake.create_table("db.written", ORDERS).append(order_rows(1)).append(order_rows(2))
     written.refs.create_branch("staging", at=written.metadata.snapshots[0].snapshot_id)
     written.append(order_rows(3), branch="staging")
@@ -28,12 +28,12 @@ def table(lake: Lake) -> Table:
         snapshot["snapshot-id"] = new[snapshot["snapshot-id"]]
         if "parent-snapshot-id" in snapshot:
             snapshot["parent-snapshot-id"] = new[snapshot["parent-snapshot-id"]]
-    location = f"{written.location}/metadata/00009-text.metadata.json"
+    location = f"{written.location}/metadata/00009-example.metadata.json"
     written.io.create(location, json.dumps(document | json.loads(REFS_EXAMPLE)).encode())
     return lake.register_table("db.orders", location)
 
 
-def test_refs_are_what_the_text_says_and_read_their_snapshots(table: Table) -> None:
+def test_refs_are_those_of_the_example_and_read_their_snapshots(table: Table) -> None:
     assert {name: ids(table.scan(ref=name).to_arrow()) for name in table.refs} == {
         "main": [1, 2],
         "staging": [1, 3],
@@ -49,7 +49,7 @@ def test_refs_are_what_the_text_says_and_read_their_snapshots(table: Table) -> N
     ]
 
 
-def test_the_listing_of_the_text_runs(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refs_can_be_listed_from_the_metadata(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     for ref_name, ref in table.metadata.refs.items():
         print(f"{ref_name}: type={ref.snapshot_ref_type}, snapshot={ref.snapshot_id}")  # noqa: T201
     assert capsys.readouterr().out.splitlines() == [
