@@ -10,7 +10,7 @@ from s3_server import S3Server
 
 import bergline
 from bergline import Lake
-from bergline.catalog.hadoop.pointers import VersionHintStore
+from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.pointer.pointer_store import PointerStore
 from bergline.errors import InvalidInputError, StorageError, UnsupportedError
 from bergline.io import object_create, open_store
@@ -19,8 +19,8 @@ from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.pointer_store_suite import ORDERS, NestedNamespacesSuite, PointerStoreSuite
 
 
-def make_store(properties: dict[str, str], warehouse: str) -> VersionHintStore:
-    return VersionHintStore(ObjectStoreFileIO(properties), directories_for(warehouse, properties), warehouse)
+def make_store(properties: dict[str, str], warehouse: str) -> HadoopPointerStore:
+    return HadoopPointerStore(ObjectStoreFileIO(properties), directories_for(warehouse, properties), warehouse)
 
 
 class OnTheServer:
@@ -113,7 +113,7 @@ class Overwriting(ObjectStoreFileIO):
 
 def test_store_that_overwrites_is_refused_unless_there_is_one_writer(s3_server: S3Server, bucket: str) -> None:
     io, directories = Overwriting(s3_server.properties), directories_for(bucket, s3_server.properties)
-    store = VersionHintStore(io, directories, bucket)
+    store = HadoopPointerStore(io, directories, bucket)
     for write in (
         lambda: store.create_namespace(("db",), {}),
         lambda: store.create(ORDERS, store.stage(ORDERS, None, b"1")),
@@ -123,7 +123,7 @@ def test_store_that_overwrites_is_refused_unless_there_is_one_writer(s3_server: 
             write()
         assert "version-hint.single-writer" in caught.value.hints[0]
     assert io.list(bucket) == []
-    alone = VersionHintStore(io, directories, bucket, single_writer=True)
+    alone = HadoopPointerStore(io, directories, bucket, single_writer=True)
     assert alone.create(ORDERS, alone.stage(ORDERS, None, b"1"))
     assert store.read(ORDERS) == f"{bucket}/db/orders/metadata/v1.metadata.json"
 

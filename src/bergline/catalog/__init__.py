@@ -1,1 +1,1 @@
-"""Who holds the pointer: stores that swap it, and the catalog over them."""
+"""Catalogs: the pointer to each table's current metadata, the stores that swap it, and the REST client."""

@@ -1,4 +1,4 @@
-"""What every catalog offers to tables, and the three ways an attempt to commit can end."""
+"""The catalog interface, and the three outcomes of a commit attempt."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ from bergline.io.fileio import FileIO
 
 
 class LoadedTable(msgspec.Struct, frozen=True):
-    """A table as the catalog answered: its metadata, and the pointer that named it."""
+    """A table as loaded from the catalog: its metadata and the pointer to it."""
 
     name: TableName
     metadata: TableMetadata
@@ -24,7 +24,7 @@ class LoadedTable(msgspec.Struct, frozen=True):
 
 
 class LoadedView(msgspec.Struct, frozen=True):
-    """A view as the catalog answered: its metadata, and the pointer that named it."""
+    """A view as loaded from the catalog: its metadata and the pointer to it."""
 
     name: TableName
     metadata: ViewMetadata
@@ -32,7 +32,7 @@ class LoadedView(msgspec.Struct, frozen=True):
 
 
 class TableChange(msgspec.Struct, frozen=True):
-    """A change to one table, worked out from `base`."""
+    """A change to one table, based on `base`."""
 
     base: LoadedTable
     requirements: tuple[Requirement, ...]
@@ -40,14 +40,14 @@ class TableChange(msgspec.Struct, frozen=True):
 
 
 class NewTable(msgspec.Struct, frozen=True):
-    """A table that is to come into being together with changes to others."""
+    """A table that is created in the same commit as changes to others."""
 
     name: TableName
     metadata: TableMetadata
 
 
 class ViewChange(msgspec.Struct, frozen=True):
-    """A change to one view, worked out from `base`."""
+    """A change to one view, based on `base`."""
 
     base: LoadedView
     requirements: tuple[ViewRequirement, ...]
@@ -61,15 +61,15 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 class Conflicted(msgspec.Struct, frozen=True):
-    """It is certain that nothing moved, because another commit came first: look again."""
+    """It is certain that nothing moved, because another commit came first: load again and retry."""
 
     reason: ConflictError
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """It could not be found out whether the pointers moved; nothing may be deleted.
+    """It is unknown whether the pointers moved; nothing may be deleted.
 
-    A catalog that writes the metadata files itself does not say which file it would have been.
+    The location is None if the catalog writes the metadata files itself, as REST servers do.
     """
 
     table: TableName
@@ -81,7 +81,7 @@ Outcome = Committed | Conflicted | Unknown
 
 
 def check_changed_tables(names: Sequence[TableName], who: str, *, atomic: bool) -> None:
-    """InvalidInputError unless each table is there once, UnsupportedError for several where `who` moves them singly."""
+    """InvalidInputError for duplicate or no tables, UnsupportedError for several if `who` commits them one by one."""
     if not names or len(set(names)) != len(names):
         raise InvalidInputError(f"expected each table once in a commit, found {', '.join(map(str, names)) or 'none'}")
     if len(names) > 1 and not atomic:
@@ -94,18 +94,18 @@ class Catalog(Protocol):
     io: FileIO
     atomic_tables: bool
     metadata_files_stay: bool
-    """Whether metadata files must stay when their table is gone, because their names say who came first."""
+    """Whether metadata files must stay after their table is dropped, because their names order the commits."""
 
     def load_table(self, name: TableName) -> LoadedTable:
-        """The table now."""
+        """Load the current state of a table."""
         ...
 
     def pointer(self, name: TableName) -> str:
-        """Where the table's metadata is now, unread."""
+        """The location of the table's current metadata, without reading it."""
         ...
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
-        """A new table with this metadata; AlreadyExistsError if the name is taken."""
+        """Create a table with this metadata; AlreadyExistsError if the name is taken."""
         ...
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
@@ -118,35 +118,35 @@ class Catalog(Protocol):
         ...
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
-        """A table by its metadata file, which must exist; AlreadyExistsError if the name is taken."""
+        """Register a table by its metadata file, which must exist; AlreadyExistsError if the name is taken."""
         ...
 
     def unregister_table(self, name: TableName) -> str:
-        """Forget the table, as it is at that moment; its files stay. Where its metadata is, to register it again."""
+        """Remove a table from the catalog and return its metadata location, to register it again; its files stay."""
         ...
 
     def rename_table(self, name: TableName, new: TableName) -> None:
-        """Give a table another name; its files stay where they are."""
+        """Rename a table; its files stay where they are."""
         ...
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
-        """Forget the table; its files stay.
+        """Drop a table; its files stay.
 
-        With an expected pointer ConflictError if it is another by now; then, and after every other error but
-        CommitUnknownError, the table is as it was.
+        ConflictError if the pointer is not the expected one; after that, and after every other error but
+        CommitUnknownError, the table is unchanged.
         """
         ...
 
     def default_location(self, name: TableName) -> str:
-        """Where the files of a new table or view go: a directory without metadata of another."""
+        """The location for a new table or view: a directory without metadata of another."""
         ...
 
     def check_location(self, name: TableName, location: str) -> None:
-        """Refuse a location for a new table or view where metadata of another is; AlreadyExistsError for the name."""
+        """Refuse a location with metadata of another table or view; AlreadyExistsError if the name is taken."""
         ...
 
     def is_own_file(self, location: str) -> bool:
-        """Whether the catalog itself needs a file, whoever's directory it lies in: it is nobody's orphan."""
+        """Whether a file belongs to the catalog itself, in whatever directory: it is never an orphan."""
         ...
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
@@ -154,7 +154,7 @@ class Catalog(Protocol):
         ...
 
     def create_namespace(self, namespace: Namespace, properties: dict[str, str]) -> None:
-        """A new namespace."""
+        """Create a namespace."""
         ...
 
     def drop_namespace(self, namespace: Namespace) -> None:
@@ -170,7 +170,7 @@ class Catalog(Protocol):
         ...
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
-        """Set and remove properties; what is not named stays."""
+        """Set and remove properties; others stay."""
         ...
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
@@ -178,11 +178,11 @@ class Catalog(Protocol):
         ...
 
     def load_view(self, name: TableName) -> LoadedView:
-        """The view now; UnsupportedError, here and below, where the catalog has no views."""
+        """Load the current state of a view; UnsupportedError, here and below, if the catalog has no views."""
         ...
 
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
-        """A new view; AlreadyExistsError if a table or view has the name."""
+        """Create a view; AlreadyExistsError if a table or view has the name."""
         ...
 
     def commit_view(self, change: ViewChange) -> LoadedView:
@@ -190,11 +190,11 @@ class Catalog(Protocol):
         ...
 
     def rename_view(self, name: TableName, new: TableName) -> None:
-        """Give a view another name."""
+        """Rename a view."""
         ...
 
     def drop_view(self, name: TableName) -> None:
-        """Forget the view; its files stay."""
+        """Drop a view; its files stay."""
         ...
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
@@ -202,20 +202,20 @@ class Catalog(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 def added_snapshots(change: TableChange) -> frozenset[int]:
-    """The ids of the snapshots that a change adds: the same in all its attempts."""
+    """The ids of the snapshots that a change adds, which are the same in all attempts."""
     return frozenset(u.snapshot.snapshot_id for u in change.updates if isinstance(u, AddSnapshot))
 
 
 def shows_all_since(base: TableMetadata, now: TableMetadata) -> bool:
-    """Whether no snapshot that came to the table since the base is gone again: one that is not there never came."""
+    """Whether no snapshot added since the base was removed again, so that a missing one was never added."""
     if base.table_uuid != now.table_uuid:
         return False
-    if now.format_version == 1:  # without sequence numbers: those that were there before are the first to go
+    if now.format_version == 1:  # v1 has no sequence numbers; expiry removes the older snapshots first
         return base.snapshots_by_id.keys() <= now.snapshots_by_id.keys()
     since = {s.sequence_number for s in now.snapshots if s.sequence_number > base.last_sequence_number}
     return len(since) == now.last_sequence_number - base.last_sequence_number

@@ -1,4 +1,4 @@
-"""Who came first: what changed between the table that a commit was built on and the table now, in words."""
+"""Conflict messages: what changed between the base of a commit and the current table."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _SHOWN = 80
 
 
 def describe_change(base: TableMetadata, now: TableMetadata) -> str:
-    """The newest snapshot that came in between, or what else is different."""
+    """The newest snapshot added in between, or what else is different."""
     when = _time(now.last_updated_ms)
     new = [s for s in now.snapshots if s.snapshot_id not in base.snapshots_by_id]
     if new:
@@ -29,7 +29,7 @@ def describe_change(base: TableMetadata, now: TableMetadata) -> str:
 
 
 def describe_layout_change(base: TableMetadata, now: TableMetadata) -> str:
-    """What is different beside snapshots and refs."""
+    """What is different apart from snapshots and refs."""
     parts = {
         "schema": (base.current_schema_id, now.current_schema_id),
         "partition spec": (base.default_spec_id, now.default_spec_id),
@@ -41,7 +41,7 @@ def describe_layout_change(base: TableMetadata, now: TableMetadata) -> str:
 
 
 def describe_holder(now: TableMetadata, requirement: Requirement) -> str:
-    """What holds the place that a requirement wanted for itself."""
+    """What made a requirement fail."""
     if isinstance(requirement, AssertRefSnapshotId) and (head := now.head(requirement.ref)) is not None:
         return f"{describe_snapshot(head, [requirement.ref])} came first"
     return describe_latest(now)
@@ -57,7 +57,7 @@ def describe_latest(now: TableMetadata) -> str:
 
 
 def describe_snapshot(snapshot: Snapshot, refs: Sequence[str]) -> str:
-    """A snapshot with what it did, on which refs, and when."""
+    """A snapshot with its operation, refs and time."""
     on = f" on {', '.join(f'`{name}`' for name in refs)}" if refs else ", on no ref"
     engine = " ".join(snapshot.summary[key] for key in _ENGINE if key in snapshot.summary)
     by = f" by {engine[:_SHOWN]}" if engine else ""

@@ -6,7 +6,7 @@ from bergline.arguments import check_list, check_text
 from bergline.errors import InvalidInputError
 
 MAX_NAME_LENGTH = 255
-_LONGEST, _MOST_LEVELS = 8192, 1024  # of any catalog: what is longer is no name, and is not looked at
+_LONGEST, _MOST_LEVELS = 8192, 1024  # longer than any catalog allows
 _EXAMPLE = "a namespace like `db`"
 
 Namespace = tuple[str, ...]
@@ -47,14 +47,14 @@ def parse_namespace(text: str | Namespace) -> Namespace:
 
 
 def check_lengths(*names: str) -> None:
-    """Refuse names that the shared SQL layout would cut off."""
+    """Refuse names that the shared SQL layout would truncate."""
     for name in names:
         if len(name) > MAX_NAME_LENGTH:
             raise InvalidInputError(f"expected a name of up to {MAX_NAME_LENGTH} characters, found {len(name)}")
 
 
 def _check_size(text: object) -> None:
-    """Refuse a name that is far too long, before anything else is done with it."""
+    """Refuse a name that is far too long, before doing anything else with it."""
     parts = (*text.namespace, text.name) if isinstance(text, TableName) else text
     if isinstance(parts, tuple | list):
         if len(parts) > _MOST_LEVELS:
@@ -67,5 +67,5 @@ def _check_size(text: object) -> None:
 
 
 def _are_names(parts: tuple[str, ...]) -> bool:
-    """Neither empty nor with the null character, which databases and file systems cannot hold."""
+    """Whether no name is empty or has a null character, which databases and file systems do not allow."""
     return all(part and "\0" not in part for part in parts)

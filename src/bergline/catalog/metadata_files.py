@@ -1,4 +1,4 @@
-"""Metadata files: immutable, never reused names, parsed once per process."""
+"""Metadata files: immutable, with names that are never reused, and parsed once per process."""
 
 import re
 import threading
@@ -17,13 +17,13 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import absolute_location, join
 
 _VERSION = re.compile(r"(?:^|/)(\d{1,18})-[^/]*$")
-_CACHED_BYTES = 32 * 1024 * 1024  # of JSON, which is several times as much once it is parsed
+_CACHED_BYTES = 32 * 1024 * 1024  # of JSON, which takes several times as much memory once parsed
 
 Metadata = TypeVar("Metadata", bound=TableMetadata | ViewMetadata)
 
 
 class MetadataFiles(Generic[Metadata]):
-    """Reads and writes metadata files of tables or of views, and remembers the latest ones."""
+    """Reads and writes metadata files of tables or views, and caches the latest ones."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class MetadataFiles(Generic[Metadata]):
         self._lock = threading.Lock()
 
     def load(self, location: str) -> Metadata:
-        """The metadata in a file; FormatError where it is too large to be read."""
+        """Load a metadata file; FormatError if it is too large."""
         return self._find(location) or self._parsed(location, self._read(location), location)
 
     def load_for(self, owner: str, pointer: str) -> Metadata:
-        """The metadata that an owner's pointer names; NotFoundError says whose file is gone."""
+        """Load the metadata of a pointer; NotFoundError names the owner of a missing file."""
         try:
             return self.load(pointer)
         except NotFoundError as error:
@@ -64,7 +64,7 @@ class MetadataFiles(Generic[Metadata]):
         return location
 
     def is_written(self, location: str) -> bool:
-        """Whether the file is there, and has not been deleted since it was written."""
+        """Whether the file still exists."""
         return self._io.exists(location)
 
     def discard(self, location: str) -> None:
@@ -74,11 +74,11 @@ class MetadataFiles(Generic[Metadata]):
         self._io.delete([location])
 
     def _read(self, location: str) -> bytes:
-        """The bytes of a file, no more than may be read."""
+        """Read a file up to the size limit."""
         return self._io.read(location, self._most_bytes)
 
     def _rendered(self, metadata: Metadata) -> bytes:
-        """The bytes of a file to be; RefusedError where nobody could read it again."""
+        """Serialize metadata; RefusedError if it would be too large to read back."""
         text = self._render(metadata)
         if len(text) > self._most_bytes:
             most = self._most_bytes
@@ -96,7 +96,7 @@ class MetadataFiles(Generic[Metadata]):
             return self._cache[key][0]
 
     def _parsed(self, location: str, data: bytes, key: str) -> Metadata:
-        """Parse the bytes of a file, and remember them by a key."""
+        """Parse a file, and cache the result under a key."""
         text = unpack(data, location, self._most_bytes)
         metadata = self._parse(text, location)
         self._remember(key, metadata, len(text))
@@ -129,7 +129,7 @@ def view_files(io: FileIO, most_bytes: int = MAX_METADATA_BYTES) -> MetadataFile
 def next_location(
     metadata: TableMetadata | ViewMetadata, previous_location: str | None, default_codec: str = "none"
 ) -> str:
-    """A new name: the version is for people, the random part makes it unique."""
+    """A new file name: the version is for people, the UUID makes it unique."""
     match = _VERSION.search(previous_location or "")
     version = int(match[1]) + 1 if match else 0
     extension = metadata_extension(metadata.properties, default_codec)

@@ -1,4 +1,4 @@
-"""How long to go on asking what became of a change whose answer was lost, as the table says."""
+"""How long to check the outcome of a change whose response was lost, by the `commit.status-check.*` properties."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from bergline.format.metadata.properties import whole_number
 
 
 def status_check_waits(properties: Mapping[str, str], sleep: Callable[[float], None]) -> Iterator[Callable[[], None]]:
-    """A wait for each time that the catalog may be asked; the last takes no time."""
+    """A wait for each status check; the last one is zero."""
     retries = _number(properties, "commit.status-check.num-retries", 3)
     least = _number(properties, "commit.status-check.min-wait-ms", 1000)
     most = _number(properties, "commit.status-check.max-wait-ms", 60_000)
@@ -19,7 +19,7 @@ def status_check_waits(properties: Mapping[str, str], sleep: Callable[[float], N
 
 
 def _number(properties: Mapping[str, str], key: str, default: int) -> int:
-    """A property, or its default: what another writer set must not stand in the way of finding out what happened."""
+    """A property, or its default: an invalid value must not prevent the status checks."""
     try:
         return whole_number(properties, key, default)
     except InvalidInputError:

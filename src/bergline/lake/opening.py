@@ -9,8 +9,8 @@ import msgspec
 from bergline.arguments import check_text
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.glue.glue_catalog import GlueCatalog
-from bergline.catalog.hadoop.hadoop_catalog import VersionHintCatalog
-from bergline.catalog.hadoop.pointers import SINGLE_WRITER_PROPERTY, VersionHintStore
+from bergline.catalog.hadoop.hadoop_catalog import HadoopCatalog
+from bergline.catalog.hadoop.hadoop_store import SINGLE_WRITER_PROPERTY, HadoopPointerStore
 from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
@@ -151,7 +151,7 @@ def _open_version_hint(config: CatalogConfig) -> Catalog:
         if not config.create:
             raise _no_directory(place)
         directories.make(root)
-    return VersionHintCatalog(VersionHintStore(io, directories, root, single_writer=single_writer), io, root)
+    return HadoopCatalog(HadoopPointerStore(io, directories, root, single_writer=single_writer), io, root)
 
 
 def _open_rest(config: CatalogConfig) -> Catalog:

@@ -179,7 +179,7 @@ def replay(context: ServerContext, call: Request, found: AnsweredRequest, asked:
         )
     if found.body is not None:
         return Response(found.status, found.body.encode())
-    if found.metadata_location is None or call.endpoint.answer is None:
+    if found.metadata_location is None or call.endpoint.response is None:
         return Response(found.status)
     return _load(context, call, found.metadata_location)
 
@@ -193,7 +193,7 @@ def _load(context: ServerContext, call: Request, location: str) -> Response:
         location = context.catalog.pointer(call.table)
         body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
     answer = Response(200, body, {"etag": entity_tag(location)})
-    if call.endpoint.answer is not LoadTableResult or not wants_keys(context, call):
+    if call.endpoint.response is not LoadTableResult or not wants_keys(context, call):
         return answer
     name = TableName(call.namespace, call.read().name)
     return made_with_keys(context, call, name, answer, context.catalog.metadata_at(location))

@@ -1,4 +1,4 @@
-"""Tables as entries of AWS Glue: found, created, updated by version, removed; and which of them count."""
+"""Tables as entries in AWS Glue: lookup, creation, versioned updates and removal."""
 
 import contextlib
 import time
@@ -33,7 +33,7 @@ _DELETE_WITHIN_S = 60.0
 
 
 class GlueEntries(GlueNamespaces):
-    """The part of the store that knows what stands in Glue."""
+    """The part of the store that reads and writes Glue tables."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class GlueEntries(GlueNamespaces):
         return None if found is None or self._waits(found) else found
 
     def _waits(self, found: GlueTable) -> bool:
-        """Whether this is the new name of a table that is still there under its old one."""
+        """Whether this is the new name of a table that still exists under its old one."""
         source = renamed_from(found)
         old = None if source is None else self._get(TableName(source[:1], source[1]))
         pointers = (pointer_of(found), None if old is None else pointer_of(old))
         return None not in pointers and (pointers[0] == pointers[1] or self._same_table(*pointers))
 
     def _same_table(self, *pointers: str | None) -> bool:
-        """False only if it is certain: the old name may have been given to another table since."""
+        """Whether both are the same table; False only if certain: the old name may have been reused since."""
         try:
             uuids = {self._load(p).table_uuid for p in pointers if p and self._load}
         except BerglineError:
@@ -73,8 +73,8 @@ class GlueEntries(GlueNamespaces):
         return len(uuids) < 2  # noqa: PLR2004
 
     def _create(self, table: TableName, content: GlueTable) -> bool:
-        answer = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
-        match self._calls.settled(answer, f"table `{table}`"):
+        response = self._calls.change("create_table", DatabaseName=table.namespace[0], TableInput=content)
+        match self._calls.settled(response, f"table `{table}`"):
             case GlueResponse.DONE:
                 return True
             case GlueResponse.MISSING:
@@ -102,37 +102,37 @@ class GlueEntries(GlueNamespaces):
         return self._calls.change("delete_table", DatabaseName=table.namespace[0], Name=table.name)
 
     def _remove(self, table: TableName, found: GlueTable) -> GlueResponse:
-        """Delete the version that was read: Glue deletes without asking, so its pointer goes first, by an update."""
+        """Delete the version that was read: Glue's delete is unconditional, so an update removes the pointer first."""
         removed = removed_table(found)
         started = time.monotonic()
         try:
-            answer = self._update(table, found, removed)
+            response = self._update(table, found, removed)
         except StorageError:
             if not self._is_removed_by(table, removed):
                 raise
-            answer = GlueResponse.DONE
-        if answer is GlueResponse.MOVED and self._is_removed_by(table, removed):
-            answer = GlueResponse.DONE  # our own update, delivered twice: the second answer was a refusal
-        if answer is GlueResponse.DONE:
+            response = GlueResponse.DONE
+        if response is GlueResponse.MOVED and self._is_removed_by(table, removed):
+            response = GlueResponse.DONE  # our own update was delivered twice, and the second response was a refusal
+        if response is GlueResponse.DONE:
             try:
                 for number in range(self._calls.max_retries):
-                    # after a long sleep the name may belong to a new table
+                    # after a long pause the name may belong to a new table
                     if time.monotonic() - started > _DELETE_WITHIN_S or self._delete(table) is not GlueResponse.MOVED:
                         break
                     self._calls.wait(number)
             except NOTHING_CHANGED as error:
                 self._restore(table, found, error)
                 raise
-            except StorageError:  # gone, or what `is_removed` knows
-                return answer
-        return answer
+            except StorageError:  # gone, or recognized by `is_removed`
+                return response
+        return response
 
     def _is_removed_by(self, table: TableName, removed: GlueTable) -> bool:
         left = self._get(table)
         return left is not None and removed_by(left, removed)
 
     def _restore(self, table: TableName, found: GlueTable, cause: BerglineError) -> None:
-        """Give the table its pointer back."""
+        """Restore the pointer of a table."""
         with half_way(f"`{table}` could neither be deleted ({cause}) nor restored"):
             left = self._get(table)
             if (
@@ -151,7 +151,7 @@ class GlueEntries(GlueNamespaces):
 
 @contextlib.contextmanager
 def half_way(what: str) -> Iterator[None]:
-    """Whatever fails here leaves a change half done, so nothing may say that nothing was changed."""
+    """Errors inside leave a change half done, so none may claim that nothing was changed."""
     try:
         yield
     except BerglineError as error:

@@ -1,7 +1,7 @@
-"""What boto3 raises, told apart by what it says about the request: whether it can have changed something.
+"""Classifies boto3's exceptions by whether the request can have changed something.
 
-Only what is listed here is certain, and only in Glue's own words: an error body with its type, and a status from 400 to
-499. boto3 is loaded only when Glue is used, so its exceptions are known by their names.
+Only errors listed here are certain, and only from Glue itself: an error body with its type, and a 4xx status. boto3 is
+imported only when Glue is used, so its exceptions are recognized by name.
 """
 
 import json
@@ -89,7 +89,7 @@ _IN_GLUES_WORDS = "bergline.in-glues-words"
 
 
 class GlueFailure(Enum):
-    """What kind of failure an exception stands for; after all but the last three certainly nothing was changed."""
+    """The kind of a failure; after all but the last three, certainly nothing was changed."""
 
     PUT_OFF = "asked to slow down"
     NOT_SENT = "could not be reached"
@@ -101,28 +101,30 @@ class GlueFailure(Enum):
     IN_DOUBT = "gave no answer"
 
 
-def mark_answer(parsed_response: dict[str, Any] | None, response_dict: dict[str, Any] | None, **_event: object) -> None:
-    """Note in what boto3 parsed whether the answer was Glue's: boto3 takes a web page for an empty answer."""
+def mark_response(
+    parsed_response: dict[str, Any] | None, response_dict: dict[str, Any] | None, **_event: object
+) -> None:
+    """Record whether a response came from Glue: boto3 parses any web page as an empty response."""
     if parsed_response is not None and response_dict is not None:
         is_glues = _is_glues(response_dict["status_code"], response_dict["headers"], response_dict["body"])
         parsed_response.setdefault("ResponseMetadata", {})[_IN_GLUES_WORDS] = is_glues
 
 
-def is_glues_answer(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer, or the response in an error, is in Glue's own words."""
-    return bool(answer.get("ResponseMetadata", {}).get(_IN_GLUES_WORDS))
+def is_glue_response(response: Mapping[str, Any]) -> bool:
+    """Whether a response, also that in an error, came from Glue itself."""
+    return bool(response.get("ResponseMetadata", {}).get(_IN_GLUES_WORDS))
 
 
 def code_of(error: Exception) -> str | None:
-    """Glue's own code for an error; None if no answer came, and "" if it was none of Glue's."""
+    """Glue's error code; None without a response, "" if it did not come from Glue."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         return None
-    return str(response.get("Error", {}).get("Code", "")) if is_glues_answer(response) else ""
+    return str(response.get("Error", {}).get("Code", "")) if is_glue_response(response) else ""
 
 
 def failure_of(error: Exception) -> GlueFailure:
-    """What became of the request."""
+    """Classify an exception."""
     code, kinds = code_of(error), {c.__name__ for c in type(error).__mro__}
     if code in _PUT_OFF:
         return GlueFailure.PUT_OFF
@@ -142,7 +144,7 @@ def failure_of(error: Exception) -> GlueFailure:
 
 
 def not_glue(place: str) -> StorageError:
-    """The error for an answer that Glue does not give."""
+    """The error for a response that did not come from Glue."""
     return StorageError(f"expected {place}, found another server", hints=["check the endpoint"])
 
 
@@ -169,7 +171,7 @@ def glue_error(place: str, what: str, error: Exception, *, changes: bool) -> Ber
 
 
 def _is_glues(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether an answer is one of the service: a success, or an error of the request that names its type."""
+    """Whether a response came from the service: a success, or a client error that names its type."""
     if status != _OK and not _CLIENT <= status < _SERVER:
         return False
     if not body:
@@ -188,6 +190,6 @@ def _status(error: Exception) -> int:
 
 def _reason(error: Exception) -> str:
     response = getattr(error, "response", None)
-    said = response.get("Error", {}) if isinstance(response, dict) else {}
-    message = f"{said['Code']}: {said.get('Message', '')}" if said.get("Code") else str(error)
+    details = response.get("Error", {}) if isinstance(response, dict) else {}
+    message = f"{details['Code']}: {details.get('Message', '')}" if details.get("Code") else str(error)
     return " ".join(message.split())[:_LONGEST_REASON]

@@ -1,4 +1,4 @@
-"""The catalog over AWS Glue: the pointer catalog, whose store also shows in Glue what the metadata files say."""
+"""The catalog on AWS Glue: a pointer catalog whose store also publishes schemas in Glue."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from bergline.io.store_properties import check_store_properties
 
 
 class GlueCatalog(PointerCatalog):
-    """Catalog over a GluePointerStore; both look at the same metadata files, each read once."""
+    """Catalog over a GluePointerStore; both share the cached metadata files."""
 
     def __init__(self, uri: str, properties: Mapping[str, str], warehouse: str | None) -> None:
         settings = glue_settings(uri, properties)

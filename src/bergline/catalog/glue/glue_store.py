@@ -1,4 +1,4 @@
-"""Pointers in AWS Glue: each in a parameter of a Glue table, moved by an update that names the table's version."""
+"""Pointers in AWS Glue: a parameter of each Glue table, swapped by updates that name the table's version."""
 
 import contextlib
 import importlib
@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from bergline.catalog.glue.entries import GlueEntries, half_way
-from bergline.catalog.glue.errors import mark_answer
+from bergline.catalog.glue.errors import mark_response
 from bergline.catalog.glue.names import check_new_table, database_of
 from bergline.catalog.glue.requests import GlueCalls, GlueResponse
 from bergline.catalog.glue.settings import GlueSettings
@@ -34,9 +34,9 @@ from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class GluePointerStore(GlueEntries):
-    """PointerStore in one Glue catalog; tables that are not Iceberg's are neither listed nor touched.
+    """PointerStore in a Glue catalog; tables that are not Iceberg tables are neither listed nor changed.
 
-    `load` gives the metadata behind a pointer, for the columns that Glue shows; without it they stay as they are.
+    `load` returns the metadata of a pointer, for the columns shown in Glue; without it they stay unchanged.
     """
 
     atomic_tables = False
@@ -58,17 +58,16 @@ class GluePointerStore(GlueEntries):
         super().__init__(calls, any_name=settings.any_name, skip_archive=settings.skip_archive, load=load)
 
     def read(self, table: TableName) -> str | None:
-        """The parameter that Java and PyIceberg use."""
         found = self._visible(table)
         return None if found is None else pointer_of(found)
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Create the Glue table; Glue lets one of several win."""
+        """Create the Glue table, atomically."""
         name = check_new_table(table, any_name=self._any_name)
         return self._with_columns(pointer, lambda metadata: self._create(table, new_table(name, pointer, metadata)))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Update the version that was read; where that moved on by another's parameters alone, try again."""
+        """Update the version that was read; retry if only other parameters changed since."""
         return self._with_columns(new, lambda metadata: self._swap(table, expected, new, metadata))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
@@ -76,7 +75,7 @@ class GluePointerStore(GlueEntries):
         raise UnsupportedError(f"expected a change to one table, found {len(swaps)}: AWS Glue moves one at a time")
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Delete the Glue table; if only a certain pointer may go, first let nobody commit to it any more."""
+        """Delete the Glue table; with an expected pointer, first remove it so that nobody can commit any more."""
         for number in range(self._calls.max_retries + 1):
             found = self._visible(table)
             pointer = None if found is None else pointer_of(found)
@@ -91,10 +90,10 @@ class GluePointerStore(GlueEntries):
         raise self._busy(table)
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Create the new name, then remove the old one if nobody committed to it since; else begin again.
+        """Create the new name, then remove the old one if nobody committed to it since; otherwise start over.
 
-        The new name counts only once the old one is gone, so at no moment do both take commits. What a rename left
-        that did not come to its end is brought to it.
+        The new name counts only once the old one is gone, so there is no moment at which both accept commits. A rename
+        that was interrupted is completed.
         """
         name = check_new_table(new, any_name=self._any_name)
         for number in range(self._calls.max_retries + 1):
@@ -117,7 +116,6 @@ class GluePointerStore(GlueEntries):
         raise self._busy(table)
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """Iceberg tables only."""
         if (database := database_of(namespace)) is None:
             return []
         tables = self._calls.pages("get_tables", "TableList", DatabaseName=database)
@@ -126,7 +124,7 @@ class GluePointerStore(GlueEntries):
         )
 
     def _resume(self, table: TableName, new: TableName, found: GlueTable) -> bool:
-        """Take over what an earlier rename of the table has left under the new name."""
+        """Take over what an interrupted rename of the table left under the new name."""
         there = self._get(new)
         if there is None:
             return False
@@ -140,7 +138,7 @@ class GluePointerStore(GlueEntries):
         for number in range(self._calls.max_retries + 1):
             found = self._visible(table)
             if number and found is not None and pointer_of(found) == new:
-                return True  # our own update, delivered twice below us: the second answer was a refusal
+                return True  # our own update was delivered twice, and the second response was a refusal
             if found is None or pointer_of(found) != expected:
                 return False
             match self._update(table, found, moved_table(found, new, metadata)):
@@ -152,7 +150,7 @@ class GluePointerStore(GlueEntries):
         raise self._busy(table)
 
     def _take_back(self, table: TableName, new: TableName, pointer: str) -> None:
-        """Undo the first half of a rename; at worst something is left that `is_removed` knows."""
+        """Undo the first half of a rename; at worst, an entry is left that `is_removed` recognizes."""
         with half_way(_both(table, new)):
             found = self._get(new)
             if found is None:
@@ -163,7 +161,7 @@ class GluePointerStore(GlueEntries):
                 self._delete(new)
 
     def _with_columns(self, pointer: str, change: Callable[[TableMetadata | None], bool]) -> bool:
-        """The change with the columns behind a pointer, and without them where they cannot be read or shown."""
+        """The change with the columns of a pointer's metadata, or without them if they cannot be read or shown."""
         metadata = None
         with contextlib.suppress(BerglineError):
             metadata = self._load(pointer) if self._load else None
@@ -182,14 +180,14 @@ _ANSWER_SECONDS = 30
 
 
 def open_client(settings: GlueSettings) -> Any:
-    """A client that sends each request once: what was sent twice below us could report our own change as lost."""
+    """A client without retries of its own: a retried request could report our own change as a conflict."""
     try:
         boto3, botocore, config = map(importlib.import_module, ("boto3", "botocore.session", "botocore.config"))
     except ImportError:
         raise UnsupportedError(
             "expected the package boto3 for AWS Glue, found none", hints=["pip install 'bergline[glue]'"]
         ) from None
-    key, secret, token = settings.keys or (None, None, None)
+    key, secret, token = settings.credentials or (None, None, None)
     try:
         core = botocore.get_session()
         core.register_component("data_loader", _loader())
@@ -211,7 +209,7 @@ def open_client(settings: GlueSettings) -> Any:
                 user_agent_extra="bergline",
             ),
         )
-        client.meta.events.register("response-received.glue", mark_answer)
+        client.meta.events.register("response-received.glue", mark_response)
     except Exception as error:  # noqa: BLE001  (boto3 raises its own and ValueError; none may escape)
         hints = ["write glue://us-east-1, or set glue.region"] if type(error).__name__ == "NoRegionError" else []
         raise InvalidInputError(f"cannot open AWS Glue: {error}", hints=hints) from None
@@ -220,5 +218,5 @@ def open_client(settings: GlueSettings) -> Any:
 
 @cache
 def _loader() -> Any:
-    """What Glue's requests look like, read once: it takes longer than anything else here."""
+    """Glue's service description, loaded once because that is slow."""
     return importlib.import_module("botocore.loaders").create_loader()

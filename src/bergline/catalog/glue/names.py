@@ -1,4 +1,4 @@
-"""Which names AWS Glue can have, and which new ones it may get: those that every tool around it can read."""
+"""Names in AWS Glue: which can exist, and which new ones are allowed (those that every tool can read)."""
 
 import re
 
@@ -13,17 +13,17 @@ _LONGEST_SHOWN = 300
 
 
 def database_of(namespace: Namespace) -> str | None:
-    """The database of a namespace; None where Glue can have none."""
+    """The Glue database of a namespace; None if there cannot be one."""
     return namespace[0] if len(namespace) == 1 and is_name(namespace[0]) else None
 
 
 def is_name(name: str) -> bool:
-    """Whether Glue may have something of this name; it folds capitals, so those never name anything."""
+    """Whether a name can exist in Glue, which lower-cases all names."""
     return bool(_ANY_NAME.fullmatch(name)) and name == name.lower() and len(name.encode(errors="replace")) <= _LONGEST
 
 
 def check_new_namespace(namespace: Namespace, *, any_name: bool) -> str:
-    """The name for a new database."""
+    """Validate the name of a new database."""
     if len(namespace) != 1:
         raise UnsupportedError(
             f"expected a namespace of one level like `db`, found `{'.'.join(namespace)}`: AWS Glue does not nest them"
@@ -33,7 +33,7 @@ def check_new_namespace(namespace: Namespace, *, any_name: bool) -> str:
 
 
 def check_new_table(table: TableName, *, any_name: bool) -> str:
-    """The name for a new table; its database exists already, by whatever name."""
+    """Validate the name of a new table; its database exists already."""
     if database_of(table.namespace) is None:
         check_new_namespace(table.namespace, any_name=any_name)
     _check(table.name, _NEW_TABLE, 255, any_name=any_name)

@@ -1,4 +1,4 @@
-"""Namespaces in AWS Glue: databases, with `comment` and `location` in fields of their own, as Java keeps them."""
+"""Namespaces in AWS Glue: databases, with `comment` and `location` in their own fields, as in Java."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,58 +13,55 @@ _KEPT = ("CreateTableDefaultPermissions", "FederatedDatabase", "TargetDatabase")
 
 
 class GlueNamespaces:
-    """The half of the store that keeps namespaces."""
+    """The part of the store for namespaces."""
 
     def __init__(self, calls: GlueCalls, *, any_name: bool) -> None:
         self._calls = calls
         self._any_name = any_name
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Create a database."""
         name = check_new_namespace(namespace, any_name=self._any_name)
-        answer = self._calls.change("create_database", DatabaseInput=_input(name, properties, {}))
-        return self._calls.settled(answer, f"database `{name}`") is GlueResponse.DONE
+        response = self._calls.change("create_database", DatabaseInput=_input(name, properties, {}))
+        return self._calls.settled(response, f"database `{name}`") is GlueResponse.DONE
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Delete a database that holds nothing, Iceberg or not, but what dropped tables have left."""
+        """Delete a database that has no tables, Iceberg or not, apart from remains of dropped ones."""
         if (database := database_of(namespace)) is None:
             return False
         if not all(is_left(t) for t in self._calls.pages("get_tables", "TableList", DatabaseName=database)):
             return False
-        answer = self._calls.change("delete_database", Name=database)
-        return self._calls.settled(answer, f"database `{database}`") is GlueResponse.DONE
+        response = self._calls.change("delete_database", Name=database)
+        return self._calls.settled(response, f"database `{database}`") is GlueResponse.DONE
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether there is such a database."""
         return self.namespace_properties(namespace) is not None
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """The database's parameters, description and location."""
+        """The parameters, description and location of the database."""
         if (database := database_of(namespace)) is None:
             return None
         found = self._calls.read("get_database", "Database", Name=database)
         return None if found is None else _properties(found)
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Read, change, write: databases have no version, so of several at once the last one wins."""
+        """Read, modify, write: databases have no version, so of concurrent updates the last one wins."""
         if (database := database_of(namespace)) is None:
             return False
         if (before := self._calls.read("get_database", "Database", Name=database)) is None:
             return False
         properties = {k: v for k, v in _properties(before).items() if k not in removals} | dict(changes)
-        answer = self._calls.change(
+        response = self._calls.change(
             "update_database", Name=database, DatabaseInput=_input(database, properties, before)
         )
-        return self._calls.settled(answer, f"database `{database}`") is GlueResponse.DONE
+        return self._calls.settled(response, f"database `{database}`") is GlueResponse.DONE
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All databases; none lies below another."""
+        """All databases; they are not nested."""
         if below:
             return []
         return sorted((d["Name"],) for d in self._calls.pages("get_databases", "DatabaseList"))
 
     def close(self) -> None:
-        """Let go of connections."""
         self._calls.close()
 
 
@@ -74,7 +71,7 @@ def _properties(database: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _input(name: str, properties: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The database with these properties; what else others set stays."""
+    """The database with these properties; other fields stay."""
     fields = {field: properties[key] for key, field in _FIELDS.items() if key in properties}
     parameters = {k: v for k, v in properties.items() if k not in _FIELDS}
     kept = {k: before[k] for k in _KEPT if k in before}

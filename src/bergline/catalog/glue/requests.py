@@ -1,4 +1,4 @@
-"""Requests to AWS Glue, each sent again only where the one before certainly changed nothing."""
+"""Requests to AWS Glue, retried only if the previous one certainly changed nothing."""
 
 import os
 import random
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
-from bergline.catalog.glue.errors import GlueFailure, code_of, failure_of, glue_error, is_glues_answer, not_glue
+from bergline.catalog.glue.errors import GlueFailure, code_of, failure_of, glue_error, is_glue_response, not_glue
 from bergline.errors import UnavailableError
 
 _READ_RETRIES = 2
@@ -15,7 +15,7 @@ _LONGEST_WAIT_S = 5.0
 
 
 class GlueResponse(Enum):
-    """What Glue says to a request that would change something; only DONE changed it."""
+    """The result of a modifying request; only DONE changed something."""
 
     DONE = "done"
     MISSING = "EntityNotFoundException"
@@ -27,7 +27,7 @@ _REFUSALS = {a.value: a for a in (GlueResponse.MISSING, GlueResponse.TAKEN, Glue
 
 
 class GlueCalls:
-    """A boto3 client that sends nothing twice by itself, and when to ask it again."""
+    """A boto3 client without its own retries, and the retry policy."""
 
     def __init__(
         self,
@@ -45,27 +45,27 @@ class GlueCalls:
         self.place = f"AWS Glue at {self._client.meta.endpoint_url}"
 
     def read(self, operation: str, key: str, **arguments: Any) -> dict[str, Any] | None:
-        """What the answer has under a key; None if there is no such thing."""
-        answer = self._read(operation, arguments)
-        if answer is not None and not isinstance(answer.get(key), dict):
+        """The value under a key of the response; None if the entity does not exist."""
+        response = self._read(operation, arguments)
+        if response is not None and not isinstance(response.get(key), dict):
             raise not_glue(self.place)
-        return None if answer is None else answer[key]
+        return None if response is None else response[key]
 
     def pages(self, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
-        """Everything in a list; nothing if there is no such list."""
+        """All pages of a list; empty if the parent does not exist."""
         token: dict[str, str] = {}
-        while (answer := self._read(operation, arguments | token)) is not None:
-            found = answer.get(key)
+        while (response := self._read(operation, arguments | token)) is not None:
+            found = response.get(key)
             if not isinstance(found, list) or not all(isinstance(one.get("Name"), str) for one in found):
                 raise not_glue(self.place)
             yield from found
-            if not answer.get("NextToken"):
+            if not response.get("NextToken"):
                 return
-            if token == (token := {"NextToken": answer["NextToken"]}):
-                raise not_glue(self.place)  # it would never end
+            if token == (token := {"NextToken": response["NextToken"]}):
+                raise not_glue(self.place)  # would loop forever
 
     def change(self, operation: str, **arguments: Any) -> GlueResponse:
-        """Change something, once. StorageError leaves the outcome in doubt; after any other nothing was changed."""
+        """Send a modifying request. StorageError: the outcome is unknown; any other error: nothing was changed."""
         number = 0
         while True:
             try:
@@ -80,18 +80,18 @@ class GlueCalls:
             self.wait(number)
             number += 1
 
-    def settled(self, answer: GlueResponse, what: str) -> GlueResponse:
-        """The answer, where nothing is there yet that could move; UnavailableError if Glue was busy with it."""
-        if answer is GlueResponse.MOVED:
+    def settled(self, response: GlueResponse, what: str) -> GlueResponse:
+        """The result of a change that is not retried; UnavailableError if Glue was busy."""
+        if response is GlueResponse.MOVED:
             raise UnavailableError(f"{self.place} was changing {what} at that moment", hints=["try again"])
-        return answer
+        return response
 
     def wait(self, number: int) -> None:
-        """Wait before the next try, longer each time."""
+        """Wait before the next attempt, with exponential backoff."""
         self._sleep(random.uniform(0, min(_FIRST_WAIT_S * 2**number, _LONGEST_WAIT_S)))  # noqa: S311
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._client.close()
 
     def _read(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -108,13 +108,13 @@ class GlueCalls:
             number += 1
 
     def _send(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        # on connections that a fork shares with its parent, answers would get mixed up
+        # on connections that a fork shares with its parent, responses would get mixed up
         if self._process != os.getpid():
             self._client, self._process = self._open(), os.getpid()
-        answer: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
-        if not is_glues_answer(answer):
+        response: dict[str, Any] = getattr(self._client, operation)(**self._everywhere, **arguments)
+        if not is_glue_response(response):
             raise not_glue(self.place)
-        return answer
+        return response
 
     def _retries(self, failure: GlueFailure, *, changes: bool) -> int:
         match failure:

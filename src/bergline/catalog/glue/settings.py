@@ -1,4 +1,4 @@
-"""How to reach AWS Glue: from `glue://region/catalog-id` and from properties as Java and PyIceberg name them."""
+"""Settings of AWS Glue, from `glue://region/catalog-id` and from properties as named by Java and PyIceberg."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ GLUE_PROPERTIES = (
     "glue.skip-name-validation",
 )
 GLUE_REFUSED = {
-    "glue.lakeformation-enabled": "give keys that may read and write the tables' files",
+    "glue.lakeformation-enabled": "set credentials that may read and write the tables' files",
     "glue.retry-mode": "requests that were put off are tried again, glue.max-retries says how often",
 }
 _EXAMPLE = "`glue://`, `glue://us-east-1` or `glue://us-east-1/123456789012`"
@@ -32,12 +32,12 @@ _MOST_RETRIES = 100
 
 
 class GlueSettings(msgspec.Struct, frozen=True):
-    """What is None comes from the environment, as boto3 reads it."""
+    """Settings of a Glue client; None means that boto3 takes it from the environment."""
 
     endpoint: str | None
     region: str | None
     catalog_id: str | None
-    keys: tuple[str, str, str | None] | None
+    credentials: tuple[str, str, str | None] | None
     """Access key, secret key, session token."""
     profile: str | None
     max_retries: int
@@ -49,12 +49,12 @@ class GlueSettings(msgspec.Struct, frozen=True):
 
 
 def is_glue_property(name: object) -> bool:
-    """Whether a property is about Glue and not about storage."""
+    """Whether a property configures Glue rather than storage."""
     return isinstance(name, str) and name.startswith("glue.")
 
 
 def glue_settings(uri: str, properties: Mapping[str, str]) -> GlueSettings:
-    """The settings; InvalidInputError for a URI or a property that means nothing. Keys stand in no message."""
+    """Parse the settings; InvalidInputError for an invalid URI or property. Credentials appear in no message."""
     match = _URI.fullmatch(uri)
     if match is None:
         raise InvalidInputError(f"expected a catalog like {_EXAMPLE}, found `{uri}`")
@@ -64,14 +64,14 @@ def glue_settings(uri: str, properties: Mapping[str, str]) -> GlueSettings:
     region = _same(match["region"], given.text("glue.region"), "glue.region") or given.text("client.region")
     if region and not _REGION.fullmatch(region):
         raise InvalidInputError(f"expected a region like `eu-central-1` in property `glue.region`, found `{region}`")
-    keys, profile = _keys(given), given.text("glue.profile-name")
-    if keys and profile:
+    credentials, profile = _credentials(given), given.text("glue.profile-name")
+    if credentials and profile:
         raise InvalidInputError("expected `glue.access-key-id` or `glue.profile-name`, found both")
     return GlueSettings(
         endpoint=given.endpoint("glue.endpoint"),
         region=region,
         catalog_id=_same(match["id"], given.text("glue.id"), "glue.id"),
-        keys=keys,
+        credentials=credentials,
         profile=profile,
         max_retries=_retries(given),
         skip_archive=given.boolean("glue.skip-archive") is not False,
@@ -99,12 +99,12 @@ def _same(in_uri: str | None, in_property: str | None, name: str) -> str | None:
     return in_uri or in_property
 
 
-def _keys(given: PropertyReader) -> tuple[str, str, str | None] | None:
-    """Keys of one kind with their own token: those of `glue.*`, else those of `client.*`."""
+def _credentials(given: PropertyReader) -> tuple[str, str, str | None] | None:
+    """The credentials from `glue.*` with their session token, otherwise those from `client.*`."""
     for kind in ("glue", "client"):
         token = given.text(f"{kind}.session-token")
-        if keys := given.pair((f"{kind}.access-key-id",), (f"{kind}.secret-access-key",)):
-            return (*keys, token)
+        if credentials := given.pair((f"{kind}.access-key-id",), (f"{kind}.secret-access-key",)):
+            return (*credentials, token)
         if token:
             raise InvalidInputError(
                 f"expected `{kind}.access-key-id` with `{kind}.session-token`, found only the token"

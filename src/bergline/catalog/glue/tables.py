@@ -1,6 +1,6 @@
-"""A table as AWS Glue has it: where the pointer stands, and what others see beside it.
+"""The representation of a table in AWS Glue: its pointer, and what other tools see.
 
-The columns are for people and for consoles; engines read the metadata file.
+The columns are for people and consoles; engines read the metadata file.
 """
 
 import re
@@ -28,10 +28,10 @@ GlueTable = dict[str, Any]
 _TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 _POINTER, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REMOVED, _RENAMED_FROM = "bergline.removed", "bergline.renamed-from"
-_LEFT_AFTER_S = 900  # whoever removes a table has long deleted it by then, or never will
-_LONGEST_NAME = _LONGEST_COMMENT = 255  # in bytes, as all limits of Glue
+_LEFT_AFTER_S = 900  # by then, whoever removed a table has deleted it or never will
+_LONGEST_NAME = _LONGEST_COMMENT = 255  # in bytes, like all limits of Glue
 _LONGEST_DESCRIPTION = 2048
-_KEPT = (  # what Glue takes back of what it gives; the rest is its own
+_KEPT = (  # the fields that Glue accepts in updates; others are read-only
     "Description",
     "LastAccessTime",
     "LastAnalyzedTime",
@@ -66,23 +66,23 @@ def pointer_of(table: GlueTable) -> str | None:
 
 
 def is_removed(table: GlueTable) -> bool:
-    """Whether this is what is left of a table that was dropped or renamed."""
+    """Whether this is the remains of a dropped or renamed table."""
     return _removal(table) is not None
 
 
 def is_left(table: GlueTable) -> bool:
-    """Whether it was left so long ago that nobody is about to delete it any more."""
+    """Whether the remains are so old that nobody is still going to delete them."""
     match = re.match("[0-9]+", _removal(table) or "")
     return is_removed(table) and (match is None or time.time() - int(match[0]) > _LEFT_AFTER_S)
 
 
 def removed_by(table: GlueTable, removed: GlueTable) -> bool:
-    """Whether a table was removed by exactly this update."""
+    """Whether a table was removed by this very update."""
     return is_removed(table) and _removal(table) == _removal(removed)
 
 
 def renamed_from(table: GlueTable) -> tuple[str, str] | None:
-    """The database and name that this table had before it was renamed, if nothing was committed to it since."""
+    """The database and name before a rename, if nothing was committed since."""
     note = (table.get("Parameters") or {}).get(_RENAMED_FROM)
     if note is None:
         return None
@@ -97,31 +97,31 @@ def new_table(name: str, pointer: str, metadata: TableMetadata | None) -> GlueTa
 
 
 def moved_table(table: GlueTable, pointer: str, metadata: TableMetadata | None) -> GlueTable:
-    """The table with another pointer; everything that others set stays."""
+    """The table with another pointer; everything set by others stays."""
     parameters = {k: v for k, v in table["Parameters"].items() if k != _RENAMED_FROM}
     moved = {_TABLE_TYPE: _ICEBERG, _PREVIOUS: parameters[_POINTER], _POINTER: pointer}
     return _shown(_input(table, Parameters=parameters | moved), metadata)
 
 
 def renamed_table(table: GlueTable, name: str) -> GlueTable:
-    """The same under another name, with a note for whoever finds both."""
+    """The table under another name, with a marker for whoever finds both."""
     old = f"{table['DatabaseName']}.{table['Name']}"
     return _input(table, Name=name, Parameters=table["Parameters"] | {_RENAMED_FROM: old})
 
 
 def is_renamed(table: GlueTable, old: GlueTable) -> bool:
-    """Whether this is the new name of `old`, by a rename that did not come to its end."""
+    """Whether this is the new name of `old` after an interrupted rename."""
     note = (table.get("Parameters") or {}).get(_RENAMED_FROM)
     return note == f"{old['DatabaseName']}.{old['Name']}" and pointer_of(table) == pointer_of(old)
 
 
 def restored_table(table: GlueTable) -> GlueTable:
-    """The table just as it was read."""
+    """The table exactly as it was read."""
     return _input(table)
 
 
 def removed_table(table: GlueTable) -> GlueTable:
-    """What stays until it is deleted: no Iceberg table for anybody, so nobody can commit to it any more."""
+    """What remains until it is deleted: no longer an Iceberg table, so nobody can commit to it."""
     gone = {_TABLE_TYPE, _POINTER, _PREVIOUS}
     parameters = {k: v for k, v in table["Parameters"].items() if k not in gone}
     return _input(table, Parameters=parameters | {_REMOVED: f"{int(time.time())} {uuid4()}"})
@@ -136,7 +136,7 @@ def _input(table: GlueTable, **changed: Any) -> GlueTable:
 
 
 def _shown(table: GlueTable, metadata: TableMetadata | None) -> GlueTable:
-    """The table with location, columns and description as the metadata says; as they were without it."""
+    """The table with location, columns and description from the metadata, or unchanged without it."""
     if metadata is None:
         return table
     storage = table.get("StorageDescriptor", {})
@@ -148,7 +148,7 @@ def _shown(table: GlueTable, metadata: TableMetadata | None) -> GlueTable:
 
 
 def _columns(metadata: TableMetadata, comments: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The columns of the current schema, then those of others whose names are not taken; as Java and PyIceberg do."""
+    """The columns of the current schema, then those of other schemas with other names, as in Java and PyIceberg."""
     columns: dict[str, dict[str, Any]] = {}
     for schema in sorted(metadata.schemas, key=lambda s: s.schema_id != metadata.current_schema_id):
         for field in schema.fields:
@@ -174,7 +174,7 @@ def _column(field: NestedField, comment: str | None, *, current: bool) -> dict[s
 
 
 def _cut(text: str, longest: int, *, breaks: str = "") -> str:
-    """As much of a text as Glue takes."""
+    """A text truncated to Glue's limit."""
     plain = "".join(c for c in text if c >= " " or c == "\t" or c in breaks)
     return plain.encode(errors="ignore")[:longest].decode(errors="ignore")
 

@@ -1,1 +1,1 @@
-"""Tables as numbered metadata files in directories, as Java's Hadoop catalog has them."""
+"""The Hadoop catalog: tables as numbered metadata files in directories, as in Java."""

@@ -1,10 +1,10 @@
-"""The catalog over version files: writing the next metadata file is the commit."""
+"""The Hadoop catalog: creating the next metadata file is the commit."""
 
 import hashlib
 from collections.abc import Sequence
 
 from bergline.catalog.catalog import Conflicted, LoadedTable, NewTable, Outcome, TableChange, added_snapshots
-from bergline.catalog.hadoop.pointers import VersionHintStore
+from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.hadoop.version_files import is_version_file
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import MetadataFiles
@@ -21,21 +21,20 @@ from bergline.io.locations import join, normalized
 _METADATA_PATH = "write.metadata.path"
 
 
-class VersionHintCatalog(PointerCatalog):
-    """Catalog over a VersionHintStore: a table is its directory, and stays there."""
+class HadoopCatalog(PointerCatalog):
+    """Catalog over a HadoopPointerStore: a table is its directory, and cannot move."""
 
-    def __init__(self, store: VersionHintStore, io: FileIO, warehouse: str) -> None:
+    def __init__(self, store: HadoopPointerStore, io: FileIO, warehouse: str) -> None:
         super().__init__(store, io, warehouse)
         self.metadata_files_stay = True
         self._versions = store
         self._table_files = _VersionedFiles(io, store)
 
     def default_location(self, name: TableName) -> str:
-        """The table's own directory."""
         return self._versions.table_directory(name)
 
     def check_location(self, name: TableName, location: str) -> None:
-        """Refuse any other directory, and one where another catalog has a table."""
+        """Refuse any directory but the table's own, and one with a table of another catalog."""
         own = self.default_location(name)
         if normalized(location) != normalized(own):
             raise UnsupportedError(
@@ -45,21 +44,20 @@ class VersionHintCatalog(PointerCatalog):
             raise RefusedError(f"cannot create a table at {own}: another catalog's table is there")
 
     def is_own_file(self, location: str) -> bool:
-        """Whether a file has the name of a version: while it is there, no writer takes its number again."""
+        """Whether a file has the name of a version: while it exists, its number is not reused."""
         return is_version_file(location)
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
-        """Create the first version."""
         self.check_location(name, metadata.location)
         _check_stays(metadata, None)
         return super().create_table(name, metadata)
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
-        """Make the metadata in a file the first version; its files must be in the table's directory already."""
+        """Create the first version from a metadata file; its files must already be in the table's directory."""
         return self.create_table(name, self._table_files.load(metadata_location))
 
     def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
-        """Create the next version; what Java dropped and created again under the same number is another table."""
+        """Create the next version; a table that Java dropped and re-created under the same number is another one."""
         self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
             now = self.load_table(base.name)
@@ -73,7 +71,7 @@ class VersionHintCatalog(PointerCatalog):
         return metadata
 
     def _settle(self, changes: tuple[TableChange, ...], swaps: Sequence[PointerSwap]) -> Verdict:
-        """The file itself tells: ours, another's, or none yet, and then the same swap again can do no harm."""
+        """The file itself decides: ours, another writer's, or none yet: then repeating the swap is harmless."""
         change, swap = changes[0], swaps[0]
         for wait in self._status_check_waits(change.base.metadata.properties):
             try:
@@ -88,11 +86,11 @@ class VersionHintCatalog(PointerCatalog):
         return Verdict.UNKNOWN
 
     def _check_refused(self, _changes: tuple[TableChange, ...], _swaps: Sequence[PointerSwap]) -> Verdict:
-        """Lost: creating the file compares the bytes already, and its name says nothing about whose it is."""
+        """Always refused: creating the file already compared the bytes, and its name does not identify the writer."""
         return Verdict.LOST
 
     def _by_snapshots(self, change: TableChange, swap: PointerSwap) -> Verdict:
-        """Whether our file is the table, or the table went on from it; a file that came too late is neither."""
+        """Whether our file is current or an ancestor of the current one; a file that came too late is neither."""
         pointer = self._versions.read(swap.table)
         if pointer is None:
             return Verdict.UNKNOWN
@@ -103,35 +101,35 @@ class VersionHintCatalog(PointerCatalog):
 
 
 class _VersionedFiles(MetadataFiles[TableMetadata]):
-    """Metadata files that become visible by a swap. Others may use a name again: what is known goes by the bytes."""
+    """Metadata files that the swap itself writes. Names may be reused by others, so the cache goes by content."""
 
-    def __init__(self, io: FileIO, store: VersionHintStore) -> None:
+    def __init__(self, io: FileIO, store: HadoopPointerStore) -> None:
         super().__init__(io, parse_metadata, render_metadata, "none")
         self._store = store
 
     def load(self, location: str) -> TableMetadata:
-        """The metadata in a file, parsed once for the same bytes."""
+        """The metadata in a file; the same bytes are parsed only once."""
         data = self._read(location)
         key = f"{location}#{hashlib.sha256(data).hexdigest()}"
         return self._find(key) or self._parsed(location, data, key)
 
     def write(self, metadata: TableMetadata, previous_location: str | None) -> str:
-        """Hand the bytes over, to be written by the swap."""
+        """Stage the bytes, to be written by the swap."""
         directory = previous_location.rpartition("/")[0] if previous_location else join(metadata.location, "metadata")
         text = self._rendered(metadata)
         return self._store.stage_file(directory, previous_location, lambda location: pack(text, location))
 
     def is_written(self, location: str) -> bool:
-        """Always: the swap itself writes it."""
+        """Always true: the swap itself writes the file."""
         return True
 
     def discard(self, location: str) -> None:
-        """Forget the bytes: the file of this name is another writer's."""
+        """Discard the staged bytes: the file of this name is another writer's."""
         self._store.unstage(location)
 
 
 def _check_stays(metadata: TableMetadata, base: TableMetadata | None) -> None:
-    """Refuse what would take a table out of its directory."""
+    """Refuse updates that would move a table out of its directory."""
     if base is not None and normalized(metadata.location) != normalized(base.location):
         raise UnsupportedError(f"cannot move a table of a version-hint catalog from {base.location}")
     if _METADATA_PATH in metadata.properties:

@@ -1,7 +1,7 @@
-"""Namespaces as directories, with their properties in a hidden file that Java does not look at.
+"""Namespaces as directories, with their properties in a hidden file that Java ignores.
 
-The file has a number in its name, and the next one takes its place, so that no change is lost. One without properties
-says that the namespace was dropped while files of dropped tables were still in it.
+The file has a number in its name and is superseded by the next number, so that no change is lost. A file without
+properties marks a namespace that was dropped while files of dropped tables were still in it.
 """
 
 import re
@@ -23,7 +23,7 @@ _NOT_IN_NAMES = frozenset("/") | frozenset(map(chr, (*range(32), 127)))
 
 
 class _Found(NamedTuple):
-    """A namespace's directory: the number of its newest file, its properties, and what else is in it."""
+    """A namespace's directory: the number of its newest properties file, its properties, and other contents."""
 
     number: int
     properties: dict[str, str] | None
@@ -41,7 +41,7 @@ class DirectoryNamespaces:
         self._versions = versions
 
     def directory(self, *levels: str) -> str:
-        """Where a namespace is, or a table; the names stand as they are, as in Java."""
+        """The directory of a namespace or table; names are not escaped, as in Java."""
         for level in levels:
             _check_level(level)
         return join(self._warehouse, *levels)
@@ -106,12 +106,12 @@ class DirectoryNamespaces:
         return sorted(below)
 
     def list_tables(self, namespace: Namespace) -> list[str]:
-        """The names of the tables right in a namespace, sorted."""
+        """The names of the tables directly in a namespace, sorted."""
         found = self._find(namespace)
         return [name for name in (found.directories if found else ()) if self._is_table(namespace, name)]
 
     def _check_no_table(self, namespace: Namespace) -> None:
-        """Refuse the directory of a table, also of one that was dropped, and all below it."""
+        """Refuse the directory of a table, even a dropped one, and everything below it."""
         for depth in range(1, len(namespace) + 1):
             directory = self.directory(*namespace[:depth])
             if self._versions.is_taken(join(directory, METADATA)):
@@ -144,16 +144,16 @@ class DirectoryNamespaces:
         return _Found(number, properties, directories, entries.files)
 
     def _write(self, namespace: Namespace, number: int, properties: dict[str, str] | None) -> bool:
-        """Write the file after the one with this number; False if another writer was faster.
+        """Write the file with the next number; False if another writer was faster.
 
-        The older ones stay: a slow writer could take the number of one that is gone for a new one.
+        Older files stay: a slow writer could take a deleted number for a free one.
         """
         directory = self.directory(*namespace)
         value = NamespaceObject(stamp=new_stamp(), name=list(namespace), properties=properties)
         location, data = join(directory, f".namespace-{number + 1}.json"), render(value)
         try:
             return create_file(self._io, location, data)
-        except StorageError:  # the very same file again can do no harm, and the directory is there already
+        except StorageError:  # repeating the same write is harmless, and the directory exists already
             return create_file(self._io, location, data)
 
 

@@ -1,8 +1,8 @@
-"""Numbered metadata files in a table's directory, as Java's Hadoop catalog names them: the newest is the table.
+"""Numbered metadata files in a table's directory, named as in Java's Hadoop catalog: the newest is the table.
 
-Creating the next number is the only change there is, a file is created once, and none is ever deleted. So all writers
-must want the same name for it: it ends as the one before it. A drop takes the next number too, for a gravestone, and a
-new table the one after that.
+The only change is to create the next number; a file is created once and never deleted. So all writers must use the
+same name for a number: it has the extension of the previous one. A drop takes the next number too, for a tombstone, and
+a new table the one after that.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 
 _HINT = "version-hint.text"
-_GRAVESTONE = b'{"format-version": "this table was dropped by bergline"'  # which Java says, when it cannot read it
+_GRAVESTONE = b'{"format-version": "this table was dropped by bergline"'  # Java's word when it cannot read the hint
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _VERSION = re.compile(r"v(0|[1-9]\d{0,8})((\.gz)?\.metadata\.json|\.metadata\.json\.gz)")
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
 _LONGEST_HINT = 100
-# what a disk says before it has done anything; after others, such as EIO, a file server may still do it
+# errors raised before anything was done; after others, such as EIO, a file server may still do it
 _NOT_CREATED = frozenset(
     {
         errno.EACCES,
@@ -56,38 +56,38 @@ class Version(NamedTuple):
 
 
 def is_version_file(location: str) -> bool:
-    """Whether a file is the hint or has a version's name, be it a table's or a gravestone's."""
+    """Whether a file is the version hint or has the name of a version or tombstone."""
     name = location.rpartition("/")[2]
     return name == _HINT or _VERSION.fullmatch(name) is not None
 
 
 class VersionFiles:
-    """Finds, adds and ends versions; directories are those that tables have their metadata in."""
+    """Finds, adds and ends versions in the metadata directories of tables."""
 
     def __init__(self, io: FileIO, directories: Directories) -> None:
         self._io = io
         self._directories = directories
 
     def newest(self, directory: str) -> Version | None:
-        """The version that counts; None if there is no table."""
+        """The current version; None if there is no table."""
         while found := self._newest(directory):
-            with contextlib.suppress(NotFoundError):  # gone since it was found: look again
+            with contextlib.suppress(NotFoundError):  # deleted meanwhile: look again
                 return None if self._is_gravestone(found) else found
         return None
 
     def is_taken(self, directory: str) -> bool:
-        """Whether a table is there, of this catalog or another, or was there."""
+        """Whether there is or was a table, of this catalog or another."""
         return self._newest(directory) is not None or self.is_foreign(directory)
 
     def is_foreign(self, directory: str) -> bool:
-        """Whether metadata is there that has no version: another catalog's."""
+        """Whether there is metadata without a version number, from another catalog."""
         entries = self._directories.entries(directory)
         return any(
             ".metadata.json" in name and not _VERSION.fullmatch(name) for name in (entries.files if entries else ())
         )
 
     def next_location(self, directory: str, previous: str | None) -> str:
-        """The name for the version after another one, or for the first of a new table."""
+        """The name of the next version, or of the first of a new table."""
         if previous is None:
             gravestone = self._newest(directory)
             return join(directory, f"v{gravestone.number + 1 if gravestone else 1}{_ENDINGS[0]}")
@@ -95,27 +95,27 @@ class VersionFiles:
         return join(directory, name.replace(f"v{number}", f"v{number + 1}", 1))
 
     def add(self, directory: str, previous: str | None, location: str, data: bytes) -> bool:
-        """True if and only if the version was free and has these bytes now; then the hint says so too."""
+        """True if and only if the version did not exist and now has this content; the hint is updated too."""
         if not create_file(self._io, location, data):
             return False
         number = _number_of(location)
-        with _in_doubt():  # Java may delete old versions, and then a slow writer finds one free
+        with _in_doubt():  # Java may delete old versions, which a slow writer would take for free
             if previous is not None and not self._io.exists(previous) and self._has_newer(directory, number):
                 raise StorageError(f"cannot find out whether {location} was there before old files were cleared away")
         self._hint_at(directory, number)
         return True
 
     def drop(self, directory: str, version: Version) -> bool:
-        """True if and only if the version was the newest, and there is no table any more; all files stay."""
+        """True if and only if the version was the newest and the table is dropped; all files stay."""
         gravestone = self.next_location(directory, version.location)
         return self.add(directory, version.location, gravestone, _GRAVESTONE + f', "by": "{uuid4()}"}}\n'.encode())
 
     def holds(self, location: str, data: bytes) -> bool | None:
-        """Whether a file has exactly these bytes; None if there is no such file."""
+        """Whether a file has exactly this content; None if there is no such file."""
         return _holds(self._io, location, data)
 
     def _newest(self, directory: str) -> Version | None:
-        """The version with the highest number, which may be a gravestone."""
+        """The version with the highest number, which may be a tombstone."""
         found = self._hinted(directory)
         while found and (following := self._find(directory, found.number + 1)):
             found = following
@@ -125,7 +125,7 @@ class VersionFiles:
         return any(version.number > number for version in self._versions(directory))
 
     def _hinted(self, directory: str) -> Version | None:
-        """The version that the hint names, if it names one that is there."""
+        """The version that the hint names, if it exists."""
         try:
             with self._io.open_input(join(directory, _HINT)) as stream:
                 text = stream.read(_LONGEST_HINT).decode("ascii", errors="replace")
@@ -149,15 +149,15 @@ class VersionFiles:
 
     def _hint_at(self, directory: str, number: int) -> None:
         hint = join(directory, _HINT)
-        with contextlib.suppress(BerglineError):  # it is only a hint
+        with contextlib.suppress(BerglineError):  # best effort
             self._io.delete([hint])
             self._io.create(hint, str(number).encode())
 
 
 def create_file(io: FileIO, location: str, data: bytes) -> bool:
-    """Create a file with bytes that nobody else writes; after any refusal the bytes that are there tell whose it is.
+    """Create a file with unique content; after a refusal, the existing content shows who created it.
 
-    StorageError leaves it in doubt whether it was created, UnavailableError says that it was not.
+    StorageError means that it may have been created, UnavailableError that it was not.
     """
     try:
         io.create(location, data)
@@ -191,7 +191,7 @@ def _number_of(location: str) -> int:
 
 @contextlib.contextmanager
 def _in_doubt() -> Iterator[None]:
-    """After a file was created, or may have been, no error says that nothing was changed."""
+    """After a file was created, or may have been, no error may claim that nothing was changed."""
     try:
         yield
     except BerglineError as error:

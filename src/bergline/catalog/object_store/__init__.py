@@ -1,1 +1,1 @@
-"""Pointers as objects of a store, changed only by conditional requests."""
+"""Pointers as objects in an object store, changed only by conditional requests."""

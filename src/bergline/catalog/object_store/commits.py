@@ -1,8 +1,8 @@
-"""Several pointer objects in one step.
+"""Atomic commits of several pointer objects.
 
-Every pointer gets an intent that names one record, in sorted order; the record's change from pending to committed is
-the commit. Only the writer itself commits, so until it has asked for that, nothing can have moved. A writer may die
-between any two steps: the record still says what the intents mean, and the next writer goes on from there.
+Every pointer gets an intent that names one commit record, in sorted order; the record's change from pending to
+committed is the commit. Only the writer itself commits, so nothing can have moved before it has requested that. A
+writer may die between any two steps: the record still decides what the intents mean, and the next writer continues.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _SWEPT_AT_ONCE = 10
 
 
 class PointerCommits:
-    """Changes of several pointers at once."""
+    """Atomic changes of several pointers."""
 
     def __init__(
         self, pointers: PointerObjects, *, now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
@@ -31,9 +31,9 @@ class PointerCommits:
         self._now = now
 
     def change_all(self, changes: Sequence[PointerChange]) -> bool:
-        """True if and only if every change was allowed and all have happened; False if and only if none has.
+        """True if and only if all changes were allowed and made; False if and only if none was made.
 
-        Any doubt is an exception; UnavailableError if and only if it is certain that none has happened.
+        Any doubt is an exception; UnavailableError if and only if it is certain that none was made.
         """
         ordered = sorted(changes, key=lambda c: c.table)
         attempts = self._pointers.attempts(*(c.table for c in ordered))
@@ -47,7 +47,7 @@ class PointerCommits:
                 return True
 
     def _commit(self, changes: Sequence[PointerChange], seen: Sequence[Seen]) -> bool:
-        """One attempt; False if another writer came between, or took us for dead."""
+        """One attempt; False if another writer interfered or aborted it."""
         commit = new_stamp()
         members = [Member([*s.table.namespace, s.table.name], s.stamp) for s in seen]
         pending = CommitObject(stamp=new_stamp(), state=State.PENDING, members=members)
@@ -56,12 +56,12 @@ class PointerCommits:
             if record is None or not self._prepare(commit, changes, seen):
                 return False
         committed = self._pointers.decide(commit, record, pending, State.COMMITTED)
-        with contextlib.suppress(BerglineError):  # what is left of it goes with a later commit
+        with contextlib.suppress(BerglineError):  # leftovers are removed by a later commit
             self._release(commit, pending)
         return committed
 
     def _prepare(self, commit: str, changes: Sequence[PointerChange], seen: Sequence[Seen]) -> bool:
-        """Put the intent on every pointer; if that fails, take it back again as far as the store answers."""
+        """Put the intent on every pointer; if that fails, remove it again as far as possible."""
         prepared = False
         try:
             prepared = all(
@@ -74,7 +74,7 @@ class PointerCommits:
         return prepared
 
     def _end(self, commit: str) -> None:
-        """See to it that a commit is decided, that no pointer names it or ever will, and that its record is gone."""
+        """Ensure that a commit is decided, that no pointer names it or ever will, and that its record is deleted."""
         found = self._pointers.commit(commit)
         while found and found[1].state is State.PENDING:
             self._pointers.decide(commit, *found, State.ABORTED)
@@ -83,10 +83,10 @@ class PointerCommits:
             self._release(commit, found[1])
 
     def _release(self, commit: str, record: CommitObject) -> None:
-        """Take a decided commit's intents off its pointers, then delete the record.
+        """Remove the intents of a decided commit from its pointers, then delete the record.
 
-        A pointer that is as the commit found it is written anew as it is: a request for the intent that is still on its
-        way comes too late then.
+        A pointer that is still as the commit found it is rewritten unchanged, so that a delayed request for the intent
+        fails.
         """
         for member in record.members:
             table = TableName(tuple(member.name[:-1]), member.name[-1])
@@ -95,7 +95,7 @@ class PointerCommits:
         self._objects.delete(commit_object(commit))
 
     def _sweep(self) -> None:
-        """End some commits whose writers died; one that is still alive has to start again at worst."""
+        """End some commits whose writers died; at worst, one that is still alive has to retry."""
         with contextlib.suppress(BerglineError):
             for name in self._objects.names(COMMITS)[:_SWEPT_AT_ONCE]:
                 found = self._pointers.commit(commit_of(name))

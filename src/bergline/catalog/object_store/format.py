@@ -1,6 +1,6 @@
-"""The objects of an object store catalog: pointers, commits of several pointers, namespaces. JSON that people can read.
+"""The JSON objects of an object store catalog: pointers, commits of several pointers, and namespaces.
 
-Every object has a stamp of its own, new with every write: no bytes ever recur, so neither do the store's tags.
+Every write has a new stamp: no content ever recurs, and so neither do the store's tags.
 """
 
 import uuid
@@ -18,35 +18,35 @@ _Object = TypeVar("_Object", bound="CatalogObject")
 
 
 class CatalogObject(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """What all of them have."""
+    """The common fields of all objects."""
 
     format_version: int = FORMAT_VERSION
     stamp: str
 
 
 class ObjectKind(Enum):
-    """What a name may name."""
+    """Whether a name is a table or a view."""
 
     TABLE = "table"
     VIEW = "view"
 
 
 class Entry(msgspec.Struct, frozen=True, rename="kebab"):
-    """What goes by a name, and where its metadata is."""
+    """The table or view under a name, and its metadata location."""
 
     type: ObjectKind
     metadata_location: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What goes by the name if the commit is committed."""
+    """The new entry of a name if the commit succeeds."""
 
     commit: Annotated[str, msgspec.Meta(pattern=_UUID)]
     becomes: Entry | None
 
 
 class PointerObject(CatalogObject, frozen=True, kw_only=True):
-    """One name, and what goes by it now; nothing, if it was dropped."""
+    """A name and its current entry; none if it was dropped."""
 
     name: list[str]
     current: Entry | None
@@ -54,7 +54,7 @@ class PointerObject(CatalogObject, frozen=True, kw_only=True):
 
 
 class State(Enum):
-    """Pending ends once, in one of the other two; only the writer itself commits, anyone may abort."""
+    """The state of a commit: pending changes once to one of the others; only the writer commits, anyone may abort."""
 
     PENDING = "pending"
     COMMITTED = "committed"
@@ -62,9 +62,9 @@ class State(Enum):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A pointer of a commit, and the stamp that its object had; none, if there was no object.
+    """A pointer of a commit, and the stamp of its object before; none if there was no object.
 
-    The intent is written only on just this object: one with another stamp and without the intent never gets it.
+    The intent is written only over this object: one with another stamp and without the intent never gets it.
     """
 
     name: Annotated[list[str], msgspec.Meta(min_length=2)]
@@ -72,21 +72,21 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class CommitObject(CatalogObject, frozen=True, kw_only=True):
-    """The record that decides for several pointers at once."""
+    """The record that decides a commit of several pointers."""
 
     state: State
     members: list[Member]
 
 
 class NamespaceObject(CatalogObject, frozen=True, kw_only=True):
-    """A namespace. No properties: it was dropped."""
+    """A namespace; without properties if it was dropped."""
 
     name: list[str]
     properties: dict[str, str] | None
 
 
 class CatalogMark(CatalogObject, frozen=True, kw_only=True):
-    """Says that here is a catalog, and in which format."""
+    """Marks a catalog and its format version."""
 
     catalog: str = "bergline"
 
@@ -96,17 +96,17 @@ class _Version(msgspec.Struct, rename="kebab"):
 
 
 def new_stamp() -> str:
-    """A stamp that was never used before."""
+    """A new unique stamp."""
     return str(uuid.uuid4())
 
 
 def render(value: CatalogObject) -> bytes:
-    """The object's bytes."""
+    """Serialize an object."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def parser(kind: type[_Object], what: str) -> Callable[[bytes, str], _Object]:
-    """Reads one kind of object: FormatError names the place, UnsupportedError a version that is newer than ours."""
+    """A parser for one kind of object: FormatError names the location, UnsupportedError a newer format version."""
     version_of, value_of = msgspec.json.Decoder(_Version), msgspec.json.Decoder(kind)
 
     def parse(data: bytes, location: str) -> _Object:

@@ -1,4 +1,4 @@
-"""Which object belongs to which name: each level is percent-encoded, so that any name is a key and no two share one."""
+"""Object keys of names: each level is percent-encoded, so that any name is a valid and unique key."""
 
 from urllib.parse import quote, unquote
 
@@ -10,7 +10,7 @@ POINTERS = "pointers"
 COMMITS = "commits"
 MARK = "catalog.json"
 _ENDING = ".json"
-_LONGEST_LEVEL = 240  # in bytes; with the ending it is still a file name where a store keeps objects as files
+_LONGEST_LEVEL = 240  # in bytes; with the extension it still fits a file name, for stores that keep objects as files
 _LONGEST_KEY = 800  # of the 1024 that stores allow, with room for the catalog's own directory
 
 
@@ -35,12 +35,12 @@ def commit_of(name: str) -> str:
 
 
 def below(directory: str, namespace: Namespace) -> str:
-    """Where the objects of everything in a namespace are."""
+    """The key prefix of everything in a namespace."""
     return "/".join([directory, *map(_level, namespace)])
 
 
 def levels_of(name: str) -> tuple[str, ...] | None:
-    """The levels that an object's name stands for; None if it is no object of ours."""
+    """The levels encoded in an object's key; None if it is not one of ours."""
     directory, *encoded = name.removesuffix(_ENDING).split("/")
     levels = tuple(unquote(level, errors="replace") for level in encoded)
     ours = bool(levels) and all(levels) and name == _joined(directory, levels)

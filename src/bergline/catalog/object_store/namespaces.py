@@ -1,4 +1,4 @@
-"""Namespaces as objects. A namespace exists by its own object, and by everything that is in it."""
+"""Namespaces as objects. A namespace exists if it has an object or contains anything."""
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ _Name = TypeVar("_Name")
 
 
 class ObjectNamespaces:
-    """The namespaces of a catalog, and what is listed in them."""
+    """The namespaces of a catalog, and listings of their contents."""
 
     def __init__(self, pointers: PointerObjects) -> None:
         self._pointers = pointers
@@ -57,8 +57,8 @@ class ObjectNamespaces:
     def drop(self, namespace: Namespace) -> bool:
         """True if and only if it existed, held nothing, and is gone.
 
-        Its object goes first, and comes back if something is found in the namespace after all: what is created later
-        than that look finds no namespace.
+        Its object is removed first, and restored if something is found in the namespace after all: whatever is created
+        after that check finds no namespace.
         """
         attempts = self._pointers.attempts(namespace)
         while True:
@@ -74,7 +74,7 @@ class ObjectNamespaces:
         """All namespaces below one, at every level, sorted."""
         own = self._listed(NAMESPACES, namespace)
         found = set(_which(lambda n: self._read(n)[1] is not None, own))
-        # a namespace that has an object of its own need not be looked into
+        # a namespace with an object of its own exists whatever it contains
         tables = [t for t in self._tables(namespace) if t.namespace not in found]
         found |= {t.namespace for t in _which(lambda t: self._is_taken(t, *ObjectKind), tables)}
         return sorted({n[: i + 1] for n in found for i in range(len(namespace), len(n))})
@@ -85,7 +85,7 @@ class ObjectNamespaces:
         return sorted(_which(lambda t: self._is_taken(t, kind), tables))
 
     def _stays_gone(self, namespace: Namespace, gone: StoredObject, properties: Mapping[str, str]) -> bool:
-        """Look once more; what was found in the namespace brings it back."""
+        """Check again; restore the namespace if something was found in it."""
         try:
             if not self._holds_anything(namespace):
                 return True
@@ -101,7 +101,7 @@ class ObjectNamespaces:
         return bool(nested or _which(lambda t: self._is_taken(t, *ObjectKind), self._tables(namespace)))
 
     def _is_taken(self, table: TableName, *kinds: ObjectKind) -> bool:
-        """Whether something of these kinds goes by a name; a pointer that cannot be read counts as one of a table."""
+        """Whether a name has an entry of these kinds; an unreadable pointer counts as a table."""
         try:
             entry = self._pointers.look(table).entry
         except (FormatError, UnsupportedError):
@@ -125,7 +125,7 @@ class ObjectNamespaces:
     def _write(
         self, namespace: Namespace, stored: StoredObject | None, properties: Mapping[str, str] | None
     ) -> StoredObject | None:
-        """Write over what was read; None if and only if it is another by now."""
+        """Replace the object that was read; None if and only if it changed meanwhile."""
         key = namespace_object(namespace)
         kept = None if properties is None else dict(properties)
         data = render(NamespaceObject(stamp=new_stamp(), name=list(namespace), properties=kept))
@@ -133,7 +133,7 @@ class ObjectNamespaces:
 
 
 def _which(is_so: Callable[[_Name], bool], names: list[_Name]) -> list[_Name]:
-    """The names of which it is so; each costs a request, so many are asked at once."""
+    """Filter names by a predicate that takes a request each, in parallel."""
     if not names:
         return []
     with ThreadPoolExecutor(min(_THREADS, len(names))) as pool:

@@ -1,4 +1,4 @@
-"""Pointers in an object store: one small object for each name, changed only by conditional requests."""
+"""The pointer store in an object store: one small object per name, changed only by conditional requests."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from bergline.io.conditional_objects import ConditionalObjects
 
 
 class ObjectPointers:
-    """Pointers of one kind."""
+    """Pointers of tables, or of views."""
 
     atomic_tables = True
 
@@ -27,26 +27,25 @@ class ObjectPointers:
         self._kind = kind
 
     def read(self, table: TableName) -> str | None:
-        """The pointer in the object."""
         entry = self._pointers.look(table).entry
         return entry.metadata_location if self._is_ours(entry) and entry else None
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Write the object if there is none, or one that was left by a drop."""
+        """Create the object, or replace one left by a drop."""
         return self._pointers.change(PointerChange(table, lambda entry: entry is None, Entry(self._kind, pointer)))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Replace the object that was read with the expected pointer in it."""
+        """Replace the object if it has the expected pointer."""
         return self._pointers.change(self._change(PointerSwap(table, expected, new)))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Replace several objects, by a record that decides for all."""
+        """Replace several objects, decided by a commit record."""
         if len(swaps) == 1:
             return self._pointers.change(self._change(swaps[0]))
         return self._commits.change_all([self._change(swap) for swap in swaps])
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Leave an object without pointer: not every store can delete under a condition."""
+        """Replace the object by one without a pointer: not every store has conditional deletes."""
 
         def allowed(entry: Entry | None) -> bool:
             return self._is_ours(entry) and (expected is None or entry == Entry(self._kind, expected))
@@ -54,7 +53,7 @@ class ObjectPointers:
         return self._pointers.change(PointerChange(table, allowed, None))
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Take the pointer from one object and put it in another, in one step."""
+        """Move the pointer from one object to another, atomically."""
         attempts = self._pointers.attempts(table, new)
         while table != new:
             next(attempts)
@@ -68,7 +67,7 @@ class ObjectPointers:
         return False
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """List the objects, and read each: some were left by a drop."""
+        """List the objects and read each: some were left by a drop."""
         return self._namespaces.list_names(namespace, self._kind)
 
     def _change(self, swap: PointerSwap) -> PointerChange:
@@ -80,10 +79,10 @@ class ObjectPointers:
 
 
 class ObjectPointerStore(ObjectPointers):
-    """PointerStore in one directory of an object store; `patience` is how long a writer waits for one that may be dead.
+    """PointerStore in a directory of an object store; `patience` is how long to wait for a writer that may be dead.
 
-    UnsupportedError if a newer bergline wrote the catalog, or the store does not keep to conditions; NotFoundError if
-    there is no catalog and `create` is not set.
+    UnsupportedError if a newer bergline wrote the catalog, or the store ignores conditions; NotFoundError if there is
+    no catalog and `create` is not set.
     """
 
     def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS, create: bool = True) -> None:
@@ -99,27 +98,22 @@ class ObjectPointerStore(ObjectPointers):
             objects.create(MARK, render(CatalogMark(stamp=new_stamp())))
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Write the namespace's object."""
         return self._namespaces.create(namespace, properties)
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Leave an object without properties, if nothing is in the namespace."""
+        """Replace the object by one without properties, if the namespace is empty."""
         return self._namespaces.drop(namespace)
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether it or anything in it exists."""
         return self._namespaces.exists(namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """The properties in the namespace's object."""
         return self._namespaces.properties(namespace)
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Replace the namespace's object."""
         return self._namespaces.update(namespace, changes, removals)
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """List the objects of namespaces, and look into those that have none."""
         return self._namespaces.list_below(below)
 
     def close(self) -> None:
@@ -127,7 +121,7 @@ class ObjectPointerStore(ObjectPointers):
 
 
 def _check_conditions(objects: ConditionalObjects) -> None:
-    """Try out, before a catalog is made, that the store refuses what it must refuse."""
+    """Check, before a catalog is created, that the store respects conditions."""
     name, refused = f"check-{new_stamp()}.json", False
     first = objects.create(name, b"1")
     try:

@@ -1,7 +1,7 @@
-"""One pointer object at a time: what it means, and how it changes.
+"""Single pointer objects: their meaning and their changes.
 
-An object with an intent means its old value until the commit that it names is committed, and the new value from then
-on. Readers only interpret. Writers first see to it that the commit is decided, and then write over the intent.
+An object with an intent has its old value until the commit named by the intent is committed, and the new value from
+then on. Readers only interpret intents. Writers first make sure that the commit is decided, then replace the intent.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.005, 0.2
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A name as it was read: its object, and what it means; `commit` is the one whose intent it carries."""
+    """A name as it was read: its object and current entry; `commit` is the one of its intent."""
 
     table: TableName
     stored: StoredObject | None
@@ -44,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class PointerChange(msgspec.Struct, frozen=True):
-    """What is to go by a name, if what goes by it now is as it should be."""
+    """A new entry for a name, on condition of its current entry."""
 
     table: TableName
     allowed: Callable[[Entry | None], bool]
@@ -68,19 +68,16 @@ class PointerObjects:
         self._sleep = sleep
 
     def look(self, table: TableName) -> Seen:
-        """What goes by a name now; a commit that is under way may still change it."""
+        """The current entry of a name; a pending commit may still change it."""
         return self._read(table, self._state)
 
     def settled(self, table: TableName) -> Seen:
-        """What goes by a name, after every commit that could still change it is decided.
-
-        UnavailableError if it could not be found out.
-        """
+        """The entry of a name after every pending commit is decided; UnavailableError if that is impossible."""
         with nothing_moved():
             return self._read(table, self._decided)
 
     def change(self, change: PointerChange) -> bool:
-        """True if and only if what went by the name was allowed, and now it is the new entry; any doubt raises."""
+        """True if and only if the current entry was allowed and was replaced; any doubt raises."""
         attempts = self.attempts(change.table)
         while True:
             next(attempts)
@@ -91,14 +88,14 @@ class PointerObjects:
                 return True
 
     def write(self, seen: Seen, current: Entry | None, intent: Intent | None = None) -> StoredObject | None:
-        """Write over what was seen; None if and only if the object is another by now."""
+        """Replace the object that was seen; None if and only if it changed meanwhile."""
         name = [*seen.table.namespace, seen.table.name]
         data = render(PointerObject(stamp=new_stamp(), name=name, current=current, intent=intent))
         key = pointer_object(seen.table)
         return self.objects.replace(key, seen.stored, data) if seen.stored else self.objects.create(key, data)
 
     def attempts(self, *names: TableName | Namespace) -> Iterator[None]:
-        """Try again and again, with growing waits; UnavailableError in the end."""
+        """Retry with backoff; UnavailableError in the end."""
         for number in range(_ATTEMPTS):
             yield
             self._sleep(_wait(number))
@@ -123,7 +120,7 @@ class PointerObjects:
             if state is not None:
                 entry = pointer.intent.becomes if state is State.COMMITTED else pointer.current
                 return Seen(table, stored, pointer.stamp, entry, pointer.intent.commit)
-            # a commit is deleted after its last intent: the pointer must have changed since
+            # a commit record is deleted after its last intent: the pointer must have changed since
             if before is not None and before.tag == stored.tag:
                 raise FormatError(f"expected commit {pointer.intent.commit} of {location} in the catalog, found none")
             before = stored
@@ -133,7 +130,7 @@ class PointerObjects:
         return found[1].state if found else None
 
     def _decided(self, commit: str) -> State | None:
-        """How a commit ended; one that stays pending for too long is aborted."""
+        """The outcome of a commit; one that stays pending for too long is aborted."""
         start, number = self._clock(), 0
         while found := self.commit(commit):
             stored, value = found
@@ -147,20 +144,20 @@ class PointerObjects:
         return None
 
     def commit(self, commit: str) -> tuple[StoredObject, CommitObject] | None:
-        """The record of a commit; None if there is none, or no longer."""
+        """The record of a commit; None if there is none (any more)."""
         key = commit_object(commit)
         stored = self.objects.read(key)
         return None if stored is None else (stored, parse_commit(stored.data, self.objects.location(key)))
 
     def decide(self, commit: str, stored: StoredObject, value: CommitObject, state: State) -> bool:
-        """True if and only if the commit was pending and is now decided like this; any doubt raises."""
+        """True if and only if the commit was pending and now has this state; any doubt raises."""
         decided = msgspec.structs.replace(value, state=state, stamp=new_stamp())
         return self.objects.replace(commit_object(commit), stored, render(decided)) is not None
 
 
 @contextlib.contextmanager
 def nothing_moved() -> Iterator[None]:
-    """Say so where storage fails before anything that moves a pointer was sent."""
+    """Convert storage errors before any request that moves a pointer to UnavailableError."""
     try:
         yield
     except StorageError as error:
@@ -168,6 +165,6 @@ def nothing_moved() -> Iterator[None]:
 
 
 def _wait(number: int) -> float:
-    """Seconds to wait after a try; spread, so that writers do not meet again."""
+    """Seconds to wait after an attempt, with jitter so that writers do not collide again."""
     longest: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2 ** min(number, 10))
     return longest * random.uniform(0.5, 1)  # noqa: S311  (guards nothing)

@@ -22,7 +22,7 @@ from bergline.catalog.pointer.named_pointers import check_namespace
 from bergline.catalog.pointer.pointer_store import NOTHING_CHANGED, PointerSwap
 from bergline.catalog.pointer.settle import Verdict, check_refused, send_swaps, settle_swaps, table_history
 from bergline.catalog.pointer.tables import PointerTables
-from bergline.catalog.table_locations import FILES_ELSEWHERE, leaves_places
+from bergline.catalog.table_locations import FILES_ELSEWHERE, drops_directory
 from bergline.errors import BerglineError, ConflictError
 from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.requirements import check_requirements
@@ -31,12 +31,12 @@ from bergline.format.metadata.updates import AssignUuid
 
 
 class PointerCommit(PointerTables):
-    """A commit is right only if the whole base is still current."""
+    """Commits that succeed only if the whole base is still current."""
 
     def commit(self, changes: tuple[TableChange, ...], new: tuple[NewTable, ...] = ()) -> Outcome:
-        """Apply, write, swap; a lost answer is settled by reading back.
+        """Apply, write, swap; a lost response is settled by reading back.
 
-        Tables that are new come into being in the same step, after the others in the outcome.
+        New tables are created in the same step, and come last in the outcome.
         """
         self._check_tables([*(c.base.name for c in changes), *(table.name for table in new)])
         for base in (c.base for c in changes):
@@ -68,14 +68,14 @@ class PointerCommit(PointerTables):
     def _apply(self, change: TableChange) -> TableMetadata:
         base, updates = change.base, change.updates
         check_requirements(base.metadata, change.requirements, str(base.name))
-        if base.metadata.table_uuid is None:  # an old v1 table gets its uuid with the first commit, as in Java
+        if base.metadata.table_uuid is None:  # an old v1 table gets its UUID with the first commit, as in Java
             updates = (AssignUuid(str(uuid.uuid4())), *updates)
         after = apply_updates(base.metadata, updates, base_location=base.metadata_location, now_ms=self._clock_ms())
-        if leaves_places(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
+        if drops_directory(base.metadata, after, updates) and FILES_ELSEWHERE not in after.properties:
             return msgspec.structs.replace(after, properties={**after.properties, FILES_ELSEWHERE: "true"})
         return after
 
-    # what is under way while the lake is closed must still find out how it ended: not self.store
+    # not self.store: a commit in progress while the lake is closed must still be settled
     def _swap(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> Outcome:
         before = {change.base.name: change.base.metadata_location for change in changes}
         swaps = [PointerSwap(table.name, before.get(table.name), table.metadata_location) for table in new]
@@ -110,7 +110,7 @@ class PointerCommit(PointerTables):
             verdict = known(swap, pointer)
             if verdict is not Verdict.UNKNOWN:
                 return verdict
-            # a change without snapshots wrote no files, and may be made again; of a dropped table nothing is left
+            # a change without snapshots wrote no files and may be repeated; of a dropped table nothing is left
             is_another = uuids.get(swap.table) != self._table_files.load(pointer).table_uuid
             return verdict if adds_rows and not is_another else Verdict.LOST
 
@@ -124,7 +124,7 @@ class PointerCommit(PointerTables):
         )
 
     def _winner(self, changes: tuple[TableChange, ...], new: tuple[LoadedTable, ...]) -> ConflictError:
-        """The table that moved on, of those in the commit, or whose name was taken."""
+        """The table of the commit that caused the conflict: changed, or with a name that was taken."""
         for base in (c.base for c in changes):
             if self._store.read(base.name) != base.metadata_location:
                 return self._moved_on(base)
@@ -133,7 +133,7 @@ class PointerCommit(PointerTables):
         return self._moved_on(changes[0].base)
 
     def _moved_on(self, base: LoadedTable) -> ConflictError:
-        """That a table moved on, and by what, if that can be read."""
+        """The conflict of a table, with what changed if that can be read."""
         try:
             what = describe_change(base.metadata, self.load_table(base.name).metadata)
         except BerglineError:

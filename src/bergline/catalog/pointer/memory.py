@@ -8,7 +8,7 @@ from bergline.catalog.pointer.pointer_store import PointerSwap
 
 
 class _State:
-    """All names, whatever they name, under one lock."""
+    """All names, of tables and views, under one lock."""
 
     def __init__(self) -> None:
         self.pointers: dict[TableName, str] = {}
@@ -18,7 +18,7 @@ class _State:
 
 
 class MemoryPointers:
-    """Pointers of one kind over the shared names."""
+    """Pointers of tables, or of views, in the shared namespace."""
 
     atomic_tables = True
 
@@ -27,12 +27,10 @@ class MemoryPointers:
         self._of_views = views
 
     def read(self, table: TableName) -> str | None:
-        """The pointer."""
         with self._state.lock:
             return self._read(table)
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Set the pointer if the name is free."""
         with self._state.lock:
             if table in self._state.pointers:
                 return False
@@ -40,11 +38,9 @@ class MemoryPointers:
             return True
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Move the pointer if it is still as expected."""
         return self.swap_all((PointerSwap(table, expected, new),))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Move all pointers if all are still as expected."""
         with self._state.lock:
             if any(self._read(s.table) != s.expected for s in swaps):
                 return False
@@ -55,7 +51,6 @@ class MemoryPointers:
             return True
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Remove the pointer."""
         with self._state.lock:
             pointer = self._read(table)
             if pointer is None or (expected is not None and pointer != expected):
@@ -64,7 +59,6 @@ class MemoryPointers:
             return True
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Move the pointer to another name."""
         with self._state.lock:
             pointer = self._read(table)
             if pointer is None or new in self._state.pointers:
@@ -74,7 +68,6 @@ class MemoryPointers:
             return True
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """Names in a namespace."""
         with self._state.lock:
             return sorted(t for t in self._state.pointers if t.namespace == namespace and self._read(t) is not None)
 
@@ -99,7 +92,6 @@ class MemoryPointerStore(MemoryPointers):
         self.views = MemoryPointers(self._state, views=True)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Add a namespace."""
         with self._state.lock:
             if self._exists(namespace):
                 return False
@@ -107,7 +99,6 @@ class MemoryPointerStore(MemoryPointers):
             return True
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Remove an empty namespace."""
         with self._state.lock:
             holds = any(n != namespace and n[: len(namespace)] == namespace for n in self._all())
             if holds or any(t.namespace == namespace for t in self._state.pointers):
@@ -115,17 +106,14 @@ class MemoryPointerStore(MemoryPointers):
             return self._state.namespaces.pop(namespace, None) is not None
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether it or anything in it exists."""
         with self._state.lock:
             return self._exists(namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """A copy of the properties."""
         with self._state.lock:
             return dict(self._state.namespaces.get(namespace, {})) if self._exists(namespace) else None
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Change the properties."""
         with self._state.lock:
             if not self._exists(namespace):
                 return False
@@ -134,7 +122,6 @@ class MemoryPointerStore(MemoryPointers):
             return True
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All namespaces below one."""
         with self._state.lock:
             levels = {n[: i + 1] for n in self._all() for i in range(len(n))}
         return sorted(n for n in levels if len(n) > len(below) and n[: len(below)] == below)

@@ -1,4 +1,4 @@
-"""Names of tables or of views: looked up, taken, changed and given back, whatever becomes of the answers."""
+"""Names of tables or views: find, create, rename and drop, settled if responses are lost."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
@@ -25,11 +25,11 @@ NameKind = Literal["table", "view"]
 Waits = Iterable[Callable[[], None]]
 _TRIES = 100
 _NEIGHBOURS = 100
-"""How many names on each side of one that does not exist are compared with it."""
+"""How many names on each side of a missing one are considered as suggestions."""
 
 
 class NamedPointers:
-    """One kind of names in a store; after a lost answer the store itself is asked what happened, with `waits`."""
+    """Names of one kind in a store; after a lost response the outcome is read back, with `waits` in between."""
 
     def __init__(self, store: PointerStore, kind: NameKind, waits: Callable[[], Waits]) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class NamedPointers:
         self.pointers = _of_kind(store, kind)
 
     def find(self, name: TableName) -> str:
-        """The pointer; NotFoundError with the names that look like it."""
+        """The pointer of a name; NotFoundError suggests similar names."""
         pointer = self.pointers.read(name)
         if pointer is None:
             raise self._not_found(name)
@@ -51,10 +51,10 @@ class NamedPointers:
                 raise _taken(kind, name)
 
     def check_created(self, name: TableName, *, created: bool) -> None:
-        """Raise for a name that could not be taken."""
+        """Raise for a name that could not be created."""
         if not created:
             self.check_free(name)
-            raise _taken(self._kind, name)  # it is free again by now
+            raise _taken(self._kind, name)  # it is free again
 
     def create(
         self,
@@ -64,9 +64,9 @@ class NamedPointers:
         is_ours: Callable[[str], bool],
         is_written: Callable[[str], bool],
     ) -> bool:
-        """Take the name; `is_ours` tells whether a pointer that is there now came from this one.
+        """Create a name; `is_ours` decides whether a pointer that exists now came from this one.
 
-        A file that is no longer written went with a purge of what was created: it is not created again.
+        If the metadata file is gone, what was created has been purged since: it is not created again.
         """
         try:
             return self.pointers.create(name, location) or self._was_created(name, location, is_ours)
@@ -87,7 +87,7 @@ class NamedPointers:
             raise self._unknown(name, location, "created") from error
 
     def rename(self, name: TableName, new: TableName) -> None:
-        """Give what has this name another."""
+        """Rename a table or view."""
         before = self.find(name)
         if self._rename(name, new, before):
             return
@@ -96,10 +96,10 @@ class NamedPointers:
         raise ConflictError(f"{self._kind} `{name}` changed while it was renamed", hints=["try again"])
 
     def drop(self, name: TableName, expected: str | None = None, *, proven: bool = False) -> str:
-        """Give the name back, and say which pointer it had; ConflictError if that is not the expected one.
+        """Drop a name and return its pointer; ConflictError if it is not the expected one.
 
-        After a lost answer a name that is gone will do; it may as well have been renamed by another, so with `proven`
-        that is a CommitUnknownError.
+        After a lost response, a missing name counts as dropped; because another client may have renamed it, that is a
+        CommitUnknownError if `proven`.
         """
         for _ in range(_TRIES):
             pointer = self.find(name)
@@ -110,12 +110,12 @@ class NamedPointers:
         raise ConflictError(f"{self._kind} `{name}` moved on while it was dropped", hints=["try again"])
 
     def _was_created(self, name: TableName, location: str, is_ours: Callable[[str], bool]) -> bool:
-        """Whether a refused name is ours all the same: a request delivered twice is refused by its own twin."""
+        """Whether a refused name is ours after all: a request that is delivered twice refuses itself."""
         for wait in self._waits():
             try:
                 pointer = self.pointers.read(name)
                 return pointer is not None and is_ours(pointer)
-            except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
+            except (BerglineError, OSError):  # a pointer to a missing file may have moved on from ours
                 wait()
         raise self._unknown(name, location, "created")
 
@@ -182,7 +182,7 @@ def create_with_file(
     is_ours: Callable[[str], bool],
     files: MetadataFiles[Any],
 ) -> None:
-    """Take a name for a file just written, which is deleted if it is certain that nothing points to it."""
+    """Create a name for a file just written; the file is deleted if certainly nothing points to it."""
     try:
         created = names.create(name, location, is_ours=is_ours, is_written=files.is_written)
     except NOTHING_CHANGED:
@@ -194,7 +194,7 @@ def create_with_file(
 
 
 def check_namespace(store: PointerStore, namespace: tuple[str, ...]) -> None:
-    """NotFoundError, with names that look like it, if there is no such namespace."""
+    """NotFoundError, with suggestions, if there is no such namespace."""
     if not store.namespace_exists(namespace):
         name = ".".join(namespace)
         if isinstance(store, NeighbouringNamespaces):

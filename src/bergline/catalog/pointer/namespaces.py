@@ -1,4 +1,4 @@
-"""Namespaces of a pointer catalog, and what its tables and views have in common."""
+"""Namespaces of a pointer catalog, and the locations of new tables and views."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -25,7 +25,7 @@ from bergline.io.local import real_location
 from bergline.io.locations import absolute_location, is_absolute, join, normalized, scheme_of
 
 _NOT_IN_DIRECTORIES = frozenset("/\\%?#") | frozenset(map(chr, (*range(32), 127)))
-_MAX_DIRECTORY_BYTES = 255  # of most file systems
+_MAX_DIRECTORY_BYTES = 255  # the limit of most file systems
 _UNIQUE = 8
 _LOOKS = 3
 _LOOK_AGAIN_S = 0.1
@@ -66,21 +66,20 @@ class PointerNamespaces:
 
     @property
     def warehouse(self) -> str | None:
-        """Where what is new goes, unless its namespace says otherwise."""
+        """The default parent of new locations, unless a namespace has its own."""
         return self._warehouse
 
     def close(self) -> None:
-        """Let go of the store; again does nothing."""
+        """Close the store; idempotent."""
         if not self._closed:
             self._closed = True
             self._store.close()
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Add a namespace."""
         _check_properties(properties)
         _check_home(namespace, properties)
         store = self.store
-        was_there = store.namespace_exists(namespace)  # is not taken for ours after a lost answer
+        was_there = store.namespace_exists(namespace)  # so that it is not mistaken for ours after a lost response
 
         def is_created() -> bool:
             found = store.namespace_properties(namespace)
@@ -94,7 +93,6 @@ class PointerNamespaces:
             raise AlreadyExistsError(f"namespace `{name}` exists already", kind="namespace", name=name)
 
     def drop_namespace(self, namespace: Namespace) -> None:
-        """Remove an empty namespace."""
         check_namespace(self.store, namespace)
         store = self.store
 
@@ -105,18 +103,15 @@ class PointerNamespaces:
             raise NotEmptyError(f"cannot drop namespace `{'.'.join(namespace)}`: it is not empty")
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether there is such a namespace."""
         return self.store.namespace_exists(namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
-        """The properties of a namespace."""
         found = self.store.namespace_properties(namespace)
         if found is None:
             check_namespace(self.store, namespace)
         return found or {}
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
-        """Set and remove properties."""
         _check_properties((*changes, *removals))
         _check_home(namespace, changes)
         if both := sorted(set(changes) & set(removals)):
@@ -130,13 +125,12 @@ class PointerNamespaces:
             check_namespace(store, namespace)
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All namespaces, or all below one."""
         if below:
             check_namespace(self.store, below)
         return self.store.list_namespaces(below)
 
     def namespace_location(self, namespace: Namespace, properties: Mapping[str, str]) -> str | None:
-        """Where new tables of a namespace with these properties go; None if neither they nor a warehouse say it."""
+        """The location for new tables of a namespace with these properties; None without `location` and warehouse."""
         if properties.get("location"):
             _check_home(namespace, properties)
             return absolute_location(properties["location"])
@@ -145,10 +139,10 @@ class PointerNamespaces:
         return join(self._warehouse, *map(_directory, namespace))
 
     def default_location(self, name: TableName) -> str:
-        """Below its namespace's `location`, or the warehouse with one directory for each level; never where one lives.
+        """A directory below the namespace's `location`, or below the warehouse with one directory per level.
 
-        The directory of a table that was renamed, dropped without its files, or made by another catalog is taken: a new
-        one beside it keeps the two apart.
+        The directory of a table that was renamed, dropped without its files, or created by another catalog is not
+        reused: a new one beside it keeps the two apart.
         """
         home, directory = self._home(name.namespace), _directory(name.name)
         if scheme_of(home) == "file":
@@ -158,7 +152,7 @@ class PointerNamespaces:
         return join(home, f"{_shortened(directory, _MAX_DIRECTORY_BYTES - _UNIQUE - 1)}-{uuid4().hex[:_UNIQUE]}")
 
     def check_location(self, name: TableName, location: str) -> None:
-        """Look for metadata; what is there may be of a table that gets this very name at this moment."""
+        """Look for metadata, which may belong to a table that is being created under this very name."""
         for _ in range(_LOOKS):
             if not self._has_metadata(location):
                 return
@@ -173,12 +167,12 @@ class PointerNamespaces:
         )
 
     def check_free(self, name: TableName) -> None:
-        """Refuse a name that a table or view has, or whose namespace does not exist."""
+        """Refuse a name that is taken, or whose namespace does not exist."""
         check_namespace(self.store, name.namespace)
         self._named("table").check_free(name)
 
     def is_own_file(self, location: str) -> bool:
-        """Whether a file is one of the places of the store, or below one."""
+        """Whether a file is one of the store's own locations, or below one."""
         asked = _real(location)
         return any(asked == place or asked.startswith(f"{place}/") for place in map(_real, self._own_places))
 
@@ -205,7 +199,7 @@ class PointerNamespaces:
     def _settled(
         self, change: Callable[[], bool], is_done: Callable[[], bool], namespace: Namespace, what: str
     ) -> bool:
-        """Make a change; after a lost answer it is looked for, and made again where it is not there."""
+        """Make a change; after a lost response, check whether it was made, and repeat it if not."""
         try:
             return change()
         except NOTHING_CHANGED:
@@ -235,7 +229,7 @@ def _check_properties(names: Collection[str]) -> None:
 
 
 def _check_home(namespace: Namespace, properties: Mapping[str, str]) -> None:
-    """Refuse a location for new tables that means another place in another process."""
+    """Refuse a location for new tables that depends on the process."""
     home = properties.get("location")
     if home and not is_absolute(home):
         raise InvalidInputError(
@@ -244,7 +238,7 @@ def _check_home(namespace: Namespace, properties: Mapping[str, str]) -> None:
 
 
 def _check_directories(name: TableName) -> None:
-    """Refuse names that a disk cannot have."""
+    """Refuse names that are no valid file names."""
     for part in (*name.namespace, name.name):
         if (size := len(_directory(part).encode())) > _MAX_DIRECTORY_BYTES:
             raise InvalidInputError(
@@ -262,6 +256,6 @@ def _shortened(directory: str, most: int) -> str:
 
 
 def _directory(name: str) -> str:
-    """A name as one directory: without what would end it there, or end the location in other readers."""
+    """A name as a single directory: without characters that end it, or that end the location for other readers."""
     dots = name in {".", ".."}
     return "".join(f"%{ord(c):02X}" if c in _NOT_IN_DIRECTORIES or dots else c for c in name)

@@ -1,4 +1,4 @@
-"""The pointer: one string per table that says which metadata file is current, moved only by compare-and-swap."""
+"""The pointer store interface: one string per table, the current metadata location, moved only by compare-and-swap."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
@@ -28,12 +28,12 @@ NOTHING_CHANGED: Final = (
 
 CATALOG: Final = "catalog"
 CATALOG_NAME: Final = "catalog name"
-"""The kinds of NotFoundErrors for catalogs: there is none, or there are only others in the same database."""
+"""The kinds of NotFoundError for catalogs: there is none, or only others in the same database."""
 CREATE_HINT: Final = "connect(…, create=True) makes a new one"
 
 
 class PointerSwap(msgspec.Struct, frozen=True):
-    """One pointer that is to move, and what it must be now: None for a name that must be free, of tables and views."""
+    """A pointer to move, and its expected value: None for a name that must be free of tables and views."""
 
     table: TableName
     expected: str | None
@@ -41,22 +41,22 @@ class PointerSwap(msgspec.Struct, frozen=True):
 
 
 class Pointers(Protocol):
-    """Pointers of one kind by name: those of tables, or those of views.
+    """Pointers of tables, or of views, by name.
 
-    Every method raises UnavailableError if and only if the store could not answer and it is certain that nothing was
-    changed, and another of NOTHING_CHANGED if and only if it refuses the call, and nothing was changed. Any other
-    exception from a method that changes something leaves the outcome in doubt.
+    Every method raises UnavailableError if and only if the store did not respond and certainly nothing was changed, and
+    another of NOTHING_CHANGED if and only if it refuses the call and nothing was changed. After any other exception
+    from a modifying method the outcome is unknown.
     """
 
     atomic_tables: bool
-    """Whether several pointers can move in one step."""
+    """Whether several pointers can move atomically."""
 
     def read(self, table: TableName) -> str | None:
         """The table's pointer; None if there is no such table."""
         ...
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """True if and only if the name was free, of tables and of views, and now has this pointer; durably."""
+        """True if and only if the name was free of tables and views, and now has this pointer, durably."""
         ...
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
@@ -79,7 +79,7 @@ class Pointers(Protocol):
         ...
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """True if and only if the table had a pointer, the new name was free, and the pointer goes by that name now."""
+        """True if and only if the table had a pointer, the new name was free, and the pointer now has that name."""
         ...
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
@@ -88,14 +88,14 @@ class Pointers(Protocol):
 
 
 class PointerStore(Pointers, Protocol):
-    """The pointers of tables, those of views where the store has them, and namespaces with properties.
+    """The pointers of tables, of views if the store supports them, and namespaces with properties.
 
-    Tables and views share their names: what one has taken, the other cannot have.
+    Tables and views share one set of names.
     """
 
     @property
     def views(self) -> Pointers | None:
-        """The pointers of views; None if the store can hold none."""
+        """The pointers of views; None if the store has no views."""
         ...
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
@@ -115,48 +115,48 @@ class PointerStore(Pointers, Protocol):
         ...
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """True if and only if the namespace exists and has these changes now; what others set stays.
+        """True if and only if the namespace exists and now has these changes; other properties stay.
 
-        A namespace that existed only by what is in it exists by itself from then on.
+        A namespace that existed only by its contents exists by itself from then on.
         """
         ...
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All namespaces below this one, at every level, sorted; below the empty one are all."""
+        """All namespaces below this one, at every level, sorted; all of them for the empty one."""
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 @runtime_checkable
 class NeighbouringNames(Protocol):
-    """What stores have that find the names next to one without reading all of them."""
+    """For stores that can find the names next to a name without listing all."""
 
     def names_around(self, table: TableName, most: int) -> list[TableName]:
-        """Some names of the store's kind next to a name in its namespace, at most so many on each side."""
+        """The names of this kind next to a name in its namespace, at most so many on each side."""
         ...
 
 
 @runtime_checkable
 class NeighbouringNamespaces(Protocol):
-    """What stores have that find the namespaces next to one without reading all of them."""
+    """For stores that can find the namespaces next to one without listing all."""
 
     def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
-        """Some namespaces next to one, at most so many on each side."""
+        """The namespaces next to one, at most so many on each side."""
         ...
 
 
 @runtime_checkable
 class StagedPointers(Protocol):
-    """What stores have whose pointers are files that `create` and `swap` themselves make, under names of the store.
+    """For stores whose pointers are files that `create` and `swap` write themselves, under names of their own.
 
-    Their names stand for places: nothing can be renamed.
+    Their names are locations: nothing can be renamed.
     """
 
     def stage(self, table: TableName, expected: str | None, data: bytes) -> str:
-        """The pointer that these bytes get by a swap from the expected one, or by a create, on this thread."""
+        """Stage the content of a new version on this thread; returns the pointer that a swap or create will set."""
         ...
 
 
@@ -168,5 +168,5 @@ def missing_catalog(
     known: Iterable[str] = (),
     hints: Sequence[str] = (CREATE_HINT,),
 ) -> NotFoundError:
-    """The error for a catalog that is missing and was not to be created: looking changes nothing."""
+    """The error for a missing catalog that is not to be created."""
     return NotFoundError(message, kind=kind, name=name, known=known, hints=hints)

@@ -1,7 +1,7 @@
-"""What happened to a swap whose answer was lost.
+"""Settling a swap whose response was lost.
 
-Pointer values never recur, so the store itself can nearly always tell: the pointer is still the old one (then the
-very same swap again is harmless, and fences a late twin of the first), or it moved on, and then the metadata log says
+Pointer values never recur, so the store itself can nearly always decide: the pointer is still the old one (then
+repeating the same swap is harmless, and fences off a delayed duplicate), or it moved on, and then the metadata log says
 to whose file it moved first.
 """
 
@@ -15,7 +15,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 
 
 class Verdict(Enum):
-    """What became of the swap."""
+    """The outcome of a swap."""
 
     LANDED = "landed"
     LOST = "lost"
@@ -29,10 +29,10 @@ def settle_swaps(
     history: Callable[[PointerSwap, str], Verdict],
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
-    """Ask the store until it tells; each wait is called before another try after a failure.
+    """Read back until the outcome is known; each wait is called before a retry after a failure.
 
-    All pointers moved or none: what became of one became of all. `history` says what became of a swap by what the
-    pointer that is there now leads to.
+    All pointers moved or none, so the outcome of one is that of all. `history` decides the outcome of a swap by the
+    metadata that the current pointer leads to.
     """
     for wait in waits:
         try:
@@ -56,7 +56,7 @@ def check_refused(
     history: Callable[[PointerSwap, str], Verdict],
     waits: Iterable[Callable[[], None]],
 ) -> Verdict:
-    """Whether swaps that the store refused have landed all the same: one delivered twice is refused by its own twin."""
+    """Whether swaps that the store refused succeeded after all: one that is delivered twice refuses itself."""
     for wait in waits:
         try:
             now = [pointers.read(s.table) for s in swaps]
@@ -65,7 +65,7 @@ def check_refused(
             if all(pointer is None for pointer in now):
                 return Verdict.LOST
             verdicts = {_read_history(pointer, s, history) for pointer, s in zip(now, swaps, strict=True)}
-        except (BerglineError, OSError):  # a pointer that leads nowhere may have moved on from ours
+        except (BerglineError, OSError):  # a pointer to a missing file may have moved on from ours
             wait()
         else:
             return next((v for v in (Verdict.LANDED, Verdict.LOST) if v in verdicts), Verdict.UNKNOWN)
@@ -73,7 +73,7 @@ def check_refused(
 
 
 def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:
-    """Move one pointer or several, by what the store has for it."""
+    """Swap one pointer or several."""
     if len(swaps) > 1:
         return pointers.swap_all(swaps)
     swap = swaps[0]
@@ -85,7 +85,7 @@ def send_swaps(pointers: Pointers, swaps: Sequence[PointerSwap]) -> bool:
 def table_history(
     swap: PointerSwap, base: TableMetadata | None, now: TableMetadata, added_snapshots: frozenset[int]
 ) -> Verdict:
-    """What the metadata log and the snapshots of the table now say about a swap."""
+    """The outcome of a swap by the metadata log and snapshots of the current table."""
     log = {e.metadata_file for e in now.metadata_log}
     if swap.new in log or not added_snapshots.isdisjoint(now.snapshots_by_id):
         return Verdict.LANDED
@@ -97,6 +97,6 @@ def table_history(
 def _read_history(pointer: str | None, swap: PointerSwap, history: Callable[[PointerSwap, str], Verdict]) -> Verdict:
     if pointer == swap.new:
         return Verdict.LANDED
-    if pointer is None or pointer == swap.expected:  # dropped since, or another table decides
+    if pointer is None or pointer == swap.expected:  # dropped since, or another table
         return Verdict.UNKNOWN
     return history(swap, pointer)

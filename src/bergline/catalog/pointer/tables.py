@@ -1,4 +1,4 @@
-"""Tables of a pointer catalog by name; `pointer_commit` changes them."""
+"""Tables of a pointer catalog by name; commits to them are in `commits`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,16 +24,14 @@ class PointerTables(PointerNamespaces):
         self._table_files = table_files(self.io, self.max_metadata_bytes)
 
     def load_table(self, name: TableName) -> LoadedTable:
-        """The table now."""
         pointer = self.pointer(name)
         return LoadedTable(name, self._table_files.load_for(f"table `{name}`", pointer), pointer)
 
     def pointer(self, name: TableName) -> str:
-        """What the store holds."""
         return self._named("table").find(name)
 
     def metadata_at(self, location: str) -> TableMetadata:
-        """The table in a metadata file."""
+        """Load a table from a metadata file."""
         return self._table_files.load(location)
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
@@ -50,7 +48,7 @@ class PointerTables(PointerNamespaces):
         check_namespace(self.store, name.namespace)
         metadata = self._table_files.load(metadata_location)
         names = self._named("table", metadata.properties)
-        names.check_free(name)  # so that what points there later is what was registered now
+        names.check_free(name)  # so that the pointer leads to what was registered
         created = names.create(
             name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._table_files.is_written
         )
@@ -58,7 +56,7 @@ class PointerTables(PointerNamespaces):
         return LoadedTable(name, metadata, metadata_location)
 
     def register_over(self, name: TableName, metadata_location: str) -> LoadedTable:
-        """Point a name to a metadata file, whatever table had it; one that nobody had is taken."""
+        """Register a metadata file under a name, replacing the table that had it, if any."""
         metadata = self._table_files.load(metadata_location)
         for _ in range(_TRIES):
             before = self._named("table").pointers.read(name)
@@ -70,20 +68,16 @@ class PointerTables(PointerNamespaces):
         raise ConflictError(f"table `{name}` moved on while it was registered anew", hints=["try again"])
 
     def unregister_table(self, name: TableName) -> str:
-        """Remove the pointer, and say what it was."""
         return self._named("table").drop(name, proven=True)
 
     def rename_table(self, name: TableName, new: TableName) -> None:
-        """Move the pointer to another name."""
         check_namespace(self.store, new.namespace)
         self._named("table").rename(name, new)
 
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
-        """Remove the pointer."""
         self._named("table").drop(name, expected, proven=expected is not None)
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """Tables in a namespace."""
         check_namespace(self.store, namespace)
         return self.store.list_names(namespace)
 

@@ -23,16 +23,15 @@ class PointerViews(PointerNamespaces):
         self._view_files = view_files(self.io, self.max_metadata_bytes)
 
     def load_view(self, name: TableName) -> LoadedView:
-        """The view now."""
         pointer = self._named("view").find(name)
         return LoadedView(name, self._view_files.load_for(f"view `{name}`", pointer), pointer)
 
     def view_pointer(self, name: TableName) -> str:
-        """What the store holds."""
+        """The pointer in the store."""
         return self._named("view").find(name)
 
     def view_at(self, location: str) -> ViewMetadata:
-        """The view in a metadata file."""
+        """Load a view from a metadata file."""
         return self._view_files.load(location)
 
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
@@ -55,7 +54,7 @@ class PointerViews(PointerNamespaces):
         names = self._named("view")
         check_namespace(self.store, name.namespace)
         metadata = self._view_files.load(metadata_location)
-        names.check_free(name)  # so that what points there later is what was registered now
+        names.check_free(name)  # so that the pointer leads to what was registered
         created = names.create(
             name, metadata_location, is_ours=metadata_location.__eq__, is_written=self._view_files.is_written
         )
@@ -63,7 +62,7 @@ class PointerViews(PointerNamespaces):
         return LoadedView(name, metadata, metadata_location)
 
     def commit_view(self, change: ViewChange) -> LoadedView:
-        """Apply, write, swap; after a lost answer the pointer tells, unless others moved it on since."""
+        """Apply, write, swap; after a lost response the pointer decides, unless others moved it since."""
         base, names = change.base, self._named("view", change.base.metadata.properties)
         if names.pointers.read(base.name) != base.metadata_location:
             raise _moved_on(base)
@@ -84,13 +83,11 @@ class PointerViews(PointerNamespaces):
                 )
 
     def rename_view(self, name: TableName, new: TableName) -> None:
-        """Move the pointer to another name."""
         names = self._named("view")
         check_namespace(self.store, new.namespace)
         names.rename(name, new)
 
     def drop_view(self, name: TableName) -> None:
-        """Remove the pointer."""
         self._named("view").drop(name)
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
@@ -103,7 +100,7 @@ class PointerViews(PointerNamespaces):
         try:
             if send_swaps(names.pointers, (swap,)):
                 return Verdict.LANDED
-            # views have no files but their metadata's, which nobody names once the pointer is elsewhere
+            # views have no files but their metadata, which nothing names once the pointer has moved
             return check_refused(names.pointers, (swap,), history=lambda *_: Verdict.LOST, waits=waits)
         except NOTHING_CHANGED:
             self._view_files.discard(swap.new)
@@ -113,7 +110,7 @@ class PointerViews(PointerNamespaces):
 
 
 def _without_log(_swap: PointerSwap, _pointer: str) -> Verdict:
-    """The metadata of a view has no log of its files: who moved on from what cannot be told."""
+    """View metadata has no metadata log: the outcome cannot be derived from it."""
     return Verdict.UNKNOWN
 
 

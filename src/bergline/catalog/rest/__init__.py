@@ -1,1 +1,1 @@
-"""The Iceberg REST protocol: what its server and its client have in common, and the client."""
+"""The Iceberg REST protocol, shared by server and client, and the client."""

@@ -1,4 +1,4 @@
-"""A database that holds a catalog: what is different from one to the other, and its layout."""
+"""The database of a SQL catalog: connections, transactions and its layout, for any engine."""
 
 import contextlib
 import threading
@@ -24,7 +24,7 @@ def transaction(
     nothing_changed: AbstractContextManager[None],
     while_committing: Callable[[sa.exc.DBAPIError], Exception],
 ) -> Iterator[None]:
-    """A transaction, committed at the end: what fails before is said by the one, what fails then by the other."""
+    """A transaction; errors up to its commit are converted by `nothing_changed`, later ones by `while_committing`."""
     with nothing_changed:
         begun = connection.begin()
         try:
@@ -38,12 +38,12 @@ def transaction(
     try:
         begun.commit()
     except sa.exc.DBAPIError as error:
-        connection.invalidate(error)  # ends a transaction that is still open, and its locks
+        connection.invalidate(error)  # ends an open transaction and its locks
         raise while_committing(error) from error
 
 
 class SqlDatabase(ABC):
-    """Which database it is shows in `reading` and `writing`, and in what their errors mean."""
+    """Base class; engines differ in `reading` and `writing` and in the meaning of their errors."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
         self.engine = engine
@@ -53,9 +53,9 @@ class SqlDatabase(ABC):
         self._noting = threading.local()
 
     answers_at_once = False
-    """Whether `row_at_once` finds rows, so that a server may look them up between two requests."""
+    """Whether `row_at_once` finds rows, so that a server can look them up in the event loop."""
     sorts_by_bytes = False
-    """Whether texts are compared by their bytes, so that what begins alike stands together in an index."""
+    """Whether text is sorted by bytes, so that an index can be searched by prefix."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sa.Connection]:
@@ -65,36 +65,36 @@ class SqlDatabase(ABC):
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """A transaction, committed at the end.
 
-        UnavailableError or RefusedError if and only if nothing was changed for certain.
+        UnavailableError or RefusedError if and only if certainly nothing was changed.
         """
 
     @abstractmethod
     def insert(self, table: sa.Table) -> Any:
-        """An INSERT that knows ON CONFLICT."""
+        """An INSERT with support for ON CONFLICT."""
 
     @abstractmethod
     def lock_layout(self, connection: sa.Connection) -> None:
-        """Keep all other processes from migrating until the end of the transaction."""
+        """Lock out other processes from migrating until the end of the transaction."""
 
     def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
-        """The one row of a query that is made once and run often; None if there is none."""
+        """The row of a prepared query; None if there is none."""
         with self.reading() as connection:
             row = connection.execute(query, values).one_or_none()
         return None if row is None else tuple(row)
 
     def row_at_once(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
-        """The row of `first_row` where it is found without waiting for anybody; None also where it is not."""
+        """The row of `first_row` if it is found without waiting for locks; None otherwise."""
         del query, values
         return None
 
     def check_ready(self) -> None:
-        """UnavailableError, or another error, unless the database answers and has the layout."""
+        """UnavailableError, or another error, unless the database responds and has the layout."""
         with self.reading() as connection:
             for table in (TABLES, NAMESPACES):
                 connection.execute(sa.select(table.c.catalog_name).limit(1)).all()
 
     def open_layout(self, *, create: bool) -> FoundLayout:
-        """The layout; where there is none it is made or a NotFoundError, and one that is there is only looked at."""
+        """Find the layout; if there is none, create it or raise NotFoundError. An existing one is not changed."""
         with self.reading() as connection:
             found = find_layout(connection)
         check_known(found, self.name, len(MIGRATIONS))
@@ -117,7 +117,7 @@ class SqlDatabase(ABC):
 
     @contextlib.contextmanager
     def noting(self, note: Note) -> Iterator[None]:
-        """Let a note be taken of every change that this thread makes, in the transaction of the change."""
+        """Run a callback in the transaction of every change that this thread makes."""
         self._noting.note = note
         try:
             yield
@@ -125,16 +125,16 @@ class SqlDatabase(ABC):
             self._noting.note = None
 
     def note(self, connection: sa.Connection, *changed: tuple[TableName, str | None]) -> None:
-        """Take the note: called by whatever changes something, once it has, with the pointers that moved.
+        """Run the callback: called after every change, in its transaction, with the pointers that moved.
 
-        What the note raises undoes the change.
+        An exception of the callback rolls the change back.
         """
         note: Note | None = getattr(self._noting, "note", None)
         if note is not None:
             note(connection, changed)
 
     def migrate(self) -> None:
-        """Make all migrations that are missing, each in a transaction of its own."""
+        """Run all missing migrations, each in its own transaction."""
         more = True
         while more:
             with self.writing() as connection:
@@ -143,7 +143,7 @@ class SqlDatabase(ABC):
         self._is_current = True
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close connections."""
         self.engine.dispose()
 
     def _bring_up_to_date(self) -> None:
@@ -156,4 +156,4 @@ class SqlDatabase(ABC):
                 with self.reading() as connection:
                     if find_layout(connection).version > 0:
                         raise
-                self._is_current = True  # others made it, and we may change rows but not add tables: theirs suffice
+                self._is_current = True  # created by others, and we may change rows but not add tables: theirs suffice

@@ -36,7 +36,7 @@ _BEHIND_THE_DOT = chr(ord(".") + 1)
 
 
 class RowKind(Enum):
-    """What a row is; in the older layout, which has no column for it, every row is a table."""
+    """The type of a row; in the older layout, without a type column, every row is a table."""
 
     TABLE = "TABLE"
     VIEW = "VIEW"
@@ -44,7 +44,7 @@ class RowKind(Enum):
 
 
 def join_namespace(namespace: Namespace) -> str:
-    """A namespace as the layout stores it; a level with a dot would read as two."""
+    """A namespace as stored; levels with dots are refused."""
     for level in namespace:
         if "." in level:
             raise InvalidInputError(
@@ -55,7 +55,7 @@ def join_namespace(namespace: Namespace) -> str:
 
 
 def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
-    """Picks rows of one kind; rows without a type are tables."""
+    """A condition for rows of one kind; rows without a type are tables."""
     match kind:
         case RowKind.TABLE:
             return or_(TABLES.c.iceberg_type == kind.value, TABLES.c.iceberg_type.is_(None))
@@ -68,7 +68,7 @@ def of_kind(kind: RowKind) -> sa.ColumnElement[bool]:
 
 
 def namespace_or_below(column: sa.ColumnElement[Any], namespace: Namespace) -> sa.ColumnElement[bool]:
-    """Picks rows of a namespace and of all below it; all rows for the empty one."""
+    """A condition for rows of a namespace and all below it; all rows for the empty one."""
     if not namespace:
         return sa.true()
     return or_(column == join_namespace(namespace), namespace_below(column, namespace, in_byte_order=False))
@@ -77,9 +77,9 @@ def namespace_or_below(column: sa.ColumnElement[Any], namespace: Namespace) -> s
 def namespace_below(
     column: sa.ColumnElement[Any], namespace: Namespace, *, in_byte_order: bool
 ) -> sa.ColumnElement[bool]:
-    """Picks rows below a namespace; a database that sorts texts by their bytes finds them by its index."""
+    """A condition for rows below a namespace; uses the index if the database sorts text by bytes."""
     name = join_namespace(namespace)
-    # not LIKE, which takes small and capital letters for the same in SQLite
+    # not LIKE, which is case-insensitive in SQLite
     starts_so = sa.func.substr(column, 1, len(name) + 1) == f"{name}."
     if not in_byte_order:
         return starts_so
@@ -87,9 +87,9 @@ def namespace_below(
 
 
 def next_namespaces(*, descending: bool = False) -> sa.TextClause:
-    """Up to `most` namespaces of any row behind `start`, or before it, in the database's order.
+    """Up to `most` namespaces of any rows after `start`, or before it, in the database's order.
 
-    Each is looked up in the primary keys from the one found last, so that the names in a namespace are not read.
+    Each is looked up in the primary key index, starting from the previous one, so that names are not read.
     """
     extreme, beyond = ("max", "<") if descending else ("min", ">")
     return sa.text(

@@ -1,6 +1,6 @@
-"""The layout of a catalog database by version: what is there, and the steps to what this bergline knows.
+"""Migrations of a catalog database: the version found, and the steps to the current one.
 
-The tables that Java and PyIceberg share are not ours to change: a database that they made is used as it is, and gets
+The tables shared with Java and PyIceberg are never changed: a database that they created is used as it is, and gets
 our own tables beside theirs with the first change.
 """
 
@@ -19,13 +19,13 @@ LAYOUT = sa.Table(
     _OWN,
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
 )
-"""One row for each migration that was made."""
+"""One row per migration."""
 
 Migration = Callable[[sa.Connection], None]
 
 
 class FoundLayout(msgspec.Struct, frozen=True):
-    """What a database has: our version, 0 where we were never; the shared tables; whether their rows have a type."""
+    """The layout found: our version (0 if none), the shared tables, and whether their rows have a type."""
 
     version: int
     is_there: bool
@@ -33,7 +33,7 @@ class FoundLayout(msgspec.Struct, frozen=True):
 
 
 def find_layout(connection: sa.Connection) -> FoundLayout:
-    """Look, without changing anything."""
+    """Inspect a database without changing anything."""
     inspector = sa.inspect(connection)
     version = 0
     if inspector.has_table(LAYOUT.name):
@@ -44,7 +44,7 @@ def find_layout(connection: sa.Connection) -> FoundLayout:
 
 
 def check_known(found: FoundLayout, database: str, known: int) -> None:
-    """Refuse a layout of a later bergline."""
+    """Refuse a layout of a newer bergline."""
     if found.version > known:
         raise UnsupportedError(
             f"expected a catalog of layout version {known} or older, found version {found.version} in {database}",
@@ -53,7 +53,7 @@ def check_known(found: FoundLayout, database: str, known: int) -> None:
 
 
 def migrate(connection: sa.Connection, database: str, migrations: tuple[Migration, ...]) -> bool:
-    """Make the next migration, in the transaction of the connection; False if there is none left.
+    """Run the next migration in the connection's transaction; False if there is none left.
 
     The caller has locked out every other process that may migrate.
     """
@@ -71,21 +71,21 @@ def migrate(connection: sa.Connection, database: str, migrations: tuple[Migratio
 
 
 def _create_shared(connection: sa.Connection) -> None:
-    """The shared tables, those of them that are missing."""
+    """Create the shared tables that are missing."""
     SHARED.create_all(connection)
 
 
 def _create_records(connection: sa.Connection) -> None:
-    """What a server keeps."""
+    """Create the tables of a server's records."""
     RECORDS.create_all(connection)
 
 
 def _index_audit(connection: sa.Connection) -> None:
-    """Indexes of the audit, in databases that had it without."""
+    """Create the indexes of the audit log, in databases that lack them."""
     for index in AUDIT_INDEXES:
         index.create(connection, checkfirst=True)
 
 
 MIGRATIONS: tuple[Migration, ...] = (_create_shared, _create_records, _index_audit)
 RECORDS_VERSION = MIGRATIONS.index(_create_records) + 1
-"""The version from which a database has what a server keeps."""
+"""The version that introduced a server's records."""

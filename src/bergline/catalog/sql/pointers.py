@@ -16,7 +16,7 @@ _NAME_IS = TABLES.c.table_name == sa.bindparam("of_name")
 
 
 class SqlPointers:
-    """Pointers of one kind; the names are those of all rows."""
+    """Pointers of tables, or of views, which share the names of all rows."""
 
     atomic_tables = True
 
@@ -24,7 +24,7 @@ class SqlPointers:
         self.database = database
         self.catalog_name = self._catalog = catalog_name
         self._kind = kind
-        # built once: building a statement costs more than running it
+        # built once: building a statement is slower than running it
         row = sa.and_(TABLES.c.catalog_name == catalog_name, _NAMESPACE_IS, _NAME_IS, of_kind(kind))
         self._read_row = sa.select(TABLES.c.metadata_location).where(row)
         self._swap_row = (
@@ -34,14 +34,13 @@ class SqlPointers:
         )
 
     def read(self, table: TableName) -> str | None:
-        """The pointer in the row."""
         row = self.database.first_row(self._read_row, _bound(table))
         if row is not None and row[0] is None:
             raise FormatError(f"expected a metadata location for `{table}`, found none in its row of the catalog")
         return None if row is None else str(row[0])
 
     def read_at_once(self, table: TableName) -> str | None:
-        """The pointer where it is found without waiting for anybody; None says nothing."""
+        """The pointer if it is found without waiting for locks; None says nothing."""
         row = self.database.row_at_once(self._read_row, _bound(table))
         return None if row is None or row[0] is None else str(row[0])
 
@@ -50,16 +49,16 @@ class SqlPointers:
         return self.swap_all((PointerSwap(table, None, pointer),))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Move the pointer in one UPDATE that names the expected value."""
+        """Swap the pointer by one UPDATE with the expected value in its condition."""
         return self.swap_all((PointerSwap(table, expected, new),))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Move the pointers in one transaction, which is rolled back if one is not as expected."""
+        """Swap the pointers in one transaction, rolled back if one is not as expected."""
         for swap in swaps:
             _check_pointer(swap.new)
         try:
             with self.database.changing() as connection:
-                # always in the same order, so that two writers of the same tables do not wait for each other
+                # always in the same order, so that two writers do not deadlock
                 for swap in sorted(swaps, key=lambda s: s.table):
                     self._swap_in(connection, swap)
                 self.database.note(connection, *((swap.table, swap.new) for swap in swaps))
@@ -68,7 +67,6 @@ class SqlPointers:
         return True
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Delete the row."""
         statement = sa.delete(TABLES).where(self._row(table))
         if expected is not None:
             statement = statement.where(TABLES.c.metadata_location == expected)
@@ -79,7 +77,7 @@ class SqlPointers:
             return dropped
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Give the row another name; a row that has it already stands against it."""
+        """Rename the row; a row with the new name makes it fail."""
         name = self._name(new)
         if table == new:
             return False
@@ -94,13 +92,12 @@ class SqlPointers:
             return False
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """Names of this kind in a namespace."""
         query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
         with self.database.reading() as connection:
             return sorted(TableName(namespace, name) for name in connection.execute(query).scalars())
 
     def names_after(self, namespace: Namespace, after: str | None, most: int) -> list[TableName]:
-        """The next names of this kind in a namespace, in the order of the primary key, which is not sorted again."""
+        """The next names of this kind in a namespace, in the order of the primary key."""
         query = sa.select(TABLES.c.table_name).where(self._in(namespace), of_kind(self._kind))
         if after is not None:
             query = query.where(TABLES.c.table_name > after)
@@ -140,7 +137,7 @@ class SqlPointers:
             raise _Stale from error
 
     def _row(self, table: TableName) -> sa.ColumnElement[bool]:
-        """Picks the row of this name, if it is of this kind."""
+        """A condition for the row of this name and kind."""
         return sa.and_(
             TABLES.c.catalog_name == self._catalog,
             TABLES.c.table_namespace == join_namespace(table.namespace),
@@ -149,7 +146,7 @@ class SqlPointers:
         )
 
     def _in(self, namespace: Namespace) -> sa.ColumnElement[bool]:
-        """Picks all rows of a namespace."""
+        """A condition for all rows of a namespace."""
         return sa.and_(TABLES.c.catalog_name == self._catalog, TABLES.c.table_namespace == join_namespace(namespace))
 
     def _is_of_kind(self, iceberg_type: str | None = None) -> bool:
@@ -157,7 +154,7 @@ class SqlPointers:
         return self._kind is RowKind.UNTYPED or (iceberg_type or RowKind.TABLE.value) == self._kind.value
 
     def _name(self, table: TableName) -> dict[str, str | None]:
-        """The columns that name a row; refused where the layout would cut a name off."""
+        """The key columns of a row; refused if the layout would truncate a name."""
         namespace = join_namespace(table.namespace)
         check_lengths(namespace, table.name)
         return {"catalog_name": self._catalog, "table_namespace": namespace, "table_name": table.name}

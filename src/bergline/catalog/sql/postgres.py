@@ -12,10 +12,10 @@ from bergline.catalog.sql.database import SqlDatabase, transaction
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import InvalidInputError, RefusedError, StorageError, UnavailableError, UnsupportedError
 
-_LAYOUT_LOCK = 0x6265726773  # any number, as long as every bergline uses the same
+_LAYOUT_LOCK = 0x6265726773  # any number that all versions of bergline agree on
 _MAX_CONNECTIONS = 10
 _SESSION = {"lock_timeout": "10s", "statement_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
-_NETWORK = {  # a server that went away without a word is noticed after half a minute
+_NETWORK = {  # a dead connection is noticed after half a minute
     "connect_timeout": 10,
     "keepalives": 1,
     "keepalives_idle": 10,
@@ -27,14 +27,14 @@ _FORBIDDEN = {"25006", "42501"}  # a read-only transaction; insufficient privile
 
 
 class PostgresPointerStore(SqlPointerStore):
-    """PointerStore in a database that many processes share; connections are pooled."""
+    """PointerStore in PostgreSQL, with pooled connections."""
 
     def __init__(self, url: str, *, catalog_name: str = "lake", create: bool = True) -> None:
         super().__init__(PostgresDatabase(url), catalog_name, create=create)
 
 
 class PostgresDatabase(SqlDatabase):
-    """A server, reached through a pool of connections."""
+    """A PostgreSQL database with a connection pool."""
 
     def __init__(self, url: str) -> None:
         engine = _engine(url)
@@ -43,22 +43,20 @@ class PostgresDatabase(SqlDatabase):
         sa.event.listen(engine, "checkout", _lent)
 
     def insert(self, table: sa.Table) -> Any:
-        """PostgreSQL's own INSERT."""
         return postgresql.insert(table)
 
     def lock_layout(self, connection: sa.Connection) -> None:
-        """Two processes that create the same tables at once would both fail."""
+        """Take an advisory lock: two processes that create the same tables at once would both fail."""
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LAYOUT_LOCK})
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A connection to read with."""
         with self._unavailable("did not answer"), self.engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction; what fails before its end was certainly not committed, what fails at its end may have been."""
+        """A transaction; an error before the commit is certain, one of the commit itself leaves it in doubt."""
         with self._unavailable("refused a change"):
             connection = self.engine.connect()
         with connection, transaction(connection, self._unavailable("refused a change"), self._while_committing):
@@ -83,7 +81,7 @@ class PostgresDatabase(SqlDatabase):
 
 
 def _opened(connection: Any, record: Any) -> None:
-    """No wait without an end, unless the user, the role or the database has set one already."""
+    """Set timeouts, unless the user, role or database has set them."""
     record.info["process"] = os.getpid()
     for name, value in _SESSION.items():
         connection.execute("SELECT set_config(%s, %s, false) WHERE current_setting(%s) = '0'", (name, value, name))
@@ -91,7 +89,7 @@ def _opened(connection: Any, record: Any) -> None:
 
 
 def _lent(_connection: Any, record: Any, proxy: Any) -> None:
-    """A process that was forked opens connections of its own: two that talk on one would mix their answers."""
+    """A forked process opens connections of its own: on shared ones, responses would get mixed up."""
     if record.info["process"] != os.getpid():
         record.dbapi_connection = proxy.dbapi_connection = None  # not closed, which would end the parent's
         raise sa.exc.DisconnectionError

@@ -1,4 +1,4 @@
-"""Requests that were answered, who changed what, and tokens, in a catalog's database."""
+"""A server's records in the catalog's database: idempotency keys, audit log, and tokens."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 
 REQUEST = "request"
-"""The kind of an AlreadyExistsError for a key that has its answer already; nothing was changed then."""
+"""The kind of an AlreadyExistsError for an idempotency key that already has a response; nothing was changed."""
 
 _CLOSED = ""
-"""The name of the row that says that the catalog asks for tokens; no token has it."""
+"""The name of the row that marks a catalog that requires tokens; no token has it."""
 _HASH_LENGTH = 64
-_INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building one costs more than running it
+_INSERT_REQUEST, _INSERT_AUDIT = sa.insert(REQUESTS), sa.insert(AUDIT)  # building a statement is slower than running it
 
 
 class AnsweredRequest(msgspec.Struct, frozen=True):
-    """A request with a key, and how it was answered: by where the metadata is since, or in its very words."""
+    """A request with an idempotency key, and its response: by metadata location, or in full."""
 
     request_key: str
     principal: str
@@ -36,7 +36,7 @@ class AnsweredRequest(msgspec.Struct, frozen=True):
     at_ms: int
     metadata_location: str | None = None
     body: str | None = None
-    """The body of the answer where no metadata says it: of refusals, and of changes to namespaces."""
+    """The response body if it does not follow from metadata: of refusals and namespace changes."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class AuditEntry(msgspec.Struct, frozen=True):
 
 
 class StoredToken(msgspec.Struct, frozen=True):
-    """Who may come in, and until when."""
+    """A token's owner and expiry."""
 
     name: str
     created_ms: int
@@ -67,11 +67,11 @@ class Records:
 
     @property
     def catalog_name(self) -> str:
-        """The catalog that the records are of."""
+        """The catalog of the records."""
         return self._catalog
 
     def find_request(self, key: str) -> AnsweredRequest | None:
-        """The request that had this key, if it was answered."""
+        """The request with this key, if it has a response."""
         names = AnsweredRequest.__struct_fields__
         query = sa.select(*(REQUESTS.c[name] for name in names)).where(
             REQUESTS.c.catalog_name == self._catalog, REQUESTS.c.request_key == key
@@ -81,7 +81,7 @@ class Records:
         return None if row is None else AnsweredRequest(*row)
 
     def add_request(self, connection: sa.Connection, request: AnsweredRequest) -> None:
-        """Record an answer in the transaction of the change; AlreadyExistsError if its key has one."""
+        """Record a response in the transaction of the change; AlreadyExistsError if the key has one."""
         row = {"catalog_name": self._catalog} | msgspec.structs.asdict(request)
         try:
             connection.execute(_INSERT_REQUEST, row)
@@ -91,12 +91,12 @@ class Records:
             ) from error
 
     def finish_request(self, request: AnsweredRequest) -> None:
-        """Record the answer of a request that changed nothing."""
+        """Record the response to a request that changed nothing."""
         with self.database.changing() as connection:
             self.add_request(connection, request)
 
     def forget_requests(self, before_ms: int) -> None:
-        """Remove requests that are older."""
+        """Delete older requests."""
         with self.database.changing() as connection:
             connection.execute(
                 sa.delete(REQUESTS).where(REQUESTS.c.catalog_name == self._catalog, REQUESTS.c.at_ms < before_ms)
@@ -117,7 +117,7 @@ class Records:
     def newest_audit(
         self, limit: int, *, resources: Sequence[str] = (), principal: str | None = None, since_ms: int | None = None
     ) -> list[AuditEntry]:
-        """The newest changes first: all, or those of some resources, of somebody, since a time."""
+        """Changes, newest first: all, or by resources, principal and time."""
         columns = [AUDIT.c.id, *(AUDIT.c[name] for name in AuditEntry.__struct_fields__)]
         query = sa.select(*columns).where(AUDIT.c.catalog_name == self._catalog)
         if principal is not None:
@@ -125,7 +125,7 @@ class Records:
         if since_ms is not None:
             query = query.where(AUDIT.c.at_ms >= since_ms)
         query = query.order_by(AUDIT.c.at_ms.desc(), AUDIT.c.id.desc()).limit(limit)
-        # each resource by itself, in the order of its index: all rows of several would have to be sorted
+        # one query per resource, in index order: a combined query would have to sort all rows
         queries = [query.where(AUDIT.c.resource == resource) for resource in resources] or [query]
         with self.database.reading() as connection:
             rows = [row for one in queries for row in connection.execute(one)]
@@ -133,13 +133,13 @@ class Records:
         return [AuditEntry(*row[1:]) for row in rows[:limit]]
 
     def prune_audit(self, before_ms: int) -> int:
-        """Remove older changes, and say how many."""
+        """Delete older changes; returns how many."""
         statement = sa.delete(AUDIT).where(AUDIT.c.catalog_name == self._catalog, AUDIT.c.at_ms < before_ms)
         with self.database.changing() as connection:
             return connection.execute(statement).rowcount
 
     def create_token(self, name: str, text: str, created_ms: int, expires_ms: int | None) -> None:
-        """Let in whoever shows this text; only its hash is kept. The catalog asks for tokens ever after."""
+        """Create a token, of which only the hash is stored. The catalog requires tokens from then on."""
         check_lengths(name)
         check_no_nul(name, "the name of a token")
         if not name:
@@ -154,13 +154,13 @@ class Records:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the catalog has or ever had a token."""
+        """Whether the catalog requires tokens: it has or had one."""
         query = sa.select(TOKENS.c.name).where(TOKENS.c.catalog_name == self._catalog).limit(1)
         with self.database.reading() as connection:
             return connection.execute(query).first() is not None
 
     def find_token(self, text: str) -> StoredToken | None:
-        """The token of this text."""
+        """Look up a token by its text."""
         found = self._tokens(TOKENS.c.hash == hash_token(text))
         return found[0] if found else None
 
@@ -169,7 +169,7 @@ class Records:
         return self._tokens(TOKENS.c.name != _CLOSED)
 
     def revoke_token(self, name: str) -> None:
-        """Let nobody in with a token any more; without any, the catalog stays closed."""
+        """Revoke a token; without any, the catalog still requires one."""
         mine = TOKENS.c.catalog_name == self._catalog
         statement = sa.delete(TOKENS).where(mine, TOKENS.c.name == name, TOKENS.c.name != _CLOSED)
         with self.database.changing() as connection:
@@ -182,7 +182,7 @@ class Records:
             )
 
     def _close(self, connection: sa.Connection) -> None:
-        """Have the catalog ask for tokens, also when there are none any more: a row that lets nobody in."""
+        """Make the catalog require tokens for good, by a row that matches no token."""
         digest = hashlib.sha256(self._catalog.encode(errors="surrogatepass")).hexdigest()
         row = {"catalog_name": self._catalog, "name": _CLOSED, "created_ms": 0, "expires_ms": 0}
         insert = self.database.insert(TOKENS).values(row | {"hash": f"closed-{digest}"[:_HASH_LENGTH]})
@@ -197,7 +197,7 @@ class Records:
 
 
 def records_of(catalog: Catalog) -> Records:
-    """The records of a catalog in SQLite or PostgreSQL, whose layout is brought up to date for them."""
+    """The records of a catalog in SQLite or PostgreSQL, after migrating its layout."""
     store = sql_store_of(catalog)
     store.database.migrate()
     return Records(store.database, store.catalog_name)
@@ -214,5 +214,5 @@ def sql_store_of(catalog: Catalog) -> SqlPointerStore:
 
 
 def hash_token(text: str) -> str:
-    """What is kept of a token; it is random and long, so one round will do."""
+    """The stored hash of a token; tokens are long and random, so one round is enough."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,6 +1,6 @@
-"""What a server keeps in the catalog's own database: requests that were answered, who changed what, and tokens.
+"""Tables of a server's records in the catalog's database: idempotency keys, audit log, and tokens.
 
-The first two are written in the transaction of the change itself, so that they are there if and only if it happened.
+The first two are written in the transaction of the change, so that they exist if and only if it happened.
 """
 
 import sqlalchemy as sa
@@ -38,7 +38,7 @@ AUDIT_INDEXES = (
     sa.Index("bergline_audit_resource", AUDIT.c.catalog_name, AUDIT.c.resource, AUDIT.c.at_ms, AUDIT.c.id),
     sa.Index("bergline_audit_principal", AUDIT.c.catalog_name, AUDIT.c.principal, AUDIT.c.at_ms, AUDIT.c.id),
 )
-"""The audit by time, of all, of one resource and of somebody; `newest_audit` reads no more rows than it answers."""
+"""Indexes by time, overall, per resource and per principal: `newest_audit` reads no more rows than it returns."""
 TOKENS = sa.Table(
     "bergline_tokens",
     RECORDS,

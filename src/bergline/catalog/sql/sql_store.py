@@ -1,4 +1,4 @@
-"""The pointer store in an SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
+"""The pointer store in a SQL database, in the layout shared with Java's JDBC catalog and PyIceberg's SQL catalog."""
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping
@@ -28,23 +28,23 @@ from bergline.errors import InvalidInputError, RefusedError
 
 _EXISTS = {EXISTS_KEY: "true"}
 _MOST_SHOWN = 10
-_MAX_PROPERTIES = 5000  # of one call: a statement has no room for more
+_MAX_PROPERTIES = 5000  # per call: limited by the size of a statement
 _NEXT, _PREVIOUS = next_namespaces(), next_namespaces(descending=True)
 _LEAST_READ = 100
 
 NamespaceMark = tuple[bool, str]
-"""Where a page ended: whether among the namespaces that have rows, and the last name."""
+"""The end of a page: whether it is among the namespaces with rows, and the last name."""
 
 
 class NamespacePage(NamedTuple):
-    """Some namespaces directly below one, and where the others begin; None if there are none left."""
+    """Some namespaces directly below one, and where to continue; None at the end."""
 
     namespaces: list[Namespace]
     mark: NamespaceMark | None
 
 
 class SqlPointerStore(SqlPointers):
-    """PointerStore on the shared layout; `catalog_name` tells catalogs in one database apart.
+    """PointerStore on the shared layout; `catalog_name` distinguishes catalogs in one database.
 
     NotFoundError if `create` is not set and there is no layout, or only catalogs of other names.
     """
@@ -63,7 +63,7 @@ class SqlPointerStore(SqlPointers):
         self.views = SqlPointers(database, catalog_name, RowKind.VIEW) if found.typed else None
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Insert the properties, with the mark that Java and PyIceberg use for "exists"."""
+        """Insert the properties, with the marker row that Java and PyIceberg use for "exists"."""
         rows = self._rows(namespace, _EXISTS | dict(properties))
         try:
             with self.database.changing() as connection:
@@ -71,12 +71,11 @@ class SqlPointerStore(SqlPointers):
                     return False
                 connection.execute(sa.insert(NAMESPACES), rows)
                 self.database.note(connection)
-        except sa.exc.IntegrityError:  # another process created it meanwhile
+        except sa.exc.IntegrityError:  # created by another process meanwhile
             return False
         return True
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Delete an empty namespace."""
         with self.database.changing() as connection:
             if connection.execute(sa.select(sa.or_(*self._contents(namespace)))).scalar_one():
                 return False
@@ -86,12 +85,11 @@ class SqlPointerStore(SqlPointers):
             return dropped
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether it or anything in it exists."""
         with self.database.reading() as connection:
             return self._exists(connection, namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """The rows of the namespace, without the mark."""
+        """The properties of the namespace, without the marker."""
         query = sa.select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._of(namespace))
         with self.database.reading() as connection:
             found = {str(k): str(v) for k, v in connection.execute(query) if v is not None}
@@ -100,7 +98,7 @@ class SqlPointerStore(SqlPointers):
         return {k: v for k, v in found.items() if k != EXISTS_KEY}
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Upsert and delete rows; the mark keeps a namespace whose last property goes."""
+        """Upsert and delete rows; the marker keeps a namespace whose last property is removed."""
         insert = self.database.insert(NAMESPACES).values(self._rows(namespace, _EXISTS | dict(changes)))
         upsert = insert.on_conflict_do_update(
             index_elements=[c.name for c in NAMESPACES.primary_key],
@@ -119,15 +117,15 @@ class SqlPointerStore(SqlPointers):
             return True
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All namespaces below one; the levels above a row's namespace exist too."""
+        """All namespaces below one, including the parents of namespaces with rows."""
         with self.database.reading() as connection:
             names = self._names_below(connection, below)
         return sorted(n for n in _levels(names) if len(n) > len(below))
 
     def namespaces_after(self, below: Namespace, after: NamespaceMark | None, most: int) -> NamespacePage:
-        """The next namespaces directly below one: first those that have rows, by the primary keys alone.
+        """The next namespaces directly below one: first those with rows, by the primary keys alone.
 
-        Those that exist only by what is below them come last, and are looked for once.
+        Those that exist only by their descendants come last, and are searched once.
         """
         own, last = after or (True, "")
         found: list[Namespace] = []
@@ -143,14 +141,13 @@ class SqlPointerStore(SqlPointers):
         return NamespacePage(found + rest[:room], (False, join_namespace(rest[room - 1]) if room else last))
 
     def namespaces_around(self, namespace: Namespace, most: int) -> list[Namespace]:
-        """The namespaces next to one, by the primary keys, and the levels above them."""
+        """The namespaces next to one, by the primary keys, and their parents."""
         values = {"catalog": self._catalog, "start": join_namespace(namespace), "most": most}
         with self.database.reading() as connection:
             sides = [connection.execute(query, values).scalars().all() for query in (_NEXT, _PREVIOUS)]
         return sorted(_levels([name for side in sides for name in side]))
 
     def close(self) -> None:
-        """Let go of the database."""
         self.database.close()
 
     def _rows(self, namespace: Namespace, properties: Mapping[str, str]) -> list[dict[str, str]]:
@@ -171,16 +168,16 @@ class SqlPointerStore(SqlPointers):
         ]
 
     def _of(self, namespace: Namespace) -> sa.ColumnElement[bool]:
-        """Picks the rows of a namespace's properties."""
+        """A condition for the properties of a namespace."""
         return sa.and_(NAMESPACES.c.catalog_name == self._catalog, NAMESPACES.c.namespace == join_namespace(namespace))
 
     def _exists(self, connection: sa.Connection, namespace: Namespace) -> bool:
-        """Whether the namespace has a row of its own, or anything in it."""
+        """Whether the namespace has a row of its own or any contents."""
         own = sa.exists().where(self._of(namespace))
         return bool(connection.execute(sa.select(sa.or_(own, *self._contents(namespace)))).scalar_one())
 
     def _contents(self, namespace: Namespace) -> tuple[sa.ColumnElement[bool], ...]:
-        """Whether there are names in a namespace, or namespaces below it."""
+        """Whether a namespace contains names or namespaces."""
         in_order = self.database.sorts_by_bytes
         tables, namespaces = TABLES.c.table_namespace, NAMESPACES.c.namespace
         return (
@@ -195,7 +192,7 @@ class SqlPointerStore(SqlPointers):
         )
 
     def _children_after(self, connection: sa.Connection, below: Namespace, after: str, most: int) -> list[Namespace]:
-        """The next namespaces directly below one that have rows, of their own or of what is in them."""
+        """The next namespaces directly below one with rows of their own or of their contents."""
         found: list[Namespace] = []
         start = f"{join_namespace(below)}." if below else ""
         last: str | None = max(start, after) if self.database.sorts_by_bytes else after
@@ -209,7 +206,7 @@ class SqlPointerStore(SqlPointers):
         return found[:most]
 
     def _children_without_rows(self, connection: sa.Connection, below: Namespace) -> list[Namespace]:
-        """The namespaces directly below one that exist only by what is below them."""
+        """The namespaces directly below one that exist only by their descendants."""
         names = self._names_below(connection, below)
         children = {levels[: len(below) + 1] for levels in map(_split, names) if len(levels) > len(below) + 1}
         return sorted(children - set(map(_split, names)), key=join_namespace)
@@ -230,19 +227,22 @@ def _split(name: str) -> Namespace:
 
 
 def _levels(names: Iterable[str]) -> set[Namespace]:
-    """The namespaces, and those above them, which exist too."""
+    """The namespaces with their parents, which exist too."""
     return {levels[: i + 1] for levels in map(_split, names) for i in range(len(levels))}
 
 
 def _check_name(database: SqlDatabase, name: str, version: int) -> None:
-    """Refuse a name that nothing in the database has, while other names have something: it may be misspelt."""
+    """Refuse a catalog name without rows if the database has other catalogs: it may be misspelled."""
     columns = [TABLES.c.catalog_name, NAMESPACES.c.catalog_name]
     with database.reading() as connection:
         if any(connection.execute(sa.select(c).where(c == name).limit(1)).first() for c in columns):
             return
         names = set(connection.execute(sa.union(*map(sa.select, columns))).scalars())
     if version >= RECORDS_VERSION:
-        with contextlib.suppress(RefusedError), database.reading() as connection:  # tokens are not for everybody
+        with (
+            contextlib.suppress(RefusedError),
+            database.reading() as connection,
+        ):  # the table of tokens may not be readable
             names.update(connection.execute(sa.select(TOKENS.c.catalog_name).distinct()).scalars())
     if names and name not in names:
         found = ", ".join(f"`{other}`" for other in sorted(names)[:_MOST_SHOWN])

@@ -19,13 +19,13 @@ from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.errors import BerglineError, RefusedError, StorageError, UnavailableError
 
 FileIdentity = tuple[int, tuple[int, int] | None]
-"""A process, and a file on a disk as it is there now."""
+"""A process and the identity of a file on disk."""
 
 _FROM_PARENT_ROWS: list[sqlite3.Connection] = []
 
 
 class QuickRows:
-    """Runs queries that are made once, as text; every read sees what was committed before it."""
+    """Runs prepared queries without SQLAlchemy; every read sees what was committed before it."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], identity: Callable[[], FileIdentity]) -> None:
         self._connect = connect
@@ -36,24 +36,24 @@ class QuickRows:
         self._texts: dict[int, tuple[sa.Select[Any], str, dict[str, Any]]] = {}
 
     def first(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
-        """The first row; sqlite3.Error where it cannot be read."""
+        """The first row; sqlite3.Error if it cannot be read."""
         text, fixed = self._text(query)
         with self._lock:
             connection = self._open()
             try:
-                rows = connection.execute(text, fixed | values).fetchall()  # all, so that nothing stays open
+                rows = connection.execute(text, fixed | values).fetchall()  # fetch all, so that no cursor stays open
             except sqlite3.Error:
                 self._let_go()
                 raise
             return rows[0] if rows else None
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with self._lock:
             self._let_go()
 
     def _open(self) -> sqlite3.Connection:
-        """The connection of this process to the file that is there now; another is opened where it is not the same."""
+        """The connection of this process to the current file; reopened if either changed."""
         now = self._identity()
         if self._connection is None or self._of != now:
             self._let_go()
@@ -63,7 +63,7 @@ class QuickRows:
     def _let_go(self) -> None:
         if self._connection is not None:
             if self._of is not None and self._of[0] != self._identity()[0]:
-                _FROM_PARENT_ROWS.append(self._connection)  # closing it here could take the parent's locks away
+                _FROM_PARENT_ROWS.append(self._connection)  # closing it here could release the parent's locks
             else:
                 self._connection.close()
         self._connection = None
@@ -85,7 +85,7 @@ _NOT_COMMITTED = {*_BUSY, sqlite3.SQLITE_FULL}
 
 
 class SqlitePointerStore(SqlPointerStore):
-    """PointerStore in one database file."""
+    """PointerStore in a SQLite file."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SqlitePointerStore(SqlPointerStore):
 
 
 class SqliteDatabase(SqlDatabase):
-    """One file; one writer at a time, and readers are never in its way."""
+    """A SQLite file: one writer at a time, never blocked by readers."""
 
     answers_at_once = True
     sorts_by_bytes = True
@@ -109,7 +109,7 @@ class SqliteDatabase(SqlDatabase):
         self._at_once = QuickRows(lambda: self._connect(busy_timeout_s=0), self._identity)
         self._path = os.path.abspath(path)
         self._busy_timeout_s = busy_timeout_s
-        self._mode = "rw"  # a database that is deleted while it is open must not come back empty
+        self._mode = "rw"  # a database that is deleted while open must not be re-created empty
         self._turn = threading.Lock()
         engine = sa.create_engine("sqlite://", poolclass=QueuePool, max_overflow=-1, creator=self._connect)
         super().__init__(engine, path)
@@ -118,14 +118,13 @@ class SqliteDatabase(SqlDatabase):
         sa.event.listen(self.engine, "begin", _begin)
 
     def open_layout(self, *, create: bool) -> FoundLayout:
-        """Make the file if there is none."""
+        """Create the file if there is none."""
         if create and not os.path.exists(self._path):
             self._create_file()
         return super().open_layout(create=create)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A connection to read with."""
         try:
             with self.engine.connect() as connection:
                 yield connection
@@ -136,7 +135,7 @@ class SqliteDatabase(SqlDatabase):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that takes the write lock first, so that "locked" always means "nothing was changed"."""
+        """A transaction that takes the write lock first, so that "locked" always means that nothing was changed."""
         engine = self.engine.execution_options(bergline_write=True)
         with self._nothing_changed():
             connection = engine.connect()
@@ -144,31 +143,29 @@ class SqliteDatabase(SqlDatabase):
             yield connection
 
     def first_row(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
-        """The row without SQLAlchemy in between, which takes ten times as long; whatever goes wrong is left to it."""
+        """Read the row without SQLAlchemy, ten times as fast; on any error fall back to it."""
         try:
             return self._quick.first(query, values)
         except sqlite3.Error:
             return super().first_row(query, values)
 
     def row_at_once(self, query: sa.Select[Any], values: dict[str, str]) -> tuple[Any, ...] | None:
-        """The row, unless a writer keeps readers out: in other modes than WAL it may do so for long."""
+        """The row, unless a writer blocks readers, which can take long in modes other than WAL."""
         try:
             return self._at_once.first(query, values)
         except sqlite3.Error:
             return None
 
     def close(self) -> None:
-        """Let go of the file."""
         self._quick.close()
         self._at_once.close()
         super().close()
 
     def insert(self, table: sa.Table) -> Any:
-        """SQLite's own INSERT."""
         return sqlite.insert(table)
 
     def lock_layout(self, connection: sa.Connection) -> None:
-        """Every writer has the lock already."""
+        """No-op: every writer has the lock already."""
 
     def _create_file(self) -> None:
         try:
@@ -184,7 +181,7 @@ class SqliteDatabase(SqlDatabase):
             self._mode = "rw"
 
     def _choose_wal(self, *, last: bool) -> bool:
-        """Choose the mode in which readers never wait; SQLite itself does not wait for others to let it."""
+        """Switch to WAL mode, in which readers never wait; SQLite itself does not wait for the switch."""
         autocommit = self.engine.execution_options(bergline_autocommit=True)
         try:
             with autocommit.connect() as connection:
@@ -201,18 +198,18 @@ class SqliteDatabase(SqlDatabase):
             f"file:{quote(self._path)}?mode={self._mode}{still}",
             uri=True,
             timeout=self._busy_timeout_s if busy_timeout_s is None else busy_timeout_s,
-            isolation_level=None,  # transactions are ours
-            check_same_thread=False,  # the pool lends to one thread at a time
+            isolation_level=None,  # we manage transactions ourselves
+            check_same_thread=False,  # the pool hands a connection to one thread at a time
         )
 
     def _opened(self, _connection: Any, record: Any) -> None:
         record.info["of"] = self._identity()
 
     def _lent(self, connection: Any, record: Any, _proxy: Any) -> None:
-        """Only in the process and for the file that it was opened in: a commit to a removed file would be lost."""
+        """Reject a connection of another process or to a replaced file: a commit to a removed file would be lost."""
         process, file = record.info["of"]
         if process != os.getpid():
-            _FROM_PARENT.append(connection)  # closing it here could take the parent's locks away
+            _FROM_PARENT.append(connection)  # closing it here could release the parent's locks
             record.dbapi_connection = None
         if (process, file) != self._identity():
             raise sa.exc.DisconnectionError
@@ -225,13 +222,13 @@ class SqliteDatabase(SqlDatabase):
         return os.getpid(), (status.st_dev, status.st_ino)
 
     def _while_committing(self, error: sa.exc.DBAPIError) -> BerglineError:
-        """Certain only where SQLite waited for others or ran out of room: it gives up before the commit counts."""
+        """Convert errors of the commit: certain only if SQLite was locked or out of space, which it detects before."""
         certain = _certain(self.name, error) if _code(error) in _NOT_COMMITTED else None
         return certain or StorageError(f"catalog database {self.name} failed while committing: {error.orig}")
 
     @contextlib.contextmanager
     def _in_turn(self) -> Iterator[None]:
-        """One thread at a time: SQLite lets those that wait sleep, longer each time, while the lock is free again."""
+        """One thread at a time: SQLite's waiting writers sleep longer and longer even while the lock is free."""
         if not self._turn.acquire(timeout=self._busy_timeout_s):
             raise _locked(self.name)
         try:
@@ -241,7 +238,7 @@ class SqliteDatabase(SqlDatabase):
 
     @contextlib.contextmanager
     def _nothing_changed(self) -> Iterator[None]:
-        """What fails before the end of a transaction is rolled back."""
+        """Convert errors before the commit: the transaction is rolled back."""
         try:
             yield
         except sa.exc.IntegrityError:
@@ -266,7 +263,7 @@ def _refused(name: str, error: sa.exc.DBAPIError) -> BerglineError:
 
 
 def _certain(name: str, error: sa.exc.DBAPIError) -> BerglineError | None:
-    """The error where SQLite has certainly changed nothing, whenever it says so."""
+    """The error if SQLite has certainly changed nothing; None otherwise."""
     code = _code(error)
     if code in _BUSY:
         return _locked(name)
@@ -296,7 +293,7 @@ def _code(error: sa.exc.DBAPIError) -> int:
 
 
 def _is_read_only(directory: str) -> bool:
-    """Whether nobody can write there, so that SQLite can do without the files that it keeps beside a database."""
+    """Whether the directory is read-only, so that SQLite must work without its side files."""
     try:
         return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
     except OSError:

@@ -1,7 +1,7 @@
-"""Which tables of a catalog in SQL share directories: keys that open one table's files must not open another's.
+"""Which tables of a SQL catalog share directories: credentials for one table's files must not open another's.
 
-A table is found by where its metadata file is, without reading it. Directories outside its location, which only its
-metadata names, are kept in a table of their own once they have been looked at.
+A table is found by its metadata location, without reading it. Directories outside its location, which only its
+metadata names, are stored in a database table once they have been seen.
 """
 
 import threading
@@ -27,7 +27,7 @@ _PLACES = sa.Table(
 
 
 class TableDirectories:
-    """The directories of tables on S3, and which of them lie in one another."""
+    """The directories of tables on S3, and their overlaps."""
 
     def __init__(self, records: Records, directories: Callable[[TableName], Sequence[str]]) -> None:
         self._database = records.database
@@ -37,11 +37,11 @@ class TableDirectories:
         self._lock = threading.Lock()
 
     def check_apart(self, name: TableName, directories: Iterable[str]) -> None:
-        """Refuse directories that overlap those of a table with another name; else remember them.
+        """Refuse directories that overlap those of another table; otherwise record them.
 
         The first directory is the table's location.
         """
-        places = [spelt(d) for d in directories if scheme_of(d) in S3_SCHEMES]
+        places = [canonical_directory(d) for d in directories if scheme_of(d) in S3_SCHEMES]
         if not places:
             return
         for other in dict.fromkeys((*self._with_metadata_near(places), *self._with_places_near(places))):
@@ -49,16 +49,16 @@ class TableDirectories:
                 raise RefusedError(
                     f"expected a directory of its own for table `{name}`, found `{shared}`, which overlaps "
                     f"the files of table `{other}`",
-                    hints=["keys that open the files of one table must not open another's: use another directory"],
+                    hints=["credentials for the files of one table must not open another's: use another directory"],
                 )
         self._remember(name, [p for p in outermost(places) if not f"{p}/".startswith(f"{places[0]}/")])
 
     def _shared(self, other: TableName, places: Sequence[str]) -> str | None:
-        """The place that overlaps those of another table; the first where nobody knows where that one's are."""
+        """The directory that overlaps those of another table; the first one if the other's are unknown."""
         try:
-            theirs = [spelt(d) for d in self._directories(other)]
+            theirs = [canonical_directory(d) for d in self._directories(other)]
         except NotFoundError as error:
-            if error.kind == "table":  # it is gone by now
+            if error.kind == "table":  # it is gone
                 return None
             return places[0]
         except BerglineError:
@@ -66,7 +66,7 @@ class TableDirectories:
         return next((mine for mine in places for their in theirs if overlap(mine, their)), None)
 
     def _with_metadata_near(self, places: Sequence[str]) -> list[TableName]:
-        """Tables with metadata in one of the places, or in the usual place of a table that they would lie in."""
+        """Tables with metadata in one of the directories, or in the default directory of a table around them."""
         above = [f"{up}/metadata/" for place in places for up in _above(place)]
         prefixes = dict.fromkeys([*(f"{place}/" for place in places), *above])
         location = TABLES.c.metadata_location
@@ -85,7 +85,7 @@ class TableDirectories:
         return [_name(n, t) for n, t, kept in rows if any(overlap(kept, place) for place in places)]
 
     def _remember(self, name: TableName, places: Sequence[str]) -> None:
-        """Keep the directories of a table that are not in its location, in place of those that it had."""
+        """Record the directories of a table outside its location, replacing the previous ones."""
         own = {"catalog_name": self._catalog, "table_namespace": join_namespace(name.namespace)}
         own["table_name"] = name.name
         mine = sa.and_(*(_PLACES.c[key] == value for key, value in own.items()))
@@ -100,7 +100,7 @@ class TableDirectories:
                 connection.execute(sa.insert(_PLACES), [own | {"place": place} for place in places])
 
     def _make(self) -> None:
-        """Make the table, which only servers have that hand out keys for one table each."""
+        """Create the database table, which only servers need that vend credentials per table."""
         with self._lock:
             if self._is_made:
                 return
@@ -113,8 +113,8 @@ class TableDirectories:
             self._is_made = True
 
 
-def spelt(location: str) -> str:
-    """One spelling of a directory."""
+def canonical_directory(location: str) -> str:
+    """The canonical spelling of a directory."""
     return normalized(location).rstrip("/")
 
 
@@ -124,13 +124,13 @@ def overlap(one: str, other: str) -> bool:
 
 
 def outermost(places: Iterable[str]) -> list[str]:
-    """Directories without those that lie in another one, in their order."""
+    """Directories without those inside another one, in order."""
     once = list(dict.fromkeys(places))
     return [p for p in once if not any(p != other and f"{p}/".startswith(f"{other}/") for other in once)]
 
 
 def _above(place: str) -> list[str]:
-    """The directories that a place lies in, down from the bucket."""
+    """The directories above a directory, from the bucket down."""
     scheme, _, rest = place.partition("://")
     parts = rest.split("/")
     return [f"{scheme}://{'/'.join(parts[:count])}" for count in range(1, len(parts))]

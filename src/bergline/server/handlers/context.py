@@ -6,7 +6,7 @@ from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.catalog.sql.records import records_of, sql_store_of
 from bergline.catalog.sql.sql_store import SqlPointerStore
-from bergline.catalog.sql.table_directories import TableDirectories, spelt
+from bergline.catalog.sql.table_directories import TableDirectories, canonical_directory
 from bergline.catalog.table_locations import PATH_PROPERTIES, directories_of
 from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -78,7 +78,9 @@ class ServerContext:
         self.check_place(location)
         scheme, home = scheme_of(location), self.settings.warehouse
         is_whole = scheme != "file" and not directory_location(location).key
-        if is_whole or (home is not None and f"{spelt(home)}/".startswith(f"{spelt(location)}/")):
+        if is_whole or (
+            home is not None and f"{canonical_directory(home)}/".startswith(f"{canonical_directory(location)}/")
+        ):
             raise RefusedError(
                 f"expected a directory below the warehouse, found `{location[:200]}`, which is all of it",
                 hints=["other tables lie there: give this one a directory of its own"],

@@ -34,7 +34,7 @@ _QUERIES: dict[str, dict[str, Any]] = {
 @cache
 def openapi_document() -> bytes:
     """The document as JSON."""
-    types = [t for e in ENDPOINTS for t in (e.body, e.answer) if t is not None]
+    types = [t for e in ENDPOINTS for t in (e.body, e.response) if t is not None]
     schemas, components = msgspec.json.schema_components(
         [*types, ErrorResponse, OAuthError], schema_hook=_hook, ref_template="#/components/schemas/{name}"
     )
@@ -98,8 +98,8 @@ def _responses(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
         in_oauth2 = endpoint is GET_TOKEN and status in _OAUTH2_STATUSES
         wrong["content"] = {_JSON: {"schema": known[repr(OAuthError if in_oauth2 else ErrorResponse)]}}
     right: dict[str, Any] = {"description": "done"}
-    if endpoint.answer is not None:
-        right["content"] = {_JSON: {"schema": known[repr(endpoint.answer)]}}
+    if endpoint.response is not None:
+        right["content"] = {_JSON: {"schema": known[repr(endpoint.response)]}}
     responses[str(endpoint.status)] = right
     if endpoint is LOAD_TABLE:
         responses["304"] = {"description": "as the client knows it"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.catalog.table_locations import FILES_ELSEWHERE, lies_elsewhere
+from bergline.catalog.table_locations import FILES_ELSEWHERE, is_outside
 from bergline.errors import ConflictError, NotFoundError, RefusedError
 from bergline.format.manifest.avro import render_manifest_list, render_manifests
 from bergline.format.manifest.inheritance import added_entry, assign_numbers, assign_row_ids
@@ -117,7 +117,7 @@ class SnapshotProducer:
             if ref
             else SnapshotRef(self.snapshot_id, SnapshotRefType.BRANCH)
         )
-        outside = FILES_ELSEWHERE not in base.properties and lies_elsewhere(base, (f.file_path for f in draft.added))
+        outside = FILES_ELSEWHERE not in base.properties and is_outside(base, (f.file_path for f in draft.added))
         mark = (SetProperties({FILES_ELSEWHERE: "true"}),) if outside else ()
         return Change(
             updates=(AddSnapshot(snapshot), set_ref(self._branch, moved), *mark),

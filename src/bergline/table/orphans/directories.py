@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.catalog.table_locations import places_of
+from bergline.catalog.table_locations import table_directories
 from bergline.errors import RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.paths import escape
@@ -23,7 +23,7 @@ def places_to_look(io: FileIO, table: LoadedTable, location: str | None, rules: 
 
     That must be one of them or below one, or one that the table still has files in.
     """
-    own = places_of(table.metadata)
+    own = table_directories(table.metadata)
     if location is None:
         return _without_nested(own, HiddenNames(table.metadata), rules)
     asked = absolute_location(location)
@@ -105,7 +105,7 @@ def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> 
 
 def _shared(neighbours: Neighbours, other: LoadedTable, asked: DirectorySet, rules: PathRules) -> str | None:
     """A place where another table has files too: where it writes, or where one of its files is all the same."""
-    if (shared := asked.overlapping(places_of(other.metadata))) is not None:
+    if (shared := asked.overlapping(table_directories(other.metadata))) is not None:
         return shared
     return asked.holding(rules.exact(location) for location in neighbours.files_of(other))
 

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from bergline.catalog.catalog import Catalog, LoadedTable, LoadedView
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.table_locations import may_have_files_elsewhere, places_of
+from bergline.catalog.table_locations import may_have_files_elsewhere, table_directories
 from bergline.errors import (
     AuthenticationError,
     BerglineError,
@@ -145,7 +145,7 @@ class Neighbours:
         """Whether only its manifests tell which files a table has in the places."""
         return (
             self._read_all
-            or self._places.may_overlap(places_of(table.metadata))
+            or self._places.may_overlap(table_directories(table.metadata))
             or may_have_files_elsewhere(table, named_in_metadata(table))
         )
 

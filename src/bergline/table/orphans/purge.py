@@ -8,7 +8,7 @@ import msgspec
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.metadata_files import metadata_directory
-from bergline.catalog.table_locations import places_of
+from bergline.catalog.table_locations import table_directories
 from bergline.errors import (
     BerglineError,
     CommitUnknownError,
@@ -149,9 +149,9 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *,
     """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
     doing, rules = f"purge table `{table.name}`", PathRules({}, {})
     own = {rules.exact(location) for location in files}
-    places = DirectorySet(rules, places_of(table.metadata))
+    places = DirectorySet(rules, table_directories(table.metadata))
     outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
-    asked = DirectorySet(rules, [*places_of(table.metadata), *outside])
+    asked = DirectorySet(rules, [*table_directories(table.metadata), *outside])
     neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
     for other in neighbours.tables():
         uuid = other.metadata.table_uuid

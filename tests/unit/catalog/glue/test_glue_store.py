@@ -250,7 +250,6 @@ def test_forked_processes_have_connections_of_their_own(glue: GlueProxy, store: 
     program = """
 import json, os, sys
 from bergline.catalog.glue.glue_store import GluePointerStore
-from bergline.catalog.glue.requests import Answer
 from bergline.catalog.glue.settings import glue_settings
 
 store = GluePointerStore(glue_settings("glue://", json.loads(sys.argv[1])))

@@ -11,7 +11,7 @@ import pytest
 from interleavings import UNFINISHED, Call, Files, Log, Moment, Program, Steps, moments, run_alone
 
 from bergline.catalog.hadoop import version_files
-from bergline.catalog.hadoop.pointers import VersionHintStore
+from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.testing.pointer_store_suite import ORDERS
 
 State = bytes | None
@@ -24,7 +24,7 @@ class Writer:
     """One run of a program on a store of its own."""
 
     def __init__(self, steps: Steps, log: Log) -> None:
-        self.store = VersionHintStore(steps, steps, "file:///wh")
+        self.store = HadoopPointerStore(steps, steps, "file:///wh")
         self.name = ""
         self._steps = steps
         self.call = log.call

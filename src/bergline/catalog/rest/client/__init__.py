@@ -1,1 +1,1 @@
-"""The catalog that asks an Iceberg REST server."""
+"""The REST catalog: a client of an Iceberg REST server."""

@@ -1,4 +1,4 @@
-"""Who we are to the server: nobody, a fixed token, a name with a password, or tokens by OAuth2 that are kept fresh."""
+"""Authentication to the server: none, a fixed token, basic, or OAuth2 tokens that are refreshed."""
 
 import base64
 import binascii
@@ -26,14 +26,14 @@ _FIRST_SERVER_ERROR = 500
 
 
 class BearerToken(NamedTuple):
-    """A token, and when it must be replaced by the clock that counts seconds since 1970."""
+    """A token and its expiry in seconds since 1970."""
 
     text: str
     renew_at: float | None
 
 
 class Authorization:
-    """The header that says who we are; safe to use from many threads."""
+    """Provides the authorization header; thread-safe."""
 
     def __init__(
         self, settings: RestSettings, transport: Transport, *, clock_s: Callable[[], float] = time.time
@@ -45,7 +45,7 @@ class Authorization:
         self._token = self._given_token()
 
     def adopt(self, settings: RestSettings) -> None:
-        """Go on by what the server's configuration made of the settings."""
+        """Use the settings merged with the server's configuration."""
         with self._lock:
             given = settings.text("token") != self._settings.text("token")
             self._settings = settings
@@ -53,7 +53,7 @@ class Authorization:
                 self._token = self._given_token()
 
     def header(self) -> dict[str, str]:
-        """The header of the next request; a token that is about to expire is replaced first."""
+        """The header of the next request; a token that is about to expire is refreshed first."""
         kind = (self._settings.text("rest.auth.type") or "oauth2").lower()
         if kind == "none" or any(name.lower() == "authorization" for name in self._settings.headers):
             return {}
@@ -67,7 +67,7 @@ class Authorization:
             return {} if self._token is None else {"Authorization": f"Bearer {self._token.text}"}
 
     def renew(self, refused: Mapping[str, str]) -> bool:
-        """Another header than the one that the server refused; False if there is none to be had."""
+        """Replace a header that the server rejected; False if there is no other."""
         with self._lock:
             if self._token is None or not refused:
                 return False
@@ -79,7 +79,7 @@ class Authorization:
             return True
 
     def advice(self) -> str:
-        """What may help whoever was refused."""
+        """A hint for a rejected caller."""
         if (self._settings.text("rest.auth.type") or "oauth2").lower() == "basic":
             return "look at the properties `rest.auth.basic.username` and `rest.auth.basic.password`"
         if self._settings.text("credential"):
@@ -104,7 +104,7 @@ class Authorization:
         return BearerToken(text, expires - min(_EARLY_S, left / 10))
 
     def _renewed(self, old: BearerToken) -> BearerToken:
-        """A fresh token for one that is about to expire; what cannot be exchanged is used until it is refused."""
+        """Refresh a token that is about to expire; one that cannot be exchanged is used until it is rejected."""
         if self._settings.flag("token-exchange-enabled", otherwise=True):
             form = {"grant_type": _EXCHANGE, "subject_token": old.text, "subject_token_type": _TOKEN_TYPE}
             try:
@@ -116,7 +116,7 @@ class Authorization:
         return BearerToken(old.text, None)
 
     def _ask_for_token(self) -> BearerToken:
-        """A token by client credentials, `id:secret` or the secret alone."""
+        """Request a token with client credentials, `id:secret` or the secret alone."""
         before, colon, after = (self._settings.text("credential") or "").partition(":")
         who = {"client_id": before.strip(), "client_secret": after.strip()} if colon else {"client_secret": before}
         return self._fetch({"grant_type": "client_credentials", **who}, {})
@@ -126,32 +126,32 @@ class Authorization:
         body = urlencode({**form, "scope": self._settings.text("scope") or "catalog", **asked}).encode()
         sent = {**headers, "Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
         try:
-            answer = self._transport.send("POST", self._token_url(), sent, body)
+            response = self._transport.send("POST", self._token_url(), sent, body)
         except (NotSentError, ResponseLostError) as error:
             raise UnavailableError(f"cannot get a token from {self._token_url()}: {error}") from error
-        found = self._parsed(answer)
+        found = self._parsed(response)
         expires = _expiry(found.access_token) if found.expires_in is None else self._clock_s() + found.expires_in
         return self._made(found.access_token, expires)
 
-    def _parsed(self, answer: HttpResponse) -> OAuthTokenResponse:
+    def _parsed(self, response: HttpResponse) -> OAuthTokenResponse:
         place = self._token_url()
-        if answer.status >= _FIRST_SERVER_ERROR:
-            raise UnavailableError(f"cannot get a token from {place}: it answered {answer.status}")
+        if response.status >= _FIRST_SERVER_ERROR:
+            raise UnavailableError(f"cannot get a token from {place}: it answered {response.status}")
         try:
-            if answer.status == _OK:
-                found = msgspec.json.decode(answer.body, type=OAuthTokenResponse)
+            if response.status == _OK:
+                found = msgspec.json.decode(response.body, type=OAuthTokenResponse)
                 if found.access_token.isprintable() and found.access_token.isascii():
                     return found
-            why = msgspec.json.decode(answer.body, type=OAuthError)
+            why = msgspec.json.decode(response.body, type=OAuthError)
             reason = f"{why.error}: {why.error_description}" if why.error_description else why.error
         except (msgspec.MsgspecError, UnicodeDecodeError):
             reason = "not what OAuth2 says"
         raise AuthenticationError(
-            f"expected a token from {place}, found status {answer.status}, {self._settings.hide(reason)[:300]}"
+            f"expected a token from {place}, found status {response.status}, {self._settings.hide(reason)[:300]}"
         )
 
     def _token_url(self) -> str:
-        """Where tokens are: the server itself, a path on it, or another server."""
+        """The token endpoint: on the server itself, a path on it, or another server."""
         given = self._settings.text("oauth2-server-uri") or GET_TOKEN.path
         url = given if "://" in given else f"{self._settings.uri}/{given.lstrip('/')}"
         check_endpoint(url, "property `oauth2-server-uri`")
@@ -168,7 +168,7 @@ class _Claims(msgspec.Struct):
 
 
 def _expiry(token: str) -> float | None:
-    """When a token that is a JWT says that it expires."""
+    """The expiry in a JWT."""
     parts = token.split(".")
     if len(parts) != _JWT_PARTS:
         return None

@@ -1,4 +1,4 @@
-"""Calls of endpoints: where a request goes and what it carries; refusals become our errors."""
+"""Calls to endpoints: builds requests, and converts error responses to errors."""
 
 import math
 import secrets
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from bergline.catalog.rest.client.auth import Authorization
-from bergline.catalog.rest.client.errors import About, Refusals
-from bergline.catalog.rest.client.retries import READING, SUCCESSES, LostError, Tries
+from bergline.catalog.rest.client.error_responses import CallSubject, ResponseErrors
+from bergline.catalog.rest.client.retries import READING, SUCCESSES, ChangeInDoubtError, RequestRetries
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import HttpResponse, Transport
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, GET_CONFIG, Endpoint
@@ -24,14 +24,14 @@ _SHOWN = 80
 
 
 class ChangeResponse(NamedTuple):
-    """The answer to a change that happened, and what it holds: None where the protocol has no body for it."""
+    """The response to a successful change, and its parsed body: None if the protocol defines none."""
 
-    answer: HttpResponse
+    response: HttpResponse
     content: Any
 
 
 class Calls:
-    """One server, with its endpoints; safe to use from many threads."""
+    """One server with its endpoints; thread-safe."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Calls:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
-        self._refusals = Refusals(settings, authorization)
-        self._tries = Tries(settings, transport, authorization, self._refusals, sleep)
+        self._refusals = ResponseErrors(settings, authorization)
+        self._retries = RequestRetries(settings, transport, authorization, self._refusals, sleep)
         self._endpoints = endpoints
         self._key_lifetime_s = key_lifetime_s
         self.sleep = sleep
@@ -57,17 +57,17 @@ class Calls:
     def call(
         self,
         endpoint: Endpoint,
-        about: About,
+        about: CallSubject,
         *,
         names: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> HttpResponse:
-        """The answer of a success, or 304.
+        """Call an endpoint; returns a successful response, or a 304.
 
-        Names are encoded already. Raises what the server's refusal means, UnavailableError where it cannot be reached
-        and nothing changed, and LostError.
+        Names are encoded already. Raises the error of the response, UnavailableError if the server cannot be reached
+        and nothing was changed, and ChangeInDoubtError.
         """
         if not self.has(endpoint):
             raise UnsupportedError(f"expected a server with `{endpoint}` for {about}, found one without")
@@ -79,51 +79,53 @@ class Calls:
         if self._key_lifetime_s and endpoint.takes_key:
             repeatable_s = self._key_lifetime_s
             sent["Idempotency-Key"] = str(_uuid7())
-        answer = self._tries.answer(
+        response = self._retries.send(
             endpoint.method,
             f"{url}?{urlencode(query)}" if query else url,
             sent,
             None if body is None else encode_json(body),
             repeatable_s=repeatable_s,
         )
-        if answer.status in SUCCESSES or (answer.status == NOT_MODIFIED and endpoint.method in READING):
-            return answer
-        # HEAD is answered without a body, and whether there is a catalog at all is what the configuration is asked for
+        if response.status in SUCCESSES or (response.status == NOT_MODIFIED and endpoint.method in READING):
+            return response
+        # responses to HEAD have no body, and the configuration call itself finds out whether there is a catalog
         by_status = endpoint.method == "HEAD" or endpoint is GET_CONFIG
-        raise self._refusals.error(answer, about, by_status=by_status)
+        raise self._refusals.error(response, about, by_status=by_status)
 
     def change(
         self,
         endpoint: Endpoint,
-        about: About,
+        about: CallSubject,
         *,
         names: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> ChangeResponse:
-        """The answer to a change, as the protocol says that it is; any other success is LostError.
+        """Call a modifying endpoint; a success that does not follow the protocol is a ChangeInDoubtError.
 
-        A proxy's page, or half of an answer, says nothing of what happened. A success without a body is worth little
-        more: whoever asked looks whether it shows.
+        A proxy's page or a truncated response does not tell what happened. A success without a body tells little more:
+        callers check whether the change is visible.
         """
-        answer = self.call(endpoint, about, names=names, query=query, body=body)
-        if endpoint.answer is not None:
+        response = self.call(endpoint, about, names=names, query=query, body=body)
+        if endpoint.response is not None:
             try:
-                return ChangeResponse(answer, self.parsed(answer, endpoint.answer, about))
+                return ChangeResponse(response, self.parsed(response, endpoint.response, about))
             except FormatError as error:
-                raise LostError(str(error)) from error
-        if answer.status not in _DONE or answer.body.strip():
-            found = self._settings.hide(answer.body[:_SHOWN].decode(errors="replace"))
-            raise LostError(f"expected no body in the answer for {about}, found status {answer.status} and {found!r}")
-        return ChangeResponse(answer, None)
+                raise ChangeInDoubtError(str(error)) from error
+        if response.status not in _DONE or response.body.strip():
+            found = self._settings.hide(response.body[:_SHOWN].decode(errors="replace"))
+            raise ChangeInDoubtError(
+                f"expected no body in the response for {about}, found status {response.status} and {found!r}"
+            )
+        return ChangeResponse(response, None)
 
-    def parsed(self, answer: HttpResponse, as_type: type[Body], about: About) -> Body:
-        """The body of an answer; FormatError if it is not what the protocol says."""
-        return decode_json(answer.body, as_type, f"the server's answer for {about}")
+    def parsed(self, response: HttpResponse, as_type: type[Body], about: CallSubject) -> Body:
+        """Parse the body of a response; FormatError if it does not follow the protocol."""
+        return decode_json(response.body, as_type, f"the server's response for {about}")
 
 
 def _uuid7() -> uuid.UUID:
-    """A new key: the time and chance, in the form that the protocol asks for."""
+    """A new idempotency key: a UUIDv7, as the protocol requires."""
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds << 80) | (7 << 76) | (secrets.randbits(12) << 64) | (2 << 62) | secrets.randbits(62)
     return uuid.UUID(int=value)

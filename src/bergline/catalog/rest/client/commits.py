@@ -1,4 +1,4 @@
-"""Commits of a REST catalog: requirements and updates go to the server; a lost answer is settled by reading back."""
+"""Commits of a REST catalog: the server checks requirements and applies updates; lost responses are settled."""
 
 import time
 
@@ -16,12 +16,12 @@ from bergline.catalog.catalog import (
     shows_all_since,
 )
 from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.requirements import all_requirements
-from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import ReplacedError, UnsettledError, settle
 from bergline.catalog.rest.client.tables import RestTables, about_table, unknown
-from bergline.catalog.rest.client.taken_names import is_view, taken
 from bergline.catalog.rest.protocol.bodies import CommitTableRequest, CommitTransactionRequest
 from bergline.catalog.rest.protocol.endpoints import COMMIT_TABLE, COMMIT_TRANSACTION
 from bergline.errors import AlreadyExistsError, BerglineError, ConflictError, InvalidInputError, UnsupportedError
@@ -55,14 +55,14 @@ LoadedTables = tuple[LoadedTable, ...]
 
 
 class RestCommit(RestTables):
-    """Changes to tables; the server compares requirements, not the whole base."""
+    """Commits to tables; the server checks requirements, not the whole base."""
 
     def __init__(self, session: RestSession) -> None:
         super().__init__(session)
         self.atomic_tables = session.calls.has(COMMIT_TRANSACTION)
 
     def create_table(self, name: TableName, metadata: TableMetadata) -> LoadedTable:
-        """A new table with its content; by its uuid it is known after a lost answer."""
+        """Create a table with its content; after a lost response it is recognized by its UUID."""
         request = CommitTableRequest[Update]((AssertCreate(),), creation_updates(metadata), name)
         self._check_refs(request.updates)
 
@@ -71,7 +71,7 @@ class RestCommit(RestTables):
             if now is not None and now.metadata.table_uuid == metadata.table_uuid:
                 return now
             if now is not None or is_view(self._session, name):
-                raise taken(self._session, name)
+                raise name_taken_error(self._session, name)
             return None
 
         try:
@@ -79,13 +79,13 @@ class RestCommit(RestTables):
                 lambda: self._post(name, request), look, may_resend=True, waits=self._waits(metadata.properties)
             )
         except (AlreadyExistsError, ConflictError) as error:
-            raise taken(self._session, name) from error
+            raise name_taken_error(self._session, name) from error
         except UnsettledError as error:
             raise unknown(name, "created", error) from error
         return created if scheme_of(metadata.location) == "file" else self._with_credentials(created)
 
     def commit(self, changes: tuple[TableChange, ...]) -> Outcome:
-        """Send the changes; Unknown only where the server does not say what became of them."""
+        """Send the changes; Unknown only if the outcome cannot be settled."""
         check_changed_tables([change.base.name for change in changes], "this server", atomic=self.atomic_tables)
         for change in changes:
             self._check_refs(change.updates)
@@ -105,12 +105,14 @@ class RestCommit(RestTables):
         except InvalidInputError as error:
             if not self._moved_on(changes):
                 raise
-            return Conflicted(ConflictError(str(error)))  # what was right on the base need not be on what came since
+            return Conflicted(
+                ConflictError(str(error))
+            )  # what was valid on the base need not be valid on what came since
         except UnsettledError as error:
             return Unknown(changes[0].base.name, None, f"{error}{_how_to_tell(changes)}")
 
     def _check_refs(self, updates: tuple[Update, ...]) -> None:
-        """Refuse refs on a server that would take what is meant for them into `main`."""
+        """Refuse refs on a server that would commit to `main` instead."""
         if self._session.keeps_refs:
             return
         for update in updates:
@@ -124,17 +126,19 @@ class RestCommit(RestTables):
     def _send(self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]) -> LoadedTables:
         if len(changes) == 1:
             table = self._post(changes[0].base.name, requests[0])
-            if not _answers(changes[0], table):
-                raise LostError(f"the server's answer for {about_table(table.name)} lacks what was sent")
+            if not _is_response_to(changes[0], table):
+                raise ChangeInDoubtError(f"the server's response for {about_table(table.name)} lacks what was sent")
             return (table,)
         about = about_table(changes[0].base.name)
         self._session.calls.change(COMMIT_TRANSACTION, about, body=CommitTransactionRequest(requests))
         now = self._now(changes)
         if all(isinstance(t, LoadedTable) and _is_at(t, c.base) for t, c in zip(now, changes, strict=True)):
-            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
+            raise ChangeInDoubtError(f"{self._session.settings.uri} said that tables were changed, and none has moved")
         found = [(c, t) for c, t in zip(changes, now, strict=True) if isinstance(t, LoadedTable) and added_snapshots(c)]
         if found and not any(_has_snapshot(change, table) for change, table in found):
-            raise LostError(f"{self._session.settings.uri} said that tables were changed, and none has what was added")
+            raise ChangeInDoubtError(
+                f"{self._session.settings.uri} said that tables were changed, and none has what was added"
+            )
         return _after(changes, now)
 
     def _post(self, name: TableName, request: CommitTableRequest[Update]) -> LoadedTable:
@@ -143,7 +147,7 @@ class RestCommit(RestTables):
         return self._after_change(name, changed)
 
     def _now(self, changes: tuple[TableChange, ...]) -> tuple[LoadedTable | BerglineError, ...]:
-        """The tables as they are, each by itself: one that cannot be loaded does not hide what another tells."""
+        """Load the current tables, each by itself: one that cannot be loaded does not hide the others."""
         found: list[LoadedTable | BerglineError] = []
         for change in changes:
             try:
@@ -155,7 +159,7 @@ class RestCommit(RestTables):
     def _look(
         self, changes: tuple[TableChange, ...], requests: tuple[CommitTableRequest[Update], ...]
     ) -> LoadedTables | None:
-        """The tables if the changes are in: they came in together or not at all, so any new snapshot tells."""
+        """The tables if the changes were committed: all or none, so any new snapshot is proof."""
         now = self._now(changes)
         loaded = [(c, w, t) for c, w, t in zip(changes, requests, now, strict=True) if isinstance(t, LoadedTable)]
         telling = [(change, table) for change, _, table in loaded if added_snapshots(change)]
@@ -186,7 +190,7 @@ class RestCommit(RestTables):
         return any(isinstance(table, LoadedTable) and not _is_at(table, change.base) for table, change in now)
 
     def _with_credentials(self, created: LoadedTable) -> LoadedTable:
-        """A commit's answer brings no credentials for files: those come with the table."""
+        """Load storage credentials, which the response to a commit does not include."""
         try:
             return self.load_table(created.name)
         except BerglineError:
@@ -194,13 +198,13 @@ class RestCommit(RestTables):
 
 
 def _how_to_tell(changes: tuple[TableChange, ...]) -> str:
-    """What shows later whether changes happened: one of their snapshots is enough, they come in together."""
+    """A hint on how to check later whether changes were committed: one snapshot is enough."""
     snapshots = [f"{c.base.name} has snapshot {min(added)}" for c in changes if (added := added_snapshots(c))]
     return f"; it happened if {snapshots[0]}" if snapshots else ""
 
 
 def _after(changes: tuple[TableChange, ...], now: tuple[LoadedTable | BerglineError, ...]) -> LoadedTables:
-    """The tables after changes that certainly happened, also those that cannot be loaded now."""
+    """The tables after changes that were certainly committed, including those that cannot be loaded now."""
     return tuple(
         table if isinstance(table, LoadedTable) else msgspec.structs.replace(change.base, metadata=_applied(change))
         for change, table in zip(changes, now, strict=True)
@@ -211,33 +215,33 @@ def _is_at(now: LoadedTable, base: LoadedTable) -> bool:
     return now.metadata_location == base.metadata_location
 
 
-def _answers(change: TableChange, now: LoadedTable) -> bool:
-    """Whether an answer is about this very change, and not another's that some cache gave again."""
+def _is_response_to(change: TableChange, now: LoadedTable) -> bool:
+    """Whether a response belongs to this very change, and was not replayed by some cache."""
     uuid = change.base.metadata.table_uuid
     is_same = uuid is None or uuid == now.metadata.table_uuid
     return is_same and (not added_snapshots(change) or _has_snapshot(change, now))
 
 
 def _has_snapshot(change: TableChange, now: LoadedTable) -> bool:
-    """Whether a table has one of the snapshots that a change adds, or one that was made on top of it."""
+    """Whether a table has a snapshot that a change adds, or a descendant of it."""
     known = {i for s in now.metadata.snapshots for i in (s.snapshot_id, s.parent_snapshot_id)}
     return not added_snapshots(change).isdisjoint(known)
 
 
 def _shows(change: TableChange, now: LoadedTable) -> bool:
-    """Whether a change without snapshots is in a table: it moved on to where the change leads."""
+    """Whether a change without snapshots is visible: the table changed to what the change leads to."""
     if _is_at(now, change.base):
         return False
     updates = tuple(u for u in change.updates if not _is_done(u, change.base, now))
     try:
         again = _applied(TableChange(now, (), updates)) if updates else now.metadata
-    except BerglineError:  # what cannot be done again
+    except BerglineError:  # not repeatable
         again = _applied(change)
     return _content(now.metadata) == _content(again)
 
 
 def _is_done(update: Update, base: LoadedTable, now: LoadedTable) -> bool:
-    """Whether a ref was dropped, or has moved past where it was to go; others may have come since."""
+    """Whether a ref was dropped, or moved to its target or beyond."""
     if isinstance(update, RemoveSnapshotRef):
         return update.ref_name in base.metadata.refs and update.ref_name not in now.metadata.refs
     if not isinstance(update, SetSnapshotRef):
@@ -254,12 +258,12 @@ def _history(table: LoadedTable, ref_name: str) -> set[int]:
 
 
 def _came_from(now: LoadedTable, base: LoadedTable) -> bool:
-    """Whether a table shows that it came from a base, and so what came in between."""
+    """Whether a table provably descends from a base, so that all changes in between are visible."""
     return base.metadata_location in {now.metadata_location, *(e.metadata_file for e in now.metadata.metadata_log)}
 
 
 def _happens_once(change: TableChange, request: CommitTableRequest[Update]) -> bool:
-    """Whether the change itself makes its own requirements fail, so that it cannot happen twice."""
+    """Whether the change invalidates its own requirements, so that it cannot be applied twice."""
     try:
         check_requirements(_applied(change), request.requirements, str(change.base.name))
     except ConflictError:
@@ -276,7 +280,7 @@ def _applied(change: TableChange) -> TableMetadata:
 
 
 def _content(metadata: TableMetadata) -> TableMetadata:
-    """A table without what every commit changes."""
+    """A table without the fields that every commit changes."""
     return msgspec.structs.replace(metadata, last_updated_ms=0, metadata_log=(), snapshot_log=())
 
 
@@ -284,7 +288,7 @@ _LAST_ADDED = -1
 
 
 def creation_updates(metadata: TableMetadata) -> tuple[Update, ...]:
-    """What makes this table of nothing."""
+    """The updates that create this table."""
     schemas, specs, orders = metadata.schemas, metadata.partition_specs, metadata.sort_orders
     return (
         *([] if metadata.table_uuid is None else [AssignUuid(metadata.table_uuid)]),
@@ -306,5 +310,5 @@ def creation_updates(metadata: TableMetadata) -> tuple[Update, ...]:
 
 
 def _number(chosen: int, last: int | None) -> int:
-    """An id, or the sign for the one that was added last: a server may number them otherwise."""
+    """An id, or -1 for the one added last: a server may assign other ids."""
     return _LAST_ADDED if chosen == last else chosen

@@ -1,4 +1,4 @@
-"""Files with the credentials that a server hands out: each table's own, for the prefixes that it names."""
+"""File access with vended credentials: per table, for the prefixes that the server names."""
 
 import datetime as dt
 import re
@@ -24,14 +24,14 @@ _EXPIRIES = re.compile(
     r"s3\.session-token-expires-at-ms|gcs\.oauth2\.token-expires-at|adls\.sas-token-expires-at-ms(\..+)?"
 )
 _EARLY_MS = 300_000
-_MOST_SKEW_MS = 900_000  # S3 takes no request by a clock that is further off
+_MOST_SKEW_MS = 900_000  # S3 rejects requests with a larger clock skew
 _PAUSE_MS = 30_000
 _MOST_TABLES = 10_000
 _MOST_STORES = 8
 
 
 class Vended(msgspec.Struct, frozen=True):
-    """What a server gave for one table's files."""
+    """The settings and credentials vended for one table's files."""
 
     places: tuple[str, ...]
     """The directories of the table."""
@@ -40,13 +40,13 @@ class Vended(msgspec.Struct, frozen=True):
 
     @property
     def expires_ms(self) -> int | None:
-        """When the first of it expires."""
+        """When the first of the credentials expires."""
         all_settings = [self.config, *(c.config for c in self.credentials)]
         times = [v for settings in all_settings for k, v in settings.items() if _EXPIRIES.fullmatch(k)]
         return min((int(t) for t in times if re.fullmatch(r"\d{1,15}", t)), default=None)
 
     def settings_for(self, location: str) -> dict[str, str]:
-        """The settings for a location: the table's, and above them those of the longest prefix that fits."""
+        """The settings for a location: the table's, overridden by those of the longest matching prefix."""
         spellings = (_as_directory(location), _as_directory(normalized(location)))
         fitting = [c for c in self.credentials if any(s.startswith(c.prefix) for s in spellings)]
         own = max(fitting, key=lambda c: len(c.prefix)).config if fitting else {}
@@ -59,9 +59,9 @@ class _Opened(NamedTuple):
 
 
 class VendedFileIO(SchemeFileIO):
-    """FileIO that uses what was vended for the table a location belongs to, and elsewhere the user's own properties.
+    """FileIO with the vended credentials of the table that a location belongs to, or the user's own properties.
 
-    In another process it goes on with what it had when it was sent there, and says so once that has expired.
+    In another process it uses the credentials that it had when it was pickled, and raises once they have expired.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class VendedFileIO(SchemeFileIO):
         self._lock = threading.RLock()
 
     def vend(self, table: str, vended: Vended) -> None:
-        """Use these for a table's files from now on."""
+        """Set the vended credentials of a table."""
         with self._lock:
             self._forget(table)
             if vended.config or vended.credentials:
@@ -101,7 +101,7 @@ class VendedFileIO(SchemeFileIO):
                 self._forget(next(iter(self._tables)))
 
     def storage_for(self, location: str) -> FileIO:
-        """The storage that holds a location, opened with the settings that count for it now."""
+        """The storage for a location, opened with its current settings."""
         if scheme_of(location) == "file" or not self._tables:
             return super().storage_for(location)
         table = self._owner(location)
@@ -117,7 +117,7 @@ class VendedFileIO(SchemeFileIO):
                     del self._places[place]
 
     def _owner(self, location: str) -> str | None:
-        """The table in whose directory a location lies, the innermost; or any whose credentials name a prefix of it."""
+        """The table with the innermost directory around a location, or any with credentials for a prefix of it."""
         asked = directory = _as_directory(normalized(location))
         with self._lock:
             while "/" in directory:
@@ -130,7 +130,7 @@ class VendedFileIO(SchemeFileIO):
             return max(prefixes)[1] if prefixes else None
 
     def _fresh(self, table: str) -> Vended:
-        """What was vended for a table, renewed if it is about to expire."""
+        """The vended credentials of a table, renewed if they are about to expire."""
         with self._lock:
             vended = self._tables[table]
             expires = vended.expires_ms
@@ -141,11 +141,11 @@ class VendedFileIO(SchemeFileIO):
                 _check_alive(table, expires, now)
                 return vended
             if now < expires - _EARLY_MS or abs(now - self._asked_ms.get(table, -_PAUSE_MS)) < _PAUSE_MS:
-                return vended  # by a clock that is fast everything expires at once: no file may ask again each time
+                return vended  # with a fast local clock everything looks expired: do not renew for each file
             self._asked_ms[table] = now
             try:
                 renewed = self._renew(table)
-            except BerglineError:  # what there is may still do
+            except BerglineError:  # the current ones may still work
                 return vended
             if renewed is None:
                 return vended
@@ -154,7 +154,7 @@ class VendedFileIO(SchemeFileIO):
             return renewed
 
     def _storage(self, table: str, settings: dict[str, str]) -> FileIO:
-        """The stores of a table, one for each of its settings, for as long as those are the newest."""
+        """The stores of a table, one per settings, cached while those are current."""
         with self._lock:
             opened = [o for o in self._opened.get(table, ()) if o.settings == settings]
             if not opened:
@@ -164,14 +164,14 @@ class VendedFileIO(SchemeFileIO):
 
 
 def _check_alive(table: str, expires_ms: int, now_ms: int) -> None:
-    """Of credentials that cannot be renewed here: say so when their time is over for sure."""
+    """Raise if credentials that cannot be renewed here have certainly expired."""
     if now_ms < expires_ms + _MOST_SKEW_MS:
         return
     name = msgspec.json.decode(table, type=TableName)
     since = dt.datetime.fromtimestamp(expires_ms / 1000, dt.UTC).isoformat(timespec="seconds")
     raise AuthenticationError(
         f"the credentials for the files of table `{name}` expired at {since}; a task has those alone that it was sent",
-        hints=["run it again in smaller parts, have the server lend for longer, or give the keys as properties"],
+        hints=["split the work, have the server vend credentials for longer, or set credentials as properties"],
     )
 
 
@@ -180,10 +180,10 @@ def _now_ms() -> int:
 
 
 def _as_directory(location: str) -> str:
-    """A location with a slash at its end: it may be a directory itself, which prefixes name with one or without."""
+    """A location with a trailing slash, to compare directories with prefixes."""
     return f"{location.rstrip('/')}/"
 
 
-def places_of(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The directories of a table's files, in one spelling."""
+def normalized_directories(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The directories of a table's files, normalized."""
     return tuple(normalized(place).rstrip("/") for place in directories_of(location, properties))

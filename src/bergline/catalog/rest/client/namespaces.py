@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from bergline.catalog.identifiers import Namespace
-from bergline.catalog.rest.client.errors import About
+from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import happened
 from bergline.catalog.rest.protocol.bodies import (
@@ -25,13 +25,13 @@ from bergline.errors import ConflictError, InvalidInputError, NotEmptyError, Not
 
 
 class RestNamespaces:
-    """Namespaces over a session."""
+    """Namespaces of a REST catalog, over a session."""
 
     def __init__(self, session: RestSession) -> None:
         self._session = session
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
-        """Add a namespace; after a lost answer one with these properties is taken for it."""
+        """Create a namespace; after a lost response, one with these properties counts as ours."""
         about, request = _about(namespace), CreateNamespaceRequest(namespace, dict(properties))
 
         def send() -> None:
@@ -44,13 +44,12 @@ class RestNamespaces:
         happened(send, look, what=f"{about} was created", name=about.name, waits=self._waits())
 
     def drop_namespace(self, namespace: Namespace) -> None:
-        """Remove an empty namespace."""
         about, names = _about(namespace), self._session.namespace_path(namespace)
 
         def send() -> None:
             try:
                 self._session.calls.change(DROP_NAMESPACE, about, names=names)
-            except ConflictError as error:  # the only one there is for namespaces, whatever its type
+            except ConflictError as error:  # for namespaces a 409 has only one meaning, whatever its type
                 raise NotEmptyError(str(error)) from error
 
         happened(
@@ -63,7 +62,6 @@ class RestNamespaces:
         )
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether there is such a namespace."""
         endpoint = NAMESPACE_EXISTS if self._session.calls.has(NAMESPACE_EXISTS) else LOAD_NAMESPACE
         try:
             self._session.calls.call(endpoint, _about(namespace), names=self._session.namespace_path(namespace))
@@ -72,13 +70,12 @@ class RestNamespaces:
         return True
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
-        """The properties of a namespace."""
         about, names = _about(namespace), self._session.namespace_path(namespace)
-        answer = self._session.calls.call(LOAD_NAMESPACE, about, names=names)
-        return self._session.calls.parsed(answer, GetNamespaceResponse, about).properties or {}
+        response = self._session.calls.call(LOAD_NAMESPACE, about, names=names)
+        return self._session.calls.parsed(response, GetNamespaceResponse, about).properties or {}
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> None:
-        """Set and remove properties; after a lost answer it is enough that they are as wished."""
+        """Set and remove properties; after a lost response it is enough that they have the new values."""
         if both := sorted(set(changes) & set(removals)):
             raise InvalidInputError(f"expected properties either set or removed, found `{both[0]}` in both")
         about, request = _about(namespace), UpdateNamespaceRequest(tuple(removals), dict(changes))
@@ -94,7 +91,7 @@ class RestNamespaces:
         happened(send, look, what=f"the properties of {about} changed", name=about.name, waits=self._waits())
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """All namespaces, or all below one; the protocol gives them level by level."""
+        """All namespaces, or all below one; the protocol lists one level at a time."""
         found, waiting = list[Namespace](), [below]
         while waiting:
             parent = waiting.pop()
@@ -110,7 +107,7 @@ class RestNamespaces:
 
     def _children(self, parent: Namespace) -> Iterator[Namespace]:
         for page in self._session.pages(LIST_NAMESPACES, ListNamespacesResponse, _about(parent), below=parent):
-            # a server that knows one level only gives the same list for every parent
+            # a server with only one level returns the same list for every parent
             yield from (n for n in page.namespaces if len(n) == len(parent) + 1 and n[:-1] == parent)
 
     def _properties(self, namespace: Namespace) -> dict[str, str] | None:
@@ -123,5 +120,5 @@ class RestNamespaces:
         return status_check_waits(properties or {}, self._session.calls.sleep)
 
 
-def _about(namespace: Namespace) -> About:
-    return About("namespace", ".".join(namespace))
+def _about(namespace: Namespace) -> CallSubject:
+    return CallSubject("namespace", ".".join(namespace))

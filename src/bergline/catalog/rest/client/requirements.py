@@ -1,7 +1,7 @@
-"""What a REST catalog must check for a change: its own requirements, and those that its updates imply, as in Java.
+"""The requirements to send with a change: its own, and those implied by its updates, as in Java.
 
-A server has nothing but requirements to tell whether others came first. So more than in Java is named: a ref that is
-dropped, and all refs while snapshots are removed.
+A server detects conflicts by requirements alone. So there are more than in Java: for a ref that is dropped, and for all
+refs when snapshots are removed.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ from bergline.format.metadata.updates import (
 
 
 def all_requirements(change: TableChange) -> tuple[Requirement, ...]:
-    """The requirements to send, each once."""
+    """The requirements to send, without duplicates."""
     base = change.base.metadata
     implied = (requirement for update in change.updates for requirement in _implied(base, update))
     return tuple(dict.fromkeys((*same_table(base), *change.requirements, *implied)))

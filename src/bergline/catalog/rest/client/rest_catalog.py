@@ -29,7 +29,7 @@ class RestCatalog(RestCommit, RestViews):
         super().__init__(RestSession(rest_settings(uri, warehouse, properties), sleep=sleep, clock_s=clock_s))
 
     def check_location(self, name: TableName, location: str) -> None:
-        """Look for metadata, where we may; the server has rules of its own for places."""
+        """Look for metadata, if allowed; the server has its own rules for locations."""
         try:
             found = any(".metadata.json" in file for file in self.io.list(join(location, "metadata")))
         except (NotFoundError, AuthenticationError, RefusedError, StorageError):
@@ -41,9 +41,8 @@ class RestCatalog(RestCommit, RestViews):
             )
 
     def is_own_file(self, location: str) -> bool:
-        """The server's own files lie elsewhere."""
+        """Always false: the server's own files are elsewhere."""
         return False
 
     def close(self) -> None:
-        """Let go of connections."""
         self._session.close()

@@ -1,4 +1,4 @@
-"""A connection to a server after its configuration was read: what it offers, and how names are spelt there."""
+"""A session with a server, after reading its configuration: its endpoints, and how names are encoded."""
 
 import re
 import time
@@ -10,7 +10,7 @@ import msgspec
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.client.auth import Authorization
 from bergline.catalog.rest.client.calls import Calls
-from bergline.catalog.rest.client.errors import About
+from bergline.catalog.rest.client.error_responses import CallSubject
 from bergline.catalog.rest.client.settings import RestSettings
 from bergline.catalog.rest.client.transport import Transport
 from bergline.catalog.rest.protocol.bodies import ListNamespacesResponse, ListTablesResponse
@@ -25,7 +25,7 @@ from bergline.catalog.rest.protocol.names import (
 )
 from bergline.errors import FormatError, NotFoundError, UnavailableError
 
-_CONFIGURATION = About("the catalog's configuration", "")
+_CONFIGURATION = CallSubject("the catalog's configuration", "")
 _ADDRESS = "the address is the part before /v1, e.g. http://host:8181 or https://host/api/catalog"
 _MOST_PAGES = 100_000
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?")
@@ -35,7 +35,7 @@ Page = TypeVar("Page", ListTablesResponse, ListNamespacesResponse)
 
 
 class _Config(msgspec.Struct, rename="kebab"):
-    """The configuration as servers send it: with nulls, and with values that are no text."""
+    """The configuration as servers send it, possibly with nulls and non-text values."""
 
     defaults: dict[str, Any] | None = None
     overrides: dict[str, Any] | None = None
@@ -44,7 +44,7 @@ class _Config(msgspec.Struct, rename="kebab"):
 
 
 class RestSession:
-    """Calls to one catalog of a server."""
+    """A session with one catalog of a server."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RestSession:
         authorization = Authorization(settings, self._transport, clock_s=clock_s)
         first = Calls(settings, self._transport, authorization, sleep=sleep)
         config = _configuration(first, settings)
-        self.settings = settings.with_answer(_texts(config.defaults), _texts(config.overrides))
+        self.settings = settings.with_response(_texts(config.defaults), _texts(config.overrides))
         authorization.adopt(self.settings)
         self.clock_s = clock_s
         self._separator = decode_separator(self.settings.properties.get(SEPARATOR_PROPERTY, "") or UNIT_SEPARATOR)
@@ -70,18 +70,18 @@ class RestSession:
             sleep=sleep,
         )
         self.keeps_refs = _texts(config.overrides).get(_NESSIE) != "true"
-        """Whether tables have branches and tags of their own."""
+        """Whether the server's tables have branches and tags."""
         self._closed = False
 
     @property
     def calls(self) -> Calls:
-        """What sends requests; UnavailableError once the catalog is closed."""
+        """The calls; UnavailableError once the catalog is closed."""
         if self._closed:
             raise UnavailableError("the catalog is closed")
         return self._calls
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._closed = True
         self._transport.close()
 
@@ -97,7 +97,7 @@ class RestSession:
         self,
         endpoint: Endpoint,
         as_type: type[Page],
-        about: About,
+        about: CallSubject,
         *,
         names: Mapping[str, str] | None = None,
         below: Namespace = (),
@@ -108,8 +108,8 @@ class RestSession:
             query["pageSize"] = str(self.settings.number("rest-page-size", 1))
         token = ""
         for _ in range(_MOST_PAGES):
-            answer = self.calls.call(endpoint, about, names=names, query={**query, "pageToken": token})
-            page = self.calls.parsed(answer, as_type, about)
+            response = self.calls.call(endpoint, about, names=names, query={**query, "pageToken": token})
+            page = self.calls.parsed(response, as_type, about)
             yield page
             if not page.next_page_token:
                 return
@@ -119,16 +119,16 @@ class RestSession:
         raise FormatError(f"expected pages that come to an end, found the same again in the server's list for {about}")
 
     def _joint(self, namespace: Namespace) -> str:
-        """What joins levels: the server's separator, or for levels that have it in them the one all servers know."""
+        """The separator of levels: the server's own, or the standard one for levels that contain it."""
         return UNIT_SEPARATOR if any(self._separator in level for level in namespace) else self._separator
 
 
 def _configuration(calls: Calls, settings: RestSettings) -> _Config:
-    """What the server says of itself; what is no Iceberg catalog is said to be none."""
+    """Load the server's configuration; the error says so if it is not an Iceberg catalog."""
     query = {"warehouse": settings.warehouse} if settings.warehouse else None
     try:
-        answer = calls.call(GET_CONFIG, _CONFIGURATION, query=query)
-        return calls.parsed(answer, _Config, _CONFIGURATION)
+        response = calls.call(GET_CONFIG, _CONFIGURATION, query=query)
+        return calls.parsed(response, _Config, _CONFIGURATION)
     except NotFoundError as error:
         if error.kind == "warehouse":
             raise
@@ -146,7 +146,7 @@ def _endpoints(config: _Config, settings: RestSettings) -> frozenset[str]:
 
 
 def _seconds(duration: str) -> float:
-    """A duration as ISO 8601 writes it, `PT30M`; 0 for what is none."""
+    """Seconds of an ISO 8601 duration such as `PT30M`; 0 if invalid."""
     found = _DURATION.fullmatch(duration.strip())
     if found is None:
         return 0.0

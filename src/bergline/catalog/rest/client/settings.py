@@ -1,6 +1,6 @@
-"""How to reach a REST catalog: the address, and properties as Java and PyIceberg name them.
+"""Settings of a REST catalog: its URI, and properties as named by Java and PyIceberg.
 
-Tokens and credentials stand in no message: `hide` takes them out of what others wrote.
+Tokens and credentials appear in no message: `hide` removes them from text by others.
 """
 
 import re
@@ -45,29 +45,29 @@ _AUTH_TYPES = ("none", "basic", "oauth2")
 
 
 class RestSettings(msgspec.Struct, frozen=True):
-    """Everything but the files: where the server is, who we are, and how patient."""
+    """The server's address, authentication and timeouts, without storage settings."""
 
     uri: str
     warehouse: str | None
     properties: dict[str, str]
-    """Those about the catalog, by their names."""
+    """The catalog properties by name."""
     storage: dict[str, str]
-    """Those about files."""
+    """The storage properties."""
 
     def __repr__(self) -> str:
         return f"RestSettings({self.uri!r})"
 
     def text(self, name: str) -> str | None:
-        """A property that is set to something."""
+        """A property that is not empty."""
         return PropertyReader(self.properties).text(name)
 
     def flag(self, name: str, *, otherwise: bool) -> bool:
-        """A property that is true or false."""
+        """A boolean property."""
         found = PropertyReader(self.properties).boolean(name)
         return otherwise if found is None else found
 
     def number(self, name: str, otherwise: int, most: int = _LONGEST_MS) -> int:
-        """A property that is a whole number above 0."""
+        """A positive integer property."""
         value = self.text(name)
         if value is None:
             return otherwise
@@ -77,7 +77,7 @@ class RestSettings(msgspec.Struct, frozen=True):
 
     @property
     def timeouts_s(self) -> tuple[float, float]:
-        """Seconds to connect, and to wait for an answer."""
+        """Timeouts in seconds: to connect, and to wait for a response."""
         return (
             self.number("rest.client.connection-timeout-ms", _CONNECT_MS) / 1000,
             self.number("rest.client.socket-timeout-ms", _ANSWER_MS) / 1000,
@@ -85,21 +85,21 @@ class RestSettings(msgspec.Struct, frozen=True):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What stands in every request: files come with credentials, unless a property asks for something else."""
+        """The headers of every request; vended credentials are requested unless a property says otherwise."""
         own = {name.removeprefix(_HEADER): value for name, value in self.properties.items() if name.startswith(_HEADER)}
         asked = {} if any(n.lower() == "x-iceberg-access-delegation" for n in own) else _VENDED
         return {**asked, **own}
 
     def hide(self, text: str) -> str:
-        """A text without our secrets."""
+        """A text with secrets removed."""
         for name, value in self.properties.items():
             if name in _SECRETS or name.startswith(_HEADER):
                 for secret in (value, value.partition(":")[2] if name == "credential" else ""):
                     text = text.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else text
         return text
 
-    def with_answer(self, defaults: Mapping[str, str], overrides: Mapping[str, str]) -> "RestSettings":
-        """The settings with what the server says: its defaults below ours, its overrides above. It may say anything."""
+    def with_response(self, defaults: Mapping[str, str], overrides: Mapping[str, str]) -> "RestSettings":
+        """The settings merged with the server's: its defaults below ours, its overrides above; not trusted."""
         merged = {**_known(defaults), **self.properties, **self.storage, **_known(overrides)}
         uri = overrides.get("uri") or self.uri
         check_endpoint(uri, "the server's configuration")
@@ -115,7 +115,7 @@ _VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 
 
 def rest_settings(uri: str, warehouse: str | None, properties: Mapping[str, Any]) -> RestSettings:
-    """The settings; InvalidInputError for an address or a property that means nothing."""
+    """Parse the settings; InvalidInputError for an invalid URI or property."""
     check_endpoint(uri, "the catalog's address")
     own = {name: value for name, value in properties.items() if _is_rest_property(name)}
     for name, value in own.items():
@@ -158,5 +158,5 @@ def _is_rest_property(name: object) -> bool:
 
 
 def _known(given: Mapping[str, str]) -> dict[str, str]:
-    """What a server says and we understand."""
+    """The server's properties that we know."""
     return {name: value for name, value in given.items() if _is_rest_property(name) or is_store_property(name)}

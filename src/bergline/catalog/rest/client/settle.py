@@ -1,10 +1,10 @@
-"""What became of a change whose answer is not certain: the server is asked for what is there now."""
+"""Settling a change whose response is not certain, by reading the current state from the server."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from bergline.catalog.rest.client.errors import PutOffError
-from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.error_responses import RetryLaterError
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.errors import (
     AlreadyExistsError,
     AuthenticationError,
@@ -26,25 +26,25 @@ _NOT_LET_IN = (NotFoundError, AuthenticationError, RefusedError)
 
 
 class UnsettledError(Exception):
-    """It could not be found out."""
+    """The outcome could not be determined."""
 
 
 class ReplacedError(UnsettledError):
-    """Another table has the name: whether the change came to the one before it, nobody can tell."""
+    """Another table has the name now: whether the previous one was changed cannot be determined."""
 
 
 def settle(
     send: Callable[[], _Result], look: Callable[[], _Result | None], *, may_resend: bool, waits: StatusWaits
 ) -> _Result:
-    """What became of a change, found out where its answer was lost; UnsettledError if it cannot be.
+    """Make a change, and settle it if its response is lost; UnsettledError if that is impossible.
 
-    `look` gives the result if the change is there, raises ConflictError or AlreadyExistsError if it is not and cannot
-    come any more, UnsettledError if nobody can tell, and gives None if it may still come. With `may_resend`, for
-    changes that cannot happen twice, the change is then sent again.
+    `look` returns the result if the change was made, raises ConflictError or AlreadyExistsError if it was not and no
+    longer can be, UnsettledError if that cannot be determined, and returns None if it may still be made. With
+    `may_resend`, for changes that cannot be applied twice, the change is then sent again.
     """
     try:
         return send()
-    except LostError as error:
+    except ChangeInDoubtError as error:
         cause = str(error)
     except BerglineError as refusal:
         if _never_left(refusal):
@@ -57,13 +57,13 @@ def settle(
                 found = _sent_again(send, look)
             if found is not None:
                 return found
-        except LostError as error:
+        except ChangeInDoubtError as error:
             cause = str(error)
         except _NO_ANSWER:
             pass
         except _CAME_SECOND:
             raise
-        except BerglineError as error:  # gone since, whether it was changed or not; or we may look no longer
+        except BerglineError as error:  # dropped since, whether it was changed or not; or no longer readable for us
             raise UnsettledError(f"{cause}; {error}") from error
         wait()
     raise UnsettledError(cause)
@@ -79,17 +79,17 @@ def happened(
     always_look: bool = False,
     doubt_refusals: bool = False,
 ) -> None:
-    """Carry out a change that shows afterwards; CommitUnknownError if its answer is lost and it does not show.
+    """Make a change that is visible afterwards; CommitUnknownError if its response is lost and it is not visible.
 
-    With `always_look` no answer alone is enough, for an empty one may be anybody's; one that says that it is done is
-    believed only where nobody can look. With `doubt_refusals` a refusal is none of what shows all the same.
+    With `always_look` no response alone is enough, since an empty one may come from anywhere; a success is believed
+    only if the state cannot be read. With `doubt_refusals` a refusal is ignored if the change is visible.
     """
     cause: Exception | None = None
     try:
         send()
         if not always_look:
             return
-    except LostError as error:
+    except ChangeInDoubtError as error:
         cause = error
     except BerglineError as refusal:
         if not doubt_refusals or _never_left(refusal) or not _shows(look):
@@ -104,7 +104,7 @@ def happened(
 
 
 def _never_left(error: BerglineError) -> bool:
-    return isinstance(error, UnavailableError) and not isinstance(error, PutOffError)
+    return isinstance(error, UnavailableError) and not isinstance(error, RetryLaterError)
 
 
 def _unknown(what: str, name: str, cause: object) -> CommitUnknownError:
@@ -112,7 +112,7 @@ def _unknown(what: str, name: str, cause: object) -> CommitUnknownError:
 
 
 def _shows(look: Callable[[], bool]) -> bool | None:
-    """Whether a change shows; None where nobody can look."""
+    """Whether a change is visible; None if the state cannot be read."""
     try:
         return look()
     except BerglineError:
@@ -120,15 +120,15 @@ def _shows(look: Callable[[], bool]) -> bool | None:
 
 
 def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: StatusWaits) -> _Result:
-    """The result of a change that came in although it was refused: delivered twice, it is refused by its own twin.
+    """The result of a change that was made although it was refused: one that is delivered twice refuses itself.
 
-    A conflict whose change cannot be looked for is in doubt; other refusals stand where the look is refused too.
+    A conflict is in doubt if the state cannot be read; other refusals stand if reading is refused too.
     """
     cause: Exception = refusal
     for wait in waits:
         try:
             found = look()
-        except (*_CAME_SECOND, ReplacedError):  # it was looked for, and is not there
+        except (*_CAME_SECOND, ReplacedError):  # it was looked for and is not visible
             raise refusal from None
         except _NOT_LET_IN as error:
             if not isinstance(refusal, _CAME_SECOND):
@@ -142,12 +142,12 @@ def _despite(refusal: BerglineError, look: Callable[[], _Result | None], waits: 
             return found
         if not isinstance(refusal, AlreadyExistsError):
             raise refusal
-        wait()  # it exists, and cannot be seen: the look was answered by a cache
+        wait()  # it exists and is not visible: a cache responded
     raise UnsettledError(f"{refusal}; {cause}") from cause
 
 
 def _sent_again(send: Callable[[], _Result], look: Callable[[], _Result | None]) -> _Result | None:
-    """Sent once more: a refusal may be because the first one landed meanwhile, and proves nothing else about it."""
+    """Send again: a refusal may be due to the first request, and otherwise proves nothing about it."""
     try:
         return send()
     except _NO_ANSWER:

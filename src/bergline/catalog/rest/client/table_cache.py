@@ -1,4 +1,4 @@
-"""Tables as they were loaded last, so that a server need not send again what has not changed."""
+"""A cache of loaded tables, so that a server need not send unchanged metadata again."""
 
 import threading
 from collections import OrderedDict
@@ -7,11 +7,11 @@ from typing import NamedTuple
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
 
-_MOST_BYTES = 32 * 1024 * 1024  # of JSON, which is several times as much once it is parsed
+_MOST_BYTES = 32 * 1024 * 1024  # of JSON, which takes several times as much memory once parsed
 
 
 class CachedLoad(NamedTuple):
-    """A table, the server's mark for what it sent, and how long that was."""
+    """A table, its ETag and the size of the response."""
 
     table: LoadedTable
     etag: str | None
@@ -19,7 +19,7 @@ class CachedLoad(NamedTuple):
 
 
 class LoadCache:
-    """The latest load of each table, in bounded memory; safe to use from many threads."""
+    """The latest load of each table, in bounded memory; thread-safe."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -35,7 +35,7 @@ class LoadCache:
             return self._loads.get(name)
 
     def remember(self, load: CachedLoad) -> None:
-        """Keep a load, and let go of those that were used longest ago."""
+        """Cache a load, evicting those not used for longest."""
         with self._lock:
             self._drop(load.table.name)
             self._loads[load.table.name] = load
@@ -44,7 +44,7 @@ class LoadCache:
                 self._drop(next(iter(self._loads)))
 
     def forget(self, name: TableName) -> None:
-        """A table that is gone, or has another name."""
+        """Remove a table that was dropped or renamed."""
         with self._lock:
             self._drop(name)
 

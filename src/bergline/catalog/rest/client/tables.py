@@ -1,4 +1,4 @@
-"""Tables of a REST catalog by name; `client_commit` changes them."""
+"""Tables of a REST catalog by name; commits to them are in `commits`."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import msgspec
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.client.calls import NOT_MODIFIED, ChangeResponse
-from bergline.catalog.rest.client.errors import About
-from bergline.catalog.rest.client.files import Vended, VendedFileIO, places_of
+from bergline.catalog.rest.client.error_responses import CallSubject
+from bergline.catalog.rest.client.files import Vended, VendedFileIO, normalized_directories
+from bergline.catalog.rest.client.name_conflicts import is_view, name_taken_error
 from bergline.catalog.rest.client.namespaces import RestNamespaces
-from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import UnsettledError, happened, settle
 from bergline.catalog.rest.client.table_cache import CachedLoad, LoadCache
-from bergline.catalog.rest.client.taken_names import is_view, taken
 from bergline.catalog.rest.client.transport import HttpResponse
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableResponse,
@@ -54,7 +54,7 @@ _ANY_SCHEMA = Schema((NestedField(1, "id", required=False, type=LONG),), 0)
 
 
 class RestTables(RestNamespaces):
-    """Tables over a session; a server says itself where new ones go."""
+    """Tables of a REST catalog, over a session; the server chooses their locations."""
 
     def __init__(self, session: RestSession) -> None:
         super().__init__(session)
@@ -65,36 +65,36 @@ class RestTables(RestNamespaces):
         self.io: FileIO = self._files
 
     def load_table(self, name: TableName) -> LoadedTable:
-        """The table now; a server that marks its answers sends only what changed since the last time."""
+        """Load a table; a server with ETags sends it only if it changed."""
         about, known = about_table(name), self._loads.find(name)
         headers = {"If-None-Match": known.etag} if known and known.etag else {}
-        answer = self._session.calls.call(LOAD_TABLE, about, names=self._session.table_path(name), headers=headers)
-        if answer.status == NOT_MODIFIED and known:
+        response = self._session.calls.call(LOAD_TABLE, about, names=self._session.table_path(name), headers=headers)
+        if response.status == NOT_MODIFIED and known:
             return known.table
-        return self._loaded(name, answer, self._session.calls.parsed(answer, LoadTableResult, about))
+        return self._loaded(name, response, self._session.calls.parsed(response, LoadTableResult, about))
 
     def pointer(self, name: TableName) -> str:
-        """Where the table's metadata is now; the protocol tells it with the table."""
+        """The metadata location, which the protocol returns only with the table."""
         return self.load_table(name).metadata_location
 
     def default_location(self, name: TableName) -> str:
-        """Where the server would put a table of this name; nothing is created."""
+        """The location that the server would choose for a table; nothing is created."""
         about = about_table(name)
         request = CreateTableRequest(name=name.name, schema=_ANY_SCHEMA, stage_create=True)
         names = self._session.namespace_path(name.namespace)
         try:
-            answer = self._session.calls.call(CREATE_TABLE, about, names=names, body=request)
+            response = self._session.calls.call(CREATE_TABLE, about, names=names, body=request)
         except (AlreadyExistsError, ConflictError) as error:
-            raise taken(self._session, name) from error
-        except LostError as error:  # staging changes nothing, whether it happened or not
+            raise name_taken_error(self._session, name) from error
+        except ChangeInDoubtError as error:  # staging changes nothing, whatever its outcome
             raise UnavailableError(str(error)) from error
-        staged = self._session.calls.parsed(answer, LoadTableResult, about)
-        metadata = parse_metadata(bytes(staged.metadata), f"the server's answer for {about}")
+        staged = self._session.calls.parsed(response, LoadTableResult, about)
+        metadata = parse_metadata(bytes(staged.metadata), f"the server's response for {about}")
         self._vend(name, staged, metadata)
         return metadata.location
 
     def register_table(self, name: TableName, metadata_location: str) -> LoadedTable:
-        """A table by its metadata file; after a lost answer one that leads there, or came from it, is taken for it."""
+        """Register a table; after a lost response, one with this metadata file or a descendant counts as ours."""
         about, request = about_table(name), RegisterTableRequest(name.name, metadata_location)
 
         def send() -> LoadedTable:
@@ -108,19 +108,19 @@ class RestTables(RestNamespaces):
             if now is not None and metadata_location in _line(now):
                 return now
             if now is not None or is_view(self._session, name):
-                raise taken(self._session, name)
+                raise name_taken_error(self._session, name)
             return None
 
         self._check_free(name)
         try:
             return settle(send, look, may_resend=False, waits=self._waits())
         except (AlreadyExistsError, ConflictError) as error:
-            raise taken(self._session, name) from error
+            raise name_taken_error(self._session, name) from error
         except UnsettledError as error:
             raise unknown(name, "registered", error) from error
 
     def unregister_table(self, name: TableName) -> str:
-        """Forget the table, and say where its metadata was: by the server itself where it can tell."""
+        """Remove a table from the catalog and return its metadata location, from the server if it has the endpoint."""
         about = about_table(name)
         if not self._session.calls.has(UNREGISTER_TABLE):
             location = self.pointer(name)
@@ -137,7 +137,6 @@ class RestTables(RestNamespaces):
         return gone[0]
 
     def rename_table(self, name: TableName, new: TableName) -> None:
-        """Give a table another name."""
         before = self.load_table(name)
 
         def look() -> bool:
@@ -159,9 +158,9 @@ class RestTables(RestNamespaces):
     def drop_table(self, name: TableName, expected: str | None = None) -> None:
         """Forget the table; its files stay.
 
-        The protocol drops whatever is there, so an expected pointer is compared right before, and no later commit is
-        noticed. Who expects one deletes files next: then the server must say that the table was dropped, and have it
-        no more. One that is gone after a lost answer may as well have been renamed.
+        The protocol drops unconditionally, so an expected pointer is compared right before, and a later commit goes
+        unnoticed. A caller that expects a pointer deletes files next: then the server must confirm the drop, and the
+        table must be gone. One that is gone after a lost response may have been renamed.
         """
         about, is_lost = about_table(name), False
         before = self._readable(name) if expected is None else self.load_table(name)
@@ -173,7 +172,7 @@ class RestTables(RestNamespaces):
             names, query = self._session.table_path(name), {"purgeRequested": "false"}
             try:
                 self._session.calls.change(DROP_TABLE, about, names=names, query=query)
-            except LostError:
+            except ChangeInDoubtError:
                 is_lost = True
                 raise
 
@@ -199,8 +198,7 @@ class RestTables(RestNamespaces):
         self._loads.forget(name)
 
     def list_tables(self, namespace: Namespace) -> list[TableName]:
-        """Tables in a namespace."""
-        about = About("namespace", ".".join(namespace))
+        about = CallSubject("namespace", ".".join(namespace))
         names = self._session.namespace_path(namespace)
         pages = self._session.pages(LIST_TABLES, ListTablesResponse, about, names=names)
         return sorted(name for page in pages for name in page.identifiers)
@@ -209,12 +207,12 @@ class RestTables(RestNamespaces):
         try:
             self._session.calls.change(RENAME_TABLE, about_table(name), body=RenameRequest(name, new))
         except AlreadyExistsError as error:
-            raise taken(self._session, new) from error
+            raise name_taken_error(self._session, new) from error
 
     def _check_free(self, name: TableName) -> None:
-        """Refuse a name that a table has, so that it is not taken for one of ours after a lost answer."""
+        """Refuse a name that is taken, so that it is not mistaken for ours after a lost response."""
         if self._existing(name) is not None:
-            raise taken(self._session, name)
+            raise name_taken_error(self._session, name)
 
     def _existing(self, name: TableName) -> LoadedTable | None:
         try:
@@ -223,7 +221,7 @@ class RestTables(RestNamespaces):
             return None
 
     def _readable(self, name: TableName) -> LoadedTable | None:
-        """The table, or None for one that cannot be read: it can be dropped all the same."""
+        """The table, or None if it cannot be read: it can be dropped all the same."""
         try:
             return self.load_table(name)
         except UnavailableError:
@@ -232,68 +230,68 @@ class RestTables(RestNamespaces):
             return None
 
     def _after_change(self, name: TableName, changed: ChangeResponse) -> LoadedTable:
-        """The table in the answer to a change; one that cannot be read says nothing of what happened."""
+        """The table in the response to a change; ChangeInDoubtError if it cannot be read."""
         try:
-            return self._loaded(name, changed.answer, changed.content)
+            return self._loaded(name, changed.response, changed.content)
         except BerglineError as error:
-            raise LostError(str(error)) from error
+            raise ChangeInDoubtError(str(error)) from error
 
     def _loaded(
-        self, name: TableName, answer: HttpResponse, content: LoadTableResult | CommitTableResponse
+        self, name: TableName, response: HttpResponse, content: LoadTableResult | CommitTableResponse
     ) -> LoadedTable:
-        """The table in an answer; metadata that is known is not parsed again."""
+        """The table in a response; cached metadata is not parsed again."""
         about = about_table(name)
         if not content.metadata_location:
-            raise FormatError(f"expected `metadata-location` in the server's answer for {about}, found none")
+            raise FormatError(f"expected `metadata-location` in the server's response for {about}, found none")
         known = self._loads.find(name)
         if known and known.table.metadata_location == content.metadata_location:
             table = known.table
         else:
-            metadata = parse_metadata(bytes(content.metadata), f"the server's answer for {about}")
+            metadata = parse_metadata(bytes(content.metadata), f"the server's response for {about}")
             table = LoadedTable(name, metadata, content.metadata_location)
         if isinstance(content, LoadTableResult):
             self._vend(name, content, table.metadata)
-        self._loads.remember(CachedLoad(table, answer.headers.get("ETag"), len(answer.body)))
+        self._loads.remember(CachedLoad(table, response.headers.get("ETag"), len(response.body)))
         return table
 
-    def _vend(self, name: TableName, answer: LoadTableResult, metadata: TableMetadata) -> None:
-        places = places_of(metadata.location, metadata.properties)
-        self._files.vend(_key(name), Vended(places, answer.config or {}, answer.storage_credentials or ()))
+    def _vend(self, name: TableName, response: LoadTableResult, metadata: TableMetadata) -> None:
+        places = normalized_directories(metadata.location, metadata.properties)
+        self._files.vend(_key(name), Vended(places, response.config or {}, response.storage_credentials or ()))
 
     def _renewed(self, key: str) -> Vended | None:
-        """Fresh credentials for a table: from their own endpoint, or with the table."""
+        """Fresh credentials for a table: from the credentials endpoint, or with the table."""
         name = msgspec.json.decode(key, type=TableName)
         about, names = about_table(name), self._session.table_path(name)
         if self._session.calls.has(LOAD_CREDENTIALS):
-            answer = self._session.calls.call(LOAD_CREDENTIALS, about, names=names)
-            found = self._session.calls.parsed(answer, LoadCredentialsResponse, about).storage_credentials
+            response = self._session.calls.call(LOAD_CREDENTIALS, about, names=names)
+            found = self._session.calls.parsed(response, LoadCredentialsResponse, about).storage_credentials
             return Vended((), {}, found) if found else None
-        answer = self._session.calls.call(LOAD_TABLE, about, names=names)
-        loaded = self._session.calls.parsed(answer, LoadTableResult, about)
+        response = self._session.calls.call(LOAD_TABLE, about, names=names)
+        loaded = self._session.calls.parsed(response, LoadTableResult, about)
         return Vended((), loaded.config or {}, loaded.storage_credentials or ())
 
 
-def about_table(name: TableName) -> About:
-    """A table in words."""
-    return About("table", str(name))
+def about_table(name: TableName) -> CallSubject:
+    """A table, for messages."""
+    return CallSubject("table", str(name))
 
 
 def unknown(name: TableName, what: str, cause: Any) -> CommitUnknownError:
-    """A change that cannot be found out about."""
+    """The error for a change whose outcome is unknown."""
     return CommitUnknownError(
         f"cannot find out whether table `{name}` was {what}: {cause}", table=str(name), metadata_location=None
     )
 
 
 def _is_same(table: LoadedTable, before: LoadedTable) -> bool:
-    """Whether a table is the one that was loaded before, under whatever name."""
+    """Whether a table is the same as one loaded before, under any name."""
     if before.metadata.table_uuid is None:
         return before.metadata_location in _line(table)
     return table.metadata.table_uuid == before.metadata.table_uuid
 
 
 def _line(table: LoadedTable) -> set[str]:
-    """The metadata files that a table has and had."""
+    """The current and previous metadata files of a table."""
     return {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
 
 

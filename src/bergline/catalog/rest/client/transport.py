@@ -1,4 +1,4 @@
-"""Requests and answers over HTTP, each sent once: whoever calls decides what may be sent again."""
+"""HTTP transport: sends each request once; callers decide about retries."""
 
 import importlib
 import re
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from bergline.errors import UnsupportedError
 
 _CHUNK_BYTES = 64 * 1024
-_MOST_BYTES = 512 * 1024 * 1024  # unpacked
+_MOST_BYTES = 512 * 1024 * 1024  # decompressed
 _ENCODINGS = {"", "identity", "gzip", "x-gzip"}
-_LONGEST_ANSWER_S = 600.0
+_LONGEST_RESPONSE_S = 600.0
 _CONNECTIONS = 16
 _NOISE = re.compile(
     r"^.*?(?:>|\(host=[^)]*\)): |Failed to establish a new connection: |\[Errno -?\d+\] | \(_ssl\.c:\d+\)"
@@ -19,7 +19,7 @@ _NOISE = re.compile(
 
 
 class HttpResponse(NamedTuple):
-    """What the server said; header names are found in any case."""
+    """A response; header names are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,19 +27,19 @@ class HttpResponse(NamedTuple):
 
 
 class NotSentError(Exception):
-    """It is certain that the server got nothing."""
+    """The request was certainly not sent."""
 
 
 class ResponseLostError(Exception):
-    """The server may have carried the request out; no answer says so."""
+    """The server may have processed the request, but the response was lost."""
 
 
 class UnusableResponseError(ResponseLostError):
-    """An answer that was given up: too long, too slow or in no encoding that we asked for. The next would be so too."""
+    """A response that is too long, too slow or wrongly encoded; a retry would not help."""
 
 
 class Transport:
-    """A pool of connections; certificates are checked, redirections are not followed."""
+    """A connection pool; certificates are verified, redirects are not followed."""
 
     def __init__(self, timeouts_s: tuple[float, float], most_bytes: int = _MOST_BYTES) -> None:
         try:
@@ -55,7 +55,7 @@ class Transport:
         )
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
-        """The answer, whatever its status; NotSentError or ResponseLostError if there is none."""
+        """Send a request; returns the response with any status, NotSentError or ResponseLostError if there is none."""
         errors = self._urllib3.exceptions
         try:
             response = self._pool.request(
@@ -82,29 +82,33 @@ class Transport:
             response.release_conn()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._pool.clear()
 
     def _read(self, response: Any) -> bytes:
-        """The body, in bounded time and memory; packed once at most, so that a small part of it stays small."""
+        """Read the body in bounded time and memory; compressed at most once, so that decompression is bounded."""
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in _ENCODINGS:
             response.close()
-            raise UnusableResponseError(f"expected an answer in gzip or plain, found `{encoding[:80]}`")
-        deadline, body = time.monotonic() + _LONGEST_ANSWER_S, bytearray()
+            raise UnusableResponseError(f"expected a response in gzip or plain, found `{encoding[:80]}`")
+        deadline, body = time.monotonic() + _LONGEST_RESPONSE_S, bytearray()
         while chunk := response.read1(_CHUNK_BYTES, decode_content=True):
             body += chunk
             if len(body) > self._most_bytes:
                 response.close()
-                raise UnusableResponseError(f"expected an answer of up to {self._most_bytes} bytes, found a longer one")
+                raise UnusableResponseError(
+                    f"expected a response of up to {self._most_bytes} bytes, found a longer one"
+                )
             if time.monotonic() > deadline:
                 response.close()
-                raise UnusableResponseError(f"expected an answer within {_LONGEST_ANSWER_S:.0f} s, found a slower one")
+                raise UnusableResponseError(
+                    f"expected a response within {_LONGEST_RESPONSE_S:.0f} s, found a slower one"
+                )
         return bytes(body)
 
 
 def _reason(error: Exception) -> str:
-    """Why there is no answer, without the names and addresses of objects that urllib3 puts before it."""
+    """The reason of a failure, without the object names that urllib3 puts before it."""
     inner = getattr(error, "reason", None) or next((a for a in error.args if isinstance(a, Exception)), error)
     text = _NOISE.sub("", str(inner)) or type(inner).__name__
     return f"{text[:1].lower()}{text[1:300]}"

@@ -3,11 +3,11 @@
 from bergline.catalog.catalog import LoadedView, ViewChange
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.catalog.rest.client.calls import ChangeResponse
-from bergline.catalog.rest.client.errors import About
+from bergline.catalog.rest.client.error_responses import CallSubject
+from bergline.catalog.rest.client.name_conflicts import is_table, name_taken_error
 from bergline.catalog.rest.client.namespaces import RestNamespaces
-from bergline.catalog.rest.client.retries import LostError
+from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.settle import UnsettledError, happened, settle
-from bergline.catalog.rest.client.taken_names import is_table, taken
 from bergline.catalog.rest.protocol.bodies import (
     CommitViewRequest,
     CreateViewRequest,
@@ -38,16 +38,15 @@ from bergline.format.view.view_metadata import ViewMetadata, ViewVersion
 
 
 class RestViews(RestNamespaces):
-    """Views over a session; UnsupportedError where the server has none."""
+    """Views of a REST catalog, over a session; UnsupportedError if the server has none."""
 
     def load_view(self, name: TableName) -> LoadedView:
-        """The view now."""
         about = _about(name)
-        answer = self._session.calls.call(LOAD_VIEW, about, names=self._session.table_path(name, "view"))
-        return self._loaded_view(name, self._session.calls.parsed(answer, LoadViewResult, about))
+        response = self._session.calls.call(LOAD_VIEW, about, names=self._session.table_path(name, "view"))
+        return self._loaded_view(name, self._session.calls.parsed(response, LoadViewResult, about))
 
     def create_view(self, name: TableName, metadata: ViewMetadata) -> LoadedView:
-        """A new view; after a lost answer one with the same version is taken for it."""
+        """Create a view; after a lost response, one with the same version counts as ours."""
         about = _about(name)
         request = CreateViewRequest(
             name=name.name,
@@ -66,18 +65,18 @@ class RestViews(RestNamespaces):
             if now is not None and _same(now.metadata.current_version, metadata.current_version):
                 return now
             if now is not None or is_table(self._session, name):
-                raise taken(self._session, name)
+                raise name_taken_error(self._session, name)
             return None
 
         try:
             return settle(send, look, may_resend=True, waits=self._waits(metadata.properties))
         except AlreadyExistsError as error:
-            raise taken(self._session, name) from error
+            raise name_taken_error(self._session, name) from error
         except UnsettledError as error:
             raise _unknown(name, "created", error) from error
 
     def commit_view(self, change: ViewChange) -> LoadedView:
-        """Change a view; the protocol compares its uuid only, so the base is looked at right before."""
+        """Change a view; the protocol compares only its UUID, so the base is compared right before."""
         base = change.base
         required = tuple(dict.fromkeys((AssertViewUuid(base.metadata.view_uuid), *change.requirements)))
         request = CommitViewRequest[ViewUpdate](change.updates, required, base.name)
@@ -101,14 +100,13 @@ class RestViews(RestNamespaces):
             raise _unknown(base.name, "changed", error) from error
 
     def rename_view(self, name: TableName, new: TableName) -> None:
-        """Give a view another name."""
         before = self.load_view(name).metadata.view_uuid
 
         def send() -> None:
             try:
                 self._session.calls.change(RENAME_VIEW, _about(name), body=RenameRequest(name, new))
             except AlreadyExistsError as error:
-                raise taken(self._session, new) from error
+                raise name_taken_error(self._session, new) from error
 
         def look() -> bool:
             now = self._existing_view(new)
@@ -118,7 +116,6 @@ class RestViews(RestNamespaces):
         happened(send, look, what=what, name=str(name), waits=waits, always_look=True, doubt_refusals=True)
 
     def drop_view(self, name: TableName) -> None:
-        """Forget the view; its files stay."""
         about, before = _about(name), self._uuid(name)
 
         def send() -> None:
@@ -139,11 +136,11 @@ class RestViews(RestNamespaces):
         )
 
     def list_views(self, namespace: Namespace) -> list[TableName]:
-        """Views in a namespace; none on a server without views."""
+        """The views in a namespace; none on a server without views."""
         if not self._session.calls.has(LIST_VIEWS):
             self.namespace_properties(namespace)
             return []
-        about, names = About("namespace", ".".join(namespace)), self._session.namespace_path(namespace)
+        about, names = CallSubject("namespace", ".".join(namespace)), self._session.namespace_path(namespace)
         pages = self._session.pages(LIST_VIEWS, ListTablesResponse, about, names=names)
         return sorted(name for page in pages for name in page.identifiers)
 
@@ -154,7 +151,7 @@ class RestViews(RestNamespaces):
             return None
 
     def _uuid(self, name: TableName) -> str | None:
-        """Which view has the name; None for one that cannot be read."""
+        """The UUID of a view; None if it cannot be read."""
         try:
             return self.load_view(name).metadata.view_uuid
         except (UnavailableError, UnsupportedError):
@@ -163,24 +160,24 @@ class RestViews(RestNamespaces):
             return None
 
     def _changed_view(self, name: TableName, changed: ChangeResponse) -> LoadedView:
-        """The view in the answer to a change; one that cannot be read says nothing of what happened."""
+        """The view in the response to a change; ChangeInDoubtError if it cannot be read."""
         try:
             return self._loaded_view(name, changed.content)
         except BerglineError as error:
-            raise LostError(str(error)) from error
+            raise ChangeInDoubtError(str(error)) from error
 
-    def _loaded_view(self, name: TableName, answer: LoadViewResult) -> LoadedView:
-        metadata = parse_view_metadata(bytes(answer.metadata), f"the server's answer for {_about(name)}")
-        return LoadedView(name, metadata, answer.metadata_location)
+    def _loaded_view(self, name: TableName, response: LoadViewResult) -> LoadedView:
+        metadata = parse_view_metadata(bytes(response.metadata), f"the server's response for {_about(name)}")
+        return LoadedView(name, metadata, response.metadata_location)
 
 
 def _same(known: ViewVersion, wished: ViewVersion) -> bool:
-    """Whether a version is the one that was sent: the server gives it an id of its own, the moment is ours."""
+    """Whether a version is the one that was sent: the server assigns the id, but the timestamp is ours."""
     return (known.timestamp_ms, known.representations) == (wished.timestamp_ms, wished.representations)
 
 
-def _about(name: TableName) -> About:
-    return About("view", str(name))
+def _about(name: TableName) -> CallSubject:
+    return CallSubject("view", str(name))
 
 
 def _unknown(name: TableName, what: str, cause: Exception) -> CommitUnknownError:

@@ -1,6 +1,6 @@
-"""Bodies of requests and answers, in the protocol's words.
+"""Request and response bodies of the protocol.
 
-Metadata in answers stays the bytes that it is: whoever reads it parses it as a metadata file.
+Metadata in responses stays raw JSON, which is parsed like a metadata file.
 """
 
 from typing import Any, Generic, TypeVar
@@ -18,11 +18,11 @@ from bergline.format.view.updates import ViewRequirement
 from bergline.format.view.view_metadata import ViewVersion
 
 AnyUpdate = TypeVar("AnyUpdate")
-"""An update as it is sent (`updates.Update`), or as clients old and new send it (`updates_json.WireUpdate`)."""
+"""An update as we send it (`updates.Update`), or as old and new clients send it (`updates_json.WireUpdate`)."""
 
 
 class ConfigResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """Settings of the catalog: defaults stand below the client's own, overrides above; and what the server can do."""
+    """The catalog's configuration: defaults below the client's own, overrides above, and supported endpoints."""
 
     defaults: dict[str, str] = msgspec.field(default_factory=dict)
     overrides: dict[str, str] = msgspec.field(default_factory=dict)
@@ -45,7 +45,7 @@ class GetNamespaceResponse(msgspec.Struct, frozen=True):
 
 
 class ListNamespacesResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """Namespaces, and the token of the next page where there is one."""
+    """Namespaces, and the token of the next page, if any."""
 
     namespaces: tuple[Namespace, ...] = ()
     next_page_token: str | None = None
@@ -59,7 +59,7 @@ class UpdateNamespaceRequest(msgspec.Struct, frozen=True):
 
 
 class UpdateNamespacePropertiesResponse(msgspec.Struct, frozen=True):
-    """Properties that were set, that were removed, and that were not there to be removed."""
+    """Properties that were set, removed, and missing."""
 
     updated: tuple[str, ...]
     removed: tuple[str, ...]
@@ -67,21 +67,21 @@ class UpdateNamespacePropertiesResponse(msgspec.Struct, frozen=True):
 
 
 class ListTablesResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """Tables or views, and the token of the next page where there is one."""
+    """Tables or views, and the token of the next page, if any."""
 
     identifiers: tuple[TableName, ...] = ()
     next_page_token: str | None = None
 
 
 class RequestedSpec(msgspec.Struct, frozen=True, rename="kebab"):
-    """The partitioning of a new table, by the column ids of the request's schema."""
+    """The partition spec of a new table, by the column ids of the request's schema."""
 
     fields: tuple[PartitionField, ...]
     spec_id: Int = 0
 
 
 class CreateTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table to create, or to stage: then it comes into being with a commit that asserts that it does not exist."""
+    """A table to create or to stage; a staged one is created by a commit with assert-create."""
 
     name: str
     schema: Schema
@@ -93,7 +93,7 @@ class CreateTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defau
 
 
 class RegisterTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table that exists, by its metadata file."""
+    """A table to register by its metadata file."""
 
     name: str
     metadata_location: str
@@ -101,28 +101,28 @@ class RegisterTableRequest(msgspec.Struct, frozen=True, rename="kebab", omit_def
 
 
 class RegisterViewRequest(msgspec.Struct, frozen=True, rename="kebab"):
-    """A view that exists, by its metadata file."""
+    """A view to register by its metadata file."""
 
     name: str
     metadata_location: str
 
 
 class RenameRequest(msgspec.Struct, frozen=True):
-    """Another name for a table or view."""
+    """A table or view to rename."""
 
     source: TableName
     destination: TableName
 
 
 class StorageCredential(msgspec.Struct, frozen=True):
-    """Settings for the files below a prefix."""
+    """Storage settings and credentials for the files below a prefix."""
 
     prefix: str
     config: dict[str, str]
 
 
 class LoadTableResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A table; without a metadata location it is only staged."""
+    """A table; staged if it has no metadata location."""
 
     metadata: Raw
     metadata_location: str | None = None
@@ -131,7 +131,7 @@ class LoadTableResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults
 
 
 class LoadCredentialsResponse(msgspec.Struct, frozen=True, rename="kebab"):
-    """Fresh settings for the files of a table."""
+    """Fresh credentials for the files of a table."""
 
     storage_credentials: tuple[StorageCredential, ...]
 
@@ -184,14 +184,14 @@ class LoadViewResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=
 
 
 class MetricsRequest(msgspec.Struct, frozen=True, rename="kebab"):
-    """What a scan or a commit of a client measured."""
+    """Metrics of a client's scan or commit."""
 
     report_type: str
     table_name: str | None = None
 
 
 class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A scan to plan: of a snapshot, or of what came between two."""
+    """A scan to plan: of a snapshot, or of the appends between two."""
 
     snapshot_id: Long | None = None
     select: tuple[str, ...] | None = None
@@ -205,7 +205,7 @@ class PlanRequest(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tru
 
 
 class PlanTableScanResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """A scan that was planned: its files, and the tasks by which further ones are fetched."""
+    """A planned scan: its files, and the plan tasks to fetch further ones."""
 
     status: str
     plan_id: str
@@ -221,7 +221,7 @@ class FetchTasksRequest(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class FetchScanTasksResult(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
-    """The files of a part of a plan, and the tasks by which those are fetched that did not fit."""
+    """The files of a part of a plan, and the plan tasks for those that did not fit."""
 
     file_scan_tasks: list[Any]
     delete_files: list[Any]
@@ -229,7 +229,7 @@ class FetchScanTasksResult(msgspec.Struct, frozen=True, rename="kebab", omit_def
 
 
 class OAuthTokenResponse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A token, as OAuth2 words it."""
+    """A token, in the form of OAuth2."""
 
     access_token: str
     token_type: str
@@ -239,7 +239,7 @@ class OAuthTokenResponse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OAuthError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why there is no token, as OAuth2 words it."""
+    """A token error, in the form of OAuth2."""
 
     error: str
     error_description: str | None = None
@@ -255,6 +255,6 @@ class ErrorModel(msgspec.Struct, frozen=True):
 
 
 class ErrorResponse(msgspec.Struct, frozen=True):
-    """The body of every answer that is not a success."""
+    """The body of every error response."""
 
     error: ErrorModel

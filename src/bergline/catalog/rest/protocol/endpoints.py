@@ -1,4 +1,4 @@
-"""The endpoints of the protocol that bergline knows: the server's routes, the client's calls and both documents."""
+"""The supported endpoints of the protocol, for the server's routes, the client's calls and the documentation."""
 
 from typing import Any, Literal
 
@@ -45,13 +45,13 @@ _VIEW = f"{_VIEWS}/{{view}}"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """One operation: its address, the types of what is sent and answered, and the status of a success."""
+    """One operation: its path, the types of request and response, and the status of a success."""
 
     name: str
     method: Method
     path: str
     body: Any = None
-    answer: Any = None
+    response: Any = None
     status: int = 200
     takes_key: bool = False
     """Whether it takes an `Idempotency-Key`."""
@@ -62,22 +62,22 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"{self.method} {self.path}"
 
     def url(self, prefix: str = "", **names: str) -> str:
-        """The path for names that are encoded already, as `names` does."""
+        """The path with names filled in, which are encoded already."""
         path = self.path.replace(_PREFIX, f"/{prefix}" if prefix else "")
         return path.format(**names)
 
 
 _PAGES = ("pageToken", "pageSize")
 
-GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", answer=ConfigResponse, queries=("warehouse",))
-GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", answer=OAuthTokenResponse)
+GET_CONFIG = Endpoint("get_config", "GET", "/v1/config", response=ConfigResponse, queries=("warehouse",))
+GET_TOKEN = Endpoint("get_token", "POST", "/v1/oauth/tokens", response=OAuthTokenResponse)
 LIST_NAMESPACES = Endpoint(
-    "list_namespaces", "GET", _NAMESPACES, answer=ListNamespacesResponse, queries=("parent", *_PAGES)
+    "list_namespaces", "GET", _NAMESPACES, response=ListNamespacesResponse, queries=("parent", *_PAGES)
 )
 CREATE_NAMESPACE = Endpoint(
     "create_namespace", "POST", _NAMESPACES, CreateNamespaceRequest, GetNamespaceResponse, takes_key=True
 )
-LOAD_NAMESPACE = Endpoint("load_namespace", "GET", _NAMESPACE, answer=GetNamespaceResponse)
+LOAD_NAMESPACE = Endpoint("load_namespace", "GET", _NAMESPACE, response=GetNamespaceResponse)
 NAMESPACE_EXISTS = Endpoint("namespace_exists", "HEAD", _NAMESPACE, status=204)
 DROP_NAMESPACE = Endpoint("drop_namespace", "DELETE", _NAMESPACE, status=204, takes_key=True)
 UPDATE_NAMESPACE = Endpoint(
@@ -88,9 +88,9 @@ UPDATE_NAMESPACE = Endpoint(
     UpdateNamespacePropertiesResponse,
     takes_key=True,
 )
-LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, answer=ListTablesResponse, queries=_PAGES)
+LIST_TABLES = Endpoint("list_tables", "GET", _TABLES, response=ListTablesResponse, queries=_PAGES)
 CREATE_TABLE = Endpoint("create_table", "POST", _TABLES, CreateTableRequest, LoadTableResult, takes_key=True)
-LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, answer=LoadTableResult, queries=("snapshots",))
+LOAD_TABLE = Endpoint("load_table", "GET", _TABLE, response=LoadTableResult, queries=("snapshots",))
 TABLE_EXISTS = Endpoint("table_exists", "HEAD", _TABLE, status=204)
 COMMIT_TABLE = Endpoint(
     "commit_table", "POST", _TABLE, CommitTableRequest[WireUpdate], CommitTableResponse, takes_key=True
@@ -100,10 +100,10 @@ REGISTER_TABLE = Endpoint(
     "register_table", "POST", f"{_NAMESPACE}/register", RegisterTableRequest, LoadTableResult, takes_key=True
 )
 UNREGISTER_TABLE = Endpoint(
-    "unregister_table", "POST", f"{_TABLE}/unregister", answer=CommitTableResponse, takes_key=True
+    "unregister_table", "POST", f"{_TABLE}/unregister", response=CommitTableResponse, takes_key=True
 )
 RENAME_TABLE = Endpoint("rename_table", "POST", "/v1/{prefix}/tables/rename", RenameRequest, status=204, takes_key=True)
-LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", answer=LoadCredentialsResponse)
+LOAD_CREDENTIALS = Endpoint("load_credentials", "GET", f"{_TABLE}/credentials", response=LoadCredentialsResponse)
 REPORT_METRICS = Endpoint("report_metrics", "POST", f"{_TABLE}/metrics", MetricsRequest, status=204)
 PLAN_TABLE_SCAN = Endpoint("plan_table_scan", "POST", f"{_TABLE}/plan", PlanRequest, PlanTableScanResult)
 FETCH_SCAN_TASKS = Endpoint("fetch_scan_tasks", "POST", f"{_TABLE}/tasks", FetchTasksRequest, FetchScanTasksResult)
@@ -115,9 +115,9 @@ COMMIT_TRANSACTION = Endpoint(
     status=204,
     takes_key=True,
 )
-LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, answer=ListTablesResponse, queries=_PAGES)
+LIST_VIEWS = Endpoint("list_views", "GET", _VIEWS, response=ListTablesResponse, queries=_PAGES)
 CREATE_VIEW = Endpoint("create_view", "POST", _VIEWS, CreateViewRequest, LoadViewResult)
-LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, answer=LoadViewResult)
+LOAD_VIEW = Endpoint("load_view", "GET", _VIEW, response=LoadViewResult)
 VIEW_EXISTS = Endpoint("view_exists", "HEAD", _VIEW, status=204)
 COMMIT_VIEW = Endpoint("commit_view", "POST", _VIEW, CommitViewRequest[WireViewUpdate], LoadViewResult, takes_key=True)
 DROP_VIEW = Endpoint("drop_view", "DELETE", _VIEW, status=204, takes_key=True)
@@ -127,10 +127,10 @@ REGISTER_VIEW = Endpoint(
 RENAME_VIEW = Endpoint("rename_view", "POST", "/v1/{prefix}/views/rename", RenameRequest, status=204, takes_key=True)
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(value for value in list(vars().values()) if isinstance(value, Endpoint))
-"""All of them, in the order above."""
+"""All endpoints."""
 
 ALWAYS_THERE = (GET_CONFIG, GET_TOKEN)
-"""What a server's list does not name."""
+"""Endpoints that servers do not list."""
 
 DEFAULT_ENDPOINTS = frozenset(
     map(
@@ -153,5 +153,5 @@ DEFAULT_ENDPOINTS = frozenset(
         ),
     )
 )
-"""What a server has that sends no list; where it has views too, the client is told so by `view-endpoints-supported`."""
+"""Endpoints of a server without a list; `view-endpoints-supported` says whether it has views too."""
 VIEW_ENDPOINTS = frozenset(map(str, (LIST_VIEWS, CREATE_VIEW, LOAD_VIEW, COMMIT_VIEW, DROP_VIEW, RENAME_VIEW)))

@@ -1,4 +1,4 @@
-"""Our errors and the protocol's: one table, read in both directions."""
+"""The mapping between our errors and the protocol's: one table for both directions."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ from bergline.errors import (
 
 
 class ErrorRow(msgspec.Struct, frozen=True):
-    """An error class, with the kind of thing where the protocol tells kinds apart, and its status and type."""
+    """An error class, its kind if the protocol distinguishes kinds, and its status and type."""
 
     error: type[BerglineError]
     status: int
@@ -55,7 +55,7 @@ ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(UnavailableError, 503, "ServiceUnavailableException"),
     ErrorRow(StorageError, 500, "InternalServerError"),
 )
-"""The first row that fits says an error; further rows for it are only read: how servers say the same in other words."""
+"""The first matching row encodes an error; further rows are only for decoding variants of other servers."""
 
 _BY_STATUS: dict[int, type[BerglineError]] = {
     401: AuthenticationError,
@@ -73,16 +73,16 @@ _FIRST_SERVER_ERROR = 500
 
 
 def row_of(error: BerglineError) -> ErrorRow:
-    """How the protocol says an error."""
+    """The row that encodes an error."""
     kind = getattr(error, "kind", None)
     fitting = (row for row in ERRORS if isinstance(error, row.error) and row.kind in {None, kind})
     return next(fitting, ERRORS[-1])
 
 
 def error_of(status: int, kind: str | None, message: str, *, name: str, thing: str = "name") -> BerglineError:
-    """The error that an answer's status and type mean; `name` is what the call was about, `thing` its kind.
+    """Decode the status and type of a response; `name` and `thing` say what the call referred to.
 
-    A status alone will do: proxies and other servers have types of their own.
+    The status alone is enough: proxies and other servers have types of their own.
     """
     for row in ERRORS:
         if (row.status, row.type) == (status, kind):

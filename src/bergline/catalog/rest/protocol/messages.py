@@ -1,4 +1,4 @@
-"""Messages that begin with the words of Java's catalogs, which clients and their tests look for; ours come after."""
+"""Messages that start with the wording of Java's catalogs, which clients and their tests match."""
 
 from collections import Counter
 from typing import assert_never
@@ -22,9 +22,9 @@ _NAMED = {"namespace", "table", "view"}
 
 
 def known_message(error: BerglineError, asked: str) -> str:
-    """An error's message; that a name is taken or does not exist in the words that everybody uses.
+    """An error's message, with Java's wording for names that are taken or do not exist.
 
-    `asked` says whether a table or a view was asked for: the other kind may have the name.
+    `asked` says whether a table or a view was requested: the other kind may have the name.
     """
     match error:
         case NotFoundError(kind="file", name=name):
@@ -39,7 +39,7 @@ def known_message(error: BerglineError, asked: str) -> str:
 
 
 def renamed_onto(source: TableName, error: AlreadyExistsError) -> AlreadyExistsError:
-    """That a name cannot become another, which is taken; any other error as it is."""
+    """The error for a rename to a taken name; any other error unchanged."""
     if error.kind not in _NAMED:
         return error
     message = f"Cannot rename {source} to {error.name}. {error.kind.capitalize()} already exists"
@@ -47,7 +47,7 @@ def renamed_onto(source: TableName, error: AlreadyExistsError) -> AlreadyExistsE
 
 
 def check_queries(version: ViewVersion) -> None:
-    """Refuse two queries in one dialect."""
+    """Refuse two queries in the same dialect."""
     dialects = Counter(r.dialect.lower() for r in version.representations if isinstance(r, SqlRepresentation))
     for dialect, number in dialects.items():
         if number > 1:
@@ -55,7 +55,7 @@ def check_queries(version: ViewVersion) -> None:
 
 
 def failed_requirement(requirement: Requirement) -> str:
-    """What changed, where a requirement does not hold."""
+    """The message for a failed requirement, with what changed."""
     match requirement:
         case AssertCreate():
             what = "table already exists"

@@ -66,13 +66,18 @@ def test_configuration_may_hold_nulls() -> None:
 @pytest.mark.parametrize(
     ("reply", "error", "text", "hint"),
     [
-        (Reply(body=b"<html>hello"), FormatError, "the server's answer for the catalog's configuration", "before /v1"),
+        (
+            Reply(body=b"<html>hello"),
+            FormatError,
+            "the server's response for the catalog's configuration",
+            "before /v1",
+        ),
         (Reply(body=[]), FormatError, "expected `object`", "before /v1"),
         (Reply(404, b"<html>"), NotFoundError, "no Iceberg REST catalog at http://127.0.0.1.*: status 404", "/v1"),
         (refused(404, "NoSuchWarehouseException", "no warehouse wh"), NotFoundError, "^no warehouse wh$", ""),
         (refused(401, "NotAuthorizedException", "who are you"), AuthenticationError, "who are you", "`token`"),
         (Reply(500, b"oops"), StorageError, "status 500", ""),
-        (Reply(200, b"x" * 100, cut=True), UnavailableError, "no answer", ""),
+        (Reply(200, b"x" * 100, cut=True), UnavailableError, "no response", ""),
         (Reply(301, headers={"Location": "https://elsewhere"}), StorageError, "status 301", "there: https://elsewhere"),
     ],
 )

@@ -864,6 +864,6 @@ def test_server_that_hangs_is_given_up_after_the_time_that_was_asked_for(server:
         return NO_ANSWER
 
     server.on("GET /v1/config", never)
-    with pytest.raises(UnavailableError, match=r"no answer from .*timed out. \(read timeout=0\.05\)"):
+    with pytest.raises(UnavailableError, match=r"no response from .*timed out. \(read timeout=0\.05\)"):
         RestCatalog(server.uri, {"rest.client.socket-timeout-ms": "50"}, sleep=lambda _: None)
     over.set()

@@ -120,14 +120,14 @@ def test_answers_that_are_too_long_once_unpacked_are_given_up(
     server: RestScript, transport: Transport, reply: Reply
 ) -> None:
     server.on("GET /v1/x", reply)
-    with pytest.raises(UnusableResponseError, match="expected an answer of up to 1048576 bytes, found a longer one"):
+    with pytest.raises(UnusableResponseError, match="expected a response of up to 1048576 bytes, found a longer one"):
         transport.send("GET", f"{server.uri}/v1/x", {}, None)
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "deflate"])
 def test_encodings_that_nobody_asked_for_are_refused(server: RestScript, transport: Transport, encoding: str) -> None:
     server.on("GET /v1/x", packed(b"x" * 10, encoding, times=2))
-    with pytest.raises(UnusableResponseError, match=f"expected an answer in gzip or plain, found `{encoding}`"):
+    with pytest.raises(UnusableResponseError, match=f"expected a response in gzip or plain, found `{encoding}`"):
         transport.send("GET", f"{server.uri}/v1/x", {}, None)
 
 
@@ -140,7 +140,7 @@ def test_answers_that_are_no_gzip_are_lost(server: RestScript, transport: Transp
 def test_useless_answers_are_not_asked_for_again(server: RestScript) -> None:
     server.on("GET /v1/namespaces", Reply(body=b"{}", headers={"Content-Encoding": "br"}))
     catalog = RestCatalog(server.uri, {}, sleep=lambda _: None)
-    with pytest.raises(UnavailableError, match=r"no answer from http://127.*expected an answer in gzip or plain"):
+    with pytest.raises(UnavailableError, match=r"no response from http://127.*expected a response in gzip or plain"):
         catalog.list_namespaces()
     assert len(server.sent("GET /v1/namespaces")) == 1
     catalog.close()

@@ -1,6 +1,6 @@
-"""Pointers by version files: the newest `vN.metadata.json` in its directory is the table, as in Java's Hadoop catalog.
+"""The pointer store of the Hadoop catalog: the newest `vN.metadata.json` in a directory is the table, as in Java.
 
-Here a pointer is the name of a file that the swap itself creates, so its bytes are handed over before: `stage`.
+A pointer is the name of a file that the swap itself creates, so its content is handed over first: `stage`.
 """
 
 import threading
@@ -21,11 +21,11 @@ SINGLE_WRITER_PROPERTY = "version-hint.single-writer"
 _STAGED_FILES = 16
 
 
-class VersionHintStore:
-    """PointerStore over version files. Without views and renaming, which the layout does not have.
+class HadoopPointerStore:
+    """PointerStore over version files, without views and renames, which the layout does not support.
 
-    Writers of one table elect each other by creating a file that nobody else created. On a store that does not keep to
-    that condition writing is refused, unless `single_writer` says that there is only one.
+    Concurrent writers are decided by who creates the next file. On a store without conditional creates writing is
+    refused, unless `single_writer` says that there is only one writer.
     """
 
     atomic_tables = False
@@ -40,7 +40,7 @@ class VersionHintStore:
         self._staged = _Staged()
 
     def table_directory(self, table: TableName) -> str:
-        """Where a table is, always."""
+        """The fixed directory of a table."""
         return self._namespaces.directory(*table.namespace, table.name)
 
     def is_foreign(self, table: TableName) -> bool:
@@ -48,16 +48,15 @@ class VersionHintStore:
         return self._versions.is_foreign(self._metadata(table))
 
     def read(self, table: TableName) -> str | None:
-        """The newest version."""
         version = self._newest(table)
         return version.location if version else None
 
     def stage(self, table: TableName, expected: str | None, data: bytes) -> str:
-        """The pointer that these bytes get by a swap from the expected one, or by a create, on this thread."""
+        """Stage the content of a new version on this thread; returns the pointer that a swap or create will set."""
         return self.stage_file(self._metadata(table), expected, lambda _: data)
 
     def stage_file(self, directory: str, expected: str | None, render: Callable[[str], bytes]) -> str:
-        """The same in a directory of metadata files, for bytes that depend on the name."""
+        """The same in a metadata directory, for content that depends on the name."""
         location = self._versions.next_location(directory, expected)
         self._staged.files[location] = render(location)
         if len(self._staged.files) > _STAGED_FILES:
@@ -65,23 +64,22 @@ class VersionHintStore:
         return location
 
     def unstage(self, pointer: str) -> None:
-        """Forget bytes that are not to become a pointer."""
+        """Discard staged content."""
         self._staged.files.pop(pointer, None)
 
     def landed(self, pointer: str) -> bool | None:
-        """Whether the file of this name has the staged bytes; None if there is no such file."""
+        """Whether the file of this name has the staged content; None if there is no such file."""
         return self._versions.holds(pointer, self._staged_data(pointer))
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Create the first version."""
         return self._add(table, None, pointer)
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Create the version after the expected one."""
+        """Create the next version after the expected one."""
         return self._add(table, expected, new)
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """One alone."""
+        """Only one table at a time."""
         if len(swaps) != 1:
             raise UnsupportedError(
                 f"expected a change to one table, found {len(swaps)}: version files move one at a time"
@@ -89,7 +87,7 @@ class VersionHintStore:
         return self._add(swaps[0].table, swaps[0].expected, swaps[0].new)
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """End the versions; a new table of this name goes on with higher numbers."""
+        """Add a tombstone version; a new table of this name continues with higher numbers."""
         self._check_may_write()
         while (version := self._newest(table)) and expected in {None, version.location}:
             if self._versions.drop(self._metadata(table), version):
@@ -97,31 +95,29 @@ class VersionHintStore:
         return False
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Not possible: the name is the directory."""
+        """Unsupported: the name is the directory."""
         raise UnsupportedError(
             f"cannot rename `{table}` to `{new}`: tables of a version-hint catalog are their directories"
         )
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """The directories that have versions."""
+        """The directories with versions."""
         return [TableName(namespace, name) for name in self._namespaces.list_tables(namespace)]
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Make a directory."""
         self._check_may_write()
         return self._namespaces.create(namespace, properties)
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Remove the directory, if nothing but its properties is in it."""
+        """Remove the directory, if only its properties are in it."""
         self._check_may_write()
         return self._namespaces.drop(namespace)
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether there is such a directory."""
         return self._namespaces.exists(namespace)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """What the directory's hidden file says."""
+        """The properties in the directory's hidden file."""
         return self._namespaces.properties(namespace)
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
@@ -162,7 +158,7 @@ class VersionHintStore:
             ) from None
 
     def _check_may_write(self) -> None:
-        """Try out, once, that the store does not create a file twice."""
+        """Check once that the store refuses to create a file twice."""
         if self._may_write:
             return
         probe = join(self._warehouse, f".check-{uuid.uuid4()}")
@@ -181,7 +177,7 @@ class VersionHintStore:
 
 
 class _Staged(threading.local):
-    """The bytes that each thread handed over; of two threads with the same pointer each means its own."""
+    """Staged content by thread: two threads with the same pointer each have their own."""
 
     def __init__(self) -> None:
         self.files: OrderedDict[str, bytes] = OrderedDict()

@@ -17,7 +17,7 @@ from rows import ids, order_rows
 
 import bergline
 from bergline import Lake
-from bergline.catalog.hadoop.pointers import VersionHintStore
+from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import (
@@ -36,8 +36,8 @@ from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ITEMS, ORDERS, NestedNamespacesSuite, PointerStoreSuite
 
 
-def open_store(directory: Path, io: LocalFileIO | None = None) -> VersionHintStore:
-    return VersionHintStore(io or LocalFileIO(), LocalDirectories(), f"file://{directory}")
+def open_store(directory: Path, io: LocalFileIO | None = None) -> HadoopPointerStore:
+    return HadoopPointerStore(io or LocalFileIO(), LocalDirectories(), f"file://{directory}")
 
 
 class OnDisk:
@@ -211,7 +211,7 @@ def test_one_of_many_drops_wins(tmp_path: Path) -> None:
     store.create(ORDERS, store.stage(ORDERS, None, b"1"))
     winners = []
 
-    def race(own: VersionHintStore) -> None:
+    def race(own: HadoopPointerStore) -> None:
         if own.drop(ORDERS):
             winners.append(own)
 
