@@ -32,7 +32,7 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineSer
 
 @pytest.fixture(scope="module")
 def peer(own_server: BerglineServer) -> Catalog:
-    opened = eval(own_server.introduction["PyIceberg"], {"load_catalog": load_catalog})  # noqa: S307
+    opened = eval(own_server.connection_examples["PyIceberg"], {"load_catalog": load_catalog})  # noqa: S307
     assert isinstance(opened, Catalog)
     return opened
 
@@ -40,7 +40,7 @@ def peer(own_server: BerglineServer) -> Catalog:
 @pytest.fixture(scope="module")
 def duck(own_server: BerglineServer) -> duckdb.DuckDBPyConnection:
     connection = new_duck()
-    connection.execute(own_server.introduction["DuckDB"].replace(" AS lake ", " AS ice "))
+    connection.execute(own_server.connection_examples["DuckDB"].replace(" AS lake ", " AS ice "))
     return connection
 
 
@@ -105,7 +105,7 @@ def test_duckdb_reads_large_tables_whatever_encoding_it_asks_for(
         lake.create_table("long.orders", COLUMNS, properties=properties).append(rows("bergline", 1, 2))
     for _ in range(3):
         other = new_duck()  # which remembers nothing
-        other.execute(own_server.introduction["DuckDB"])
+        other.execute(own_server.connection_examples["DuckDB"])
         assert other.sql("SELECT sum(id) FROM lake.long.orders").fetchall() == [(3,)]
         other.close()
     duck.execute("INSERT INTO ice.long.orders VALUES (3, 'duck')")
@@ -119,7 +119,8 @@ def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
     with BerglineServer(tmp_path) as server:
         token = made.stdout.strip()
         told = {
-            engine: re.sub(r"(['\"])TOKEN\1", rf"\1{token}\1", lines) for engine, lines in server.introduction.items()
+            engine: re.sub(r"(['\"])TOKEN\1", rf"\1{token}\1", lines)
+            for engine, lines in server.connection_examples.items()
         }
         with eval(told["bergline"], {"bergline": bergline}) as lake:  # noqa: S307
             lake.create_namespace("db")
@@ -132,7 +133,7 @@ def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
         assert duck.sql("SELECT id FROM lake.db.orders ORDER BY id").fetchall() == [(1,), (2,), (3,)]
         duck.close()
         with pytest.raises(AuthenticationError):
-            eval(server.introduction["bergline"], {"bergline": bergline})  # noqa: S307
+            eval(server.connection_examples["bergline"], {"bergline": bergline})  # noqa: S307
 
 
 @pytest.mark.official
@@ -161,7 +162,7 @@ result = [
     sorted(r.id for r in spark.table("served.all.made").collect()),
 ]
 """,
-            settings=[s for s in shlex.split(own_server.introduction["Spark"]) if s.startswith("spark.")],
+            settings=[s for s in shlex.split(own_server.connection_examples["Spark"]) if s.startswith("spark.")],
         )
         assert spark == [[1, 2, 3, 4], [1, 2], [1, 2, 3, 4]]
         table.refresh().append(rows("bergline", 6), branch="dev")

@@ -31,7 +31,7 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkServer]:
 def lake(flink: FlinkServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     """A served lake that Flink has as its current catalog."""
     with BerglineServer(tmp_path_factory.mktemp("served")) as server, bergline.connect(server.uri) as opened:
-        flink.sql(server.introduction["Flink"].removesuffix(";"))
+        flink.sql(server.connection_examples["Flink"].removesuffix(";"))
         flink.sql("USE CATALOG lake")
         flink.sql("CREATE DATABASE db")
         yield opened
@@ -107,7 +107,7 @@ def test_token_is_needed_and_taken(flink: FlinkServer, tmp_path: Path) -> None:
     bergline.connect(catalog, create=True).close()
     made = CliRunner().invoke(app, ["token", "create", "flink", "--catalog", catalog], catch_exceptions=False)
     with BerglineServer(tmp_path) as server:
-        line = server.introduction["Flink"].removesuffix(";")
+        line = server.connection_examples["Flink"].removesuffix(";")
         flink.sql(line.replace("CATALOG lake", "CATALOG guarded").replace("'TOKEN'", f"'{made.stdout.strip()}'"))
         flink.sql("CREATE DATABASE guarded.db")
         assert flink.sql("SHOW DATABASES IN guarded") == [("db",)]

@@ -38,7 +38,7 @@ def trino(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrinoServer]:
 def served(trino: TrinoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BerglineServer]:
     """A server that Trino has as catalog `lake`."""
     with BerglineServer(tmp_path_factory.mktemp("served")) as server:
-        trino.add_catalog("lake", f"{server.introduction['Trino']}\n{SOON}")
+        trino.add_catalog("lake", f"{server.connection_examples['Trino']}\n{SOON}")
         yield server
 
 
@@ -289,7 +289,7 @@ def test_trino_finds_inner_namespaces_and_capital_letters_if_it_is_told_to(
 ) -> None:
     names = "iceberg.rest-catalog."
     more = f"{names}nested-namespace-enabled=true\n{names}case-insensitive-name-matching=true"
-    trino.add_catalog("all_names", f"{served.introduction['Trino']}\n{more}")
+    trino.add_catalog("all_names", f"{served.connection_examples['Trino']}\n{more}")
     lake.create_namespace(f"{db}.Inner")
     lake.create_table(f"{db}.Inner.Orders", COLUMNS).append(rows("bergline", 1))
     assert trino.sql(f'SELECT id FROM all_names."{db}.inner".orders') == [(1,)]
@@ -302,11 +302,11 @@ def test_token_is_needed_and_taken(trino: TrinoServer, tmp_path: Path) -> None:
     bergline.connect(catalog, create=True).close()
     made = CliRunner().invoke(app, ["token", "create", "trino", "--catalog", catalog], catch_exceptions=False)
     with BerglineServer(tmp_path) as server:
-        trino.add_catalog("guarded", server.introduction["Trino"], TOKEN=made.stdout.strip())
+        trino.add_catalog("guarded", server.connection_examples["Trino"], TOKEN=made.stdout.strip())
         trino.sql("CREATE SCHEMA guarded.db")
         trino.sql("CREATE TABLE guarded.db.t AS SELECT 1 AS id")
         assert trino.sql("SELECT * FROM guarded.db.t") == [(1,)]
-        trino.add_catalog("refused", server.introduction["Trino"], TOKEN="bl_wrong")  # noqa: S106
+        trino.add_catalog("refused", server.connection_examples["Trino"], TOKEN="bl_wrong")  # noqa: S106
         with pytest.raises(TrinoError, match=r"(?i)authoriz"):
             trino.sql("SHOW SCHEMAS FROM refused")
 
@@ -314,7 +314,7 @@ def test_token_is_needed_and_taken(trino: TrinoServer, tmp_path: Path) -> None:
 def test_tables_lie_in_a_bucket(trino: TrinoServer, tmp_path: Path, s3_server: S3Server, bucket: str) -> None:
     properties = [f"--property={key}={value}" for key, value in s3_server.properties.items()]
     with BerglineServer(tmp_path, "--warehouse", f"{bucket}/warehouse", *properties) as server:
-        trino.add_catalog("bucket", server.introduction["Trino"], KEY=ACCESS_KEY, SECRET=SECRET_KEY)
+        trino.add_catalog("bucket", server.connection_examples["Trino"], KEY=ACCESS_KEY, SECRET=SECRET_KEY)
         trino.sql("CREATE SCHEMA bucket.db")
         trino.sql("CREATE TABLE bucket.db.t AS SELECT BIGINT '1' AS id, 'trino' AS who")
         with bergline.connect(server.uri, properties=s3_server.properties) as own:
@@ -335,7 +335,7 @@ def test_trino_works_with_keys_of_a_role_that_the_server_lends(
     options = [f"--property={key}={value}" for key, value in properties.items()]
     role = ("--assume-role", "arn:aws:iam::123456789012:role/tables")
     with BerglineServer(tmp_path, "--warehouse", "s3://lent/warehouse", *role, *options) as server:
-        trino.add_catalog("lent", server.introduction["Trino"])
+        trino.add_catalog("lent", server.connection_examples["Trino"])
         trino.sql("CREATE SCHEMA lent.db")
         trino.sql("CREATE TABLE lent.db.t AS SELECT BIGINT '1' AS id, 'trino' AS who")
         with bergline.connect(server.uri) as own:

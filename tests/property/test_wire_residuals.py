@@ -14,7 +14,7 @@ from bergline.format.partition.transforms import parse_transform
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import LONG, STRING, NestedField
 from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.filters import choosing, read_filter
+from bergline.server.planning.filters import file_filter, read_filter
 from bergline.server.planning.residuals import Residuals
 
 SCHEMA = Schema((NestedField(1, "n", False, LONG), NestedField(2, "s", False, STRING)), 0)
@@ -110,7 +110,7 @@ def test_what_is_left_keeps_the_rows_of_the_whole(filter_: Any, rows: list[tuple
     names = FieldNames(SCHEMA)
     read = read_filter(filter_, names)
     residuals = Residuals(read, METADATA, SCHEMA)
-    chosen = choosing(read, names).predicate
+    chosen = file_filter(read, names).predicate
     for n, s in rows:
         row = {"n": n, "s": s}
         values = (n, n, s)

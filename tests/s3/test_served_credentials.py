@@ -18,7 +18,7 @@ from sts_server import StsServer
 import bergline
 from bergline.lake.lake import Lake
 from bergline.server.handlers.context import ServerContext
-from bergline.server.opening import Vend, open_server
+from bergline.server.opening import VendingConfig, open_server
 
 WISH = {"X-Iceberg-Access-Delegation": "remote-signing, vended-credentials"}
 ORDERS = "/v1/namespaces/db/tables/orders"
@@ -32,7 +32,7 @@ def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[ServerC
         f"sqlite:///{tmp_path}/catalog.db",
         warehouse=f"{bucket}/warehouse",
         properties=s3_server.properties,
-        vend=Vend(),
+        vend=VendingConfig(),
     )
     yield opened
     opened.catalog.close()
@@ -120,7 +120,7 @@ def lending(tmp_path: Path, bucket: str, s3_server: S3Server, sts: StsServer) ->
         warehouse=f"{bucket}/warehouse",
         places=[bucket],
         properties=s3_server.properties,
-        vend=Vend(ROLE),
+        vend=VendingConfig(ROLE),
     )
     yield opened
     opened.catalog.close()

@@ -29,7 +29,7 @@ DAMAGED = 150
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DIRECTORY = tempfile.TemporaryDirectory(prefix="bergline-openapi-")
 SERVED = open_server(f"sqlite:///{DIRECTORY.name}/catalog.db")
-APPLICATION = Application(SERVED, by_any_name=True)
+APPLICATION = Application(SERVED, any_host=True)
 
 
 async def living(scope: Any, receive: Any, send: Any) -> None:

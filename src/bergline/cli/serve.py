@@ -13,7 +13,7 @@ from bergline.lake.lake import DEFAULT_CATALOG
 from bergline.server.http.settings import ServerSettings
 
 try:
-    from bergline.server.opening import Vend, open_server
+    from bergline.server.opening import VendingConfig, open_server
     from bergline.server.start import serve as serve_lake
 except ModuleNotFoundError as error:
     if error.name not in {"httptools", "starlette", "uvicorn"}:
@@ -78,7 +78,9 @@ def serve(
         properties=settings_of(properties),
         places=allow_location or (),
         separator=namespace_separator,
-        vend=Vend(assume_role, parse_duration(credentials_lifetime)) if vend_credentials or assume_role else None,
+        vend=VendingConfig(assume_role, parse_duration(credentials_lifetime))
+        if vend_credentials or assume_role
+        else None,
         limits=ServerSettings(
             max_body_bytes=max_body_mib * 1024 * 1024,
             body_timeout_s=body_timeout,

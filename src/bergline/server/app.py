@@ -1,4 +1,4 @@
-"""The server as an ASGI application: one request in, one answer out; the core runs in threads beside the event loop."""
+"""The server as an ASGI application: the core is synchronous, in threads beside the event loop."""
 
 import asyncio
 import logging
@@ -29,31 +29,31 @@ from bergline.catalog.rest.protocol.endpoints import (
     Endpoint,
 )
 from bergline.errors import BerglineError
-from bergline.server.access.browsers import check_visitor
-from bergline.server.changes import Changes
+from bergline.server.access.cross_origin import check_cross_origin
 from bergline.server.commits.locks import Release
 from bergline.server.handlers.commits import committed_tables
 from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.operations import OPERATIONS, ready
+from bergline.server.handlers.monitoring import MONITORING, ready
 from bergline.server.handlers.registry import HANDLERS
-from bergline.server.handlers.tables import load_at_once
-from bergline.server.http.bodies import Bodies
-from bergline.server.http.errors import RequestRefused, answer_for, error_answer
+from bergline.server.handlers.tables import load_from_cache
+from bergline.server.http.errors import RequestRefused, error_response, response_for
 from bergline.server.http.request import Request
+from bergline.server.http.request_bodies import RequestBodies
 from bergline.server.http.response import JSON, HeaderName, Response
 from bergline.server.http.routes import Routes, wrong_method
-from bergline.server.http.threads import Threads
+from bergline.server.http.thread_pool import ThreadPool
+from bergline.server.idempotency import IdempotentChanges
 
 _Result = TypeVar("_Result")
 _LOG = logging.getLogger("bergline.server")
 _CHANGES = {"POST", "DELETE"}
 _READS = {"GET", "HEAD"}
 _FIRST_ERROR = 400
-_MOST_FORM_BYTES = 64 * 1024  # of who has shown no token yet
-_MOST_NAME_BYTES = 64 * 1024
-_OF_NAMES = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
-"""Whose bodies hold names alone."""
-_NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only so
+_MAX_FORM_BYTES = 64 * 1024  # before a token was checked
+_MAX_NAME_BYTES = 64 * 1024
+_NAMES_ONLY = {e.name for e in (RENAME_TABLE, RENAME_VIEW, REGISTER_TABLE, REGISTER_VIEW)}
+"""Endpoints whose bodies hold names only."""
+_HEADER_NAMES = {"etag": HeaderName(b"ETag")}  # Java 1.11 finds it only in this case
 _LOOPBACK = {"127.0.0.1", "::1"}
 _COMMITS = {COMMIT_TABLE.name, COMMIT_VIEW.name}
 _PLANNING = {PLAN_TABLE_SCAN.name, FETCH_SCAN_TASKS.name}
@@ -61,37 +61,37 @@ _CHANGING = frozenset(e.name for e in ENDPOINTS if e.takes_key or e is CREATE_VI
 
 
 class Application:
-    """Routes requests to handlers, and turns everything that goes wrong into the protocol's errors."""
+    """Routes requests to handlers, and turns every error into the protocol's."""
 
-    def __init__(self, context: ServerContext, *, by_any_name: bool = False) -> None:
+    def __init__(self, context: ServerContext, *, any_host: bool = False) -> None:
         self.context = context
-        self._by_any_name = by_any_name
+        self._any_host = any_host
         self._routes = Routes()
-        self._changes = Changes(context, context.records)
-        self._bodies = Bodies()
-        self._at_once = context.records.database.answers_at_once
+        self._changes = IdempotentChanges(context, context.records)
+        self._bodies = RequestBodies()
+        self._loads_in_event_loop = context.records.database.answers_at_once
         threads, queued = context.settings.threads, context.settings.max_queued
-        self._pool = Threads("bergline-server", threads, queued)
-        self._change_pool = Threads("bergline-server-changes", threads, queued)
-        self._slow_pool = Threads("bergline-server-slow", max(threads // 4, 1), queued)
-        self._planning_pool = Threads("bergline-server-planning", max(threads // 4, 1), queued)
-        self._look_lock = threading.Lock()
-        self._look: Future[Response] | None = None
+        self._pool = ThreadPool("bergline-server", threads, queued)
+        self._change_pool = ThreadPool("bergline-server-changes", threads, queued)
+        self._slow_pool = ThreadPool("bergline-server-slow", max(threads // 4, 1), queued)
+        self._planning_pool = ThreadPool("bergline-server-planning", max(threads // 4, 1), queued)
+        self._ready_lock = threading.Lock()
+        self._ready_check: Future[Response] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection's event, as ASGI has them."""
+        """The entry point of ASGI."""
         match scope["type"]:
             case "lifespan":
-                await self._live(receive, send)
+                await self._lifespan(receive, send)
             case "http":
                 await self._http(scope, receive, send)
 
     def close(self) -> None:
-        """Let requests under way end, and take no more."""
+        """Finish the requests that are running, and take no more."""
         for pool in (self._pool, self._change_pool, self._slow_pool, self._planning_pool):
             pool.close()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             await send({"type": f"{message['type']}.complete"})
@@ -101,153 +101,161 @@ class Application:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        name, answer = await self._answer(scope, receive)
-        self.context.metrics.count(name, answer.status, time.perf_counter() - began)
-        headers = {"content-type": JSON, "content-length": str(len(answer.body))} | answer.headers
-        if not answer.body:
+        name, response = await self._respond(scope, receive)
+        self.context.metrics.count(name, response.status, time.perf_counter() - began)
+        headers = {"content-type": JSON, "content-length": str(len(response.body))} | response.headers
+        if not response.body:
             del headers["content-type"]
-        without_body = scope["method"] == "HEAD" or answer.status in {204, 304}
-        if answer.status in {204, 304}:
+        without_body = scope["method"] == "HEAD" or response.status in {204, 304}
+        if response.status in {204, 304}:
             del headers["content-length"]
-        if answer.status >= _FIRST_ERROR and any(key == b"expect" for key, _ in scope["headers"]):
-            headers["connection"] = "close"  # nobody knows whether a body comes that was not asked for
-        encoded = [(_NAMES.get(k) or k.encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
-        await send({"type": "http.response.body", "body": b"" if without_body else answer.body})
+        if response.status >= _FIRST_ERROR and any(key == b"expect" for key, _ in scope["headers"]):
+            headers["connection"] = "close"  # the client may send the body all the same
+        encoded = [(_HEADER_NAMES.get(k) or k.encode(), v.encode("latin-1", "replace")) for k, v in headers.items()]
+        await send({"type": "http.response.start", "status": response.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": b"" if without_body else response.body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[str, Response]:
-        """The name of the operation, and its answer."""
+    async def _respond(self, scope: Scope, receive: Receive) -> tuple[str, Response]:
+        """The name of the operation, and its response."""
         name, method = "unknown", scope["method"]
         try:
             raw_path = scope["raw_path"].decode("latin-1")
             headers = Headers(scope=scope)
-            operation = OPERATIONS.get(raw_path)
+            operation = MONITORING.get(raw_path)
             if operation is not None:
                 name = operation.__name__
-                return name, await self._operate(method, operation)
+                return name, await self._monitor(method, operation)
             endpoint, names = self._routes.find(method, raw_path)
             name = endpoint.name
             if not self.context.authenticator.has_tokens and endpoint is not GET_TOKEN:
-                check_visitor(headers, by_any_name=self._by_any_name)
+                check_cross_origin(headers, any_host=self._any_host)
             principal = "" if endpoint is GET_TOKEN else await self._principal(headers.get("authorization"))
             query = QueryParams(scope["query_string"]) if scope["query_string"] else {}
             body = await self._body(endpoint, headers, receive) if method in _CHANGES else b""
-            settings, is_near = self.context.settings, _is_near(scope)
-            call = Request(
-                endpoint, names, query, headers, body, settings.separator, principal, is_near, settings.max_json_values
+            settings, is_local = self.context.settings, _is_local(scope)
+            request = Request(
+                endpoint, names, query, headers, body, settings.separator, principal, is_local, settings.max_json_values
             )
-            if endpoint is LOAD_TABLE and self._at_once and (found := load_at_once(self.context, call)):
+            if (
+                endpoint is LOAD_TABLE
+                and self._loads_in_event_loop
+                and (found := load_from_cache(self.context, request))
+            ):
                 return name, found
-            return name, await self._in_time(await self._started(call))
+            return name, await self._with_timeout(await self._start(request))
         except RequestRefused as refusal:
-            return name, refusal.answer
+            return name, refusal.response
         except BerglineError as error:
-            return name, answer_for(error)
+            return name, response_for(error)
         except TimeoutError:
-            return name, _too_slow(method, name)
-        except Exception:  # noqa: BLE001  (a mistake of ours: the client gets an answer all the same)
+            return name, _timed_out(method, name)
+        except Exception:  # noqa: BLE001  (a bug of ours: the client gets a response all the same)
             _LOG.exception("%s failed", name)
-            return name, error_answer(500, "InternalServerError", "the server failed; its log says why")
+            return name, error_response(500, "InternalServerError", "the server failed; its log says why")
 
-    async def _operate(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
-        """A page for those who run the server; that it runs is said also while all threads wait for something."""
+    async def _monitor(self, method: str, operation: Callable[[ServerContext], Response]) -> Response:
+        """A monitoring page; all but `ready` are served even while every thread is busy."""
         if method not in _READS:
             raise wrong_method(method, _READS)
         if operation is not ready:
             return operation(self.context)
-        with self._look_lock:  # however many ask, one looks
-            if self._look is None or self._look.done():
-                self._look = self._pool.start(operation, self.context)
-            looking = self._look
-        return await self._in_time(looking)
+        with self._ready_lock:  # one check for all who ask at the same time
+            if self._ready_check is None or self._ready_check.done():
+                self._ready_check = self._pool.start(operation, self.context)
+            checking = self._ready_check
+        return await self._with_timeout(checking)
 
     async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
         settings = self.context.settings
         most = settings.max_body_bytes
         if endpoint is GET_TOKEN:
-            most = min(most, _MOST_FORM_BYTES)
-        elif endpoint.name in _OF_NAMES:
-            most = min(most, _MOST_NAME_BYTES)
+            most = min(most, _MAX_FORM_BYTES)
+        elif endpoint.name in _NAMES_ONLY:
+            most = min(most, _MAX_NAME_BYTES)
         return await self._bodies.read(headers, receive, settings, most)
 
     async def _principal(self, header: str | None) -> str:
         authenticator = self.context.authenticator
-        known = authenticator.remembered(header)
+        known = authenticator.cached(header)
         if known is None:
-            known = await self._in_time(self._pool.start(authenticator.check, header))
+            known = await self._with_timeout(self._pool.start(authenticator.check, header))
         return known
 
-    async def _started(self, call: Request) -> Future[Response]:
-        """The handler of a request in a thread, once it has the locks of the tables that it commits to."""
+    async def _start(self, request: Request) -> Future[Response]:
+        """Start the handler of a request in a thread, once it has the locks of the tables that it commits to."""
         try:
-            release = await self._locked(call)
+            release = await self._take_locks(request)
             try:
-                running = self._pool_for(call).start(self._run, call)
+                running = self._pool_for(request).start(self._run, request)
             except BaseException:
                 release()
                 raise
         except BaseException:
-            self._bodies.let_go(call.body)
+            self._bodies.release(request.body)
             raise
         running.add_done_callback(lambda _: release())
-        running.add_done_callback(lambda _: self._bodies.let_go(call.body))
+        running.add_done_callback(lambda _: self._bodies.release(request.body))
         return running
 
-    async def _locked(self, call: Request) -> Release:
-        """The locks of the tables that a request commits to, which are waited for without a thread."""
+    async def _take_locks(self, request: Request) -> Release:
+        """The locks of the tables that a request commits to; waiting for them takes no thread."""
         names: list[TableName] = []
-        if call.endpoint is COMMIT_TRANSACTION:
-            names = await self._in_time(self._pool.start(committed_tables, call))
-        elif call.endpoint.name in _COMMITS:
-            names = [call.table]
+        if request.endpoint is COMMIT_TRANSACTION:
+            names = await self._with_timeout(self._pool.start(committed_tables, request))
+        elif request.endpoint.name in _COMMITS:
+            names = [request.table]
         try:
             async with asyncio.timeout(self.context.settings.request_timeout_s):
-                return await self.context.locks.take(names, len(call.body))
+                return await self.context.locks.take(names, len(request.body))
         except TimeoutError:
-            raise _not_begun() from None
+            raise _busy() from None
 
-    async def _in_time(self, running: Future[_Result]) -> _Result:
-        """What a thread comes to; Refusal where it does not begin in time, TimeoutError where it goes on for longer."""
+    async def _with_timeout(self, running: Future[_Result]) -> _Result:
+        """A thread's result; RequestRefused if it does not start in time, TimeoutError if it does not end in time."""
         try:
             timeout_s = self.context.settings.request_timeout_s
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), timeout_s)
         except TimeoutError:
             if running.cancel():
-                raise _not_begun() from None
+                raise _busy() from None
             raise
 
-    def _pool_for(self, call: Request) -> Threads:
-        """Threads of their own for what may take long, so that it is in nobody's way."""
-        if call.endpoint.name in _PLANNING:
+    def _pool_for(self, request: Request) -> ThreadPool:
+        """A pool of its own for each kind of request that may take long, so that others need not wait."""
+        if request.endpoint.name in _PLANNING:
             return self._planning_pool
-        if "purgeRequested" in call.query:
+        if "purgeRequested" in request.query:
             return self._slow_pool
-        return self._change_pool if call.endpoint.name in _CHANGING else self._pool  # writers may wait for the database
+        return (
+            self._change_pool if request.endpoint.name in _CHANGING else self._pool
+        )  # writers may wait for the database
 
-    def _run(self, call: Request) -> Response:
-        handler = HANDLERS[call.endpoint.name]
+    def _run(self, request: Request) -> Response:
+        handler = HANDLERS[request.endpoint.name]
         try:
-            if call.endpoint.name in _CHANGING:
-                return self._changes.run(call, lambda: handler(self.context, call))
-            return handler(self.context, call)
+            if request.endpoint.name in _CHANGING:
+                return self._changes.run(request, lambda: handler(self.context, request))
+            return handler(self.context, request)
         except BerglineError as error:
-            return answer_for(call.in_path(error), call.kind)
+            return response_for(request.in_path(error), request.kind)
 
 
-def _is_near(scope: Scope) -> bool:
-    """Whether a request comes from the same machine; a proxy there says whom it speaks for."""
+def _is_local(scope: Scope) -> bool:
+    """Whether a request comes from the same machine; uvicorn resolves the headers of a proxy there."""
     client = scope.get("client") or ("",)
     return client[0] in _LOOPBACK
 
 
-def _not_begun() -> RequestRefused:
-    """That a request waited too long for its turn."""
+def _busy() -> RequestRefused:
+    """The error for a request that was never started."""
     why = "the server is too busy: nothing was changed, try again"
     return RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "5"})
 
 
-def _too_slow(method: str, name: str) -> Response:
-    """That a request took too long; one that changes something goes on, and nobody knows yet how it ends."""
+def _timed_out(method: str, name: str) -> Response:
+    """The response to a request that takes too long; a change goes on, so its outcome is unknown."""
     if method in _CHANGES and name not in _PLANNING:
-        return error_answer(504, "CommitStateUnknownException", "the change took too long: find out what became of it")
-    return error_answer(503, "ServiceUnavailableException", "the answer took too long", {"retry-after": "5"})
+        return error_response(
+            504, "CommitStateUnknownException", "the change took too long: find out what became of it"
+        )
+    return error_response(503, "ServiceUnavailableException", "the response took too long", {"retry-after": "5"})

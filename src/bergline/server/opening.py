@@ -1,4 +1,4 @@
-"""The catalog that a server serves, behind a fence, with the server's settings."""
+"""Open the catalog to serve, fenced in its warehouse, with the server's settings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,8 +15,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings, public_settings
 
 
-class Vend(msgspec.Struct, frozen=True):
-    """That credentials are handed out: the server's own, or those of a role that it assumes."""
+class VendingConfig(msgspec.Struct, frozen=True):
+    """Vend credentials: the server's own, or those of a role that it assumes."""
 
     role: str | None = None
     lifetime_s: int = 3600
@@ -30,15 +30,15 @@ def open_server(
     properties: Mapping[str, str] | None = None,
     places: Sequence[str] = (),
     separator: str | None = None,
-    vend: Vend | None = None,
+    vend: VendingConfig | None = None,
     limits: ServerSettings = ServerSettings(),  # noqa: B008  (never changes)
     create: bool = True,
 ) -> ServerContext:
-    """A catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`; of `limits` the rest."""
+    """Open a catalog in SQLite or PostgreSQL, whose files are all in the warehouse or in `places`."""
     given = dict(properties or {})
     most = limits.max_metadata_bytes
-    wish = CatalogConfig(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), most, create)
-    catalog = open_catalog(wish)
+    config = CatalogConfig(uri, warehouse, name, given, DEFAULT_BUSY_TIMEOUT_S, tuple(places), most, create)
+    catalog = open_catalog(config)
     if not isinstance(catalog, PointerCatalog):
         raise UnsupportedError("expected a catalog of metadata pointers to serve, found another server's")
     if catalog.warehouse is None and not places:
@@ -61,7 +61,7 @@ def open_server(
         raise
 
 
-def _vending(properties: Mapping[str, str], vend: Vend | None) -> Vending | None:
+def _vending(properties: Mapping[str, str], vend: VendingConfig | None) -> Vending | None:
     if vend is None:
         return None
     return StsVending(properties, vend.role, vend.lifetime_s) if vend.role else StaticVending(properties)

@@ -1,4 +1,4 @@
-"""Start the server on an address that it may have."""
+"""Start the server."""
 
 import contextlib
 import errno
@@ -11,9 +11,9 @@ import uvicorn
 
 from bergline.errors import RefusedError, UnavailableError
 from bergline.server.app import Application
+from bergline.server.connection_examples import connection_examples
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.protocol import guarded_protocol
-from bergline.server.introduction import introduction
 
 _BACKLOG = 1024
 _OWN_FILES = 512
@@ -21,19 +21,19 @@ _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104
 
 
 def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say: Callable[[str], None]) -> None:
-    """Serve until the process is told to end; port 0 takes a free one, which `say` names."""
+    """Serve until the process is stopped; port 0 takes a free port, which `say` prints."""
     if anonymous:
-        context.authenticator.open_to_all()
+        context.authenticator.allow_anonymous()
     check_host(host, has_tokens=context.authenticator.has_tokens, anonymous=anonymous)
     if context.vending and not context.authenticator.has_tokens and not _is_loopback(host):
         raise RefusedError(
             f"cannot hand out credentials on {host} without tokens: every machine that reaches it would get them",
             hints=["make a token with `bergline token create NAME`"],
         )
-    _make_room(context.settings.max_connections)
+    _raise_file_limit(context.settings.max_connections)
     listening = _listen(host, port)
     url = _url(host, listening.getsockname()[1])
-    application = Application(context, by_any_name=anonymous)
+    application = Application(context, any_host=anonymous)
     config = uvicorn.Config(
         application,
         http=guarded_protocol(context.settings),
@@ -44,7 +44,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=30,
     )
-    say(introduction(context, url))
+    say(connection_examples(context, url))
     if context.authenticator.has_tokens and not context.records.tokens():
         say(
             "nobody can come in: the last token was revoked; make one with `bergline token create NAME`, "
@@ -60,7 +60,7 @@ def serve(context: ServerContext, host: str, port: int, *, anonymous: bool, say:
 
 
 def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
-    """Refuse to let other machines in without tokens, unless told to."""
+    """Refuse to let other machines in without tokens, unless `anonymous`."""
     if has_tokens or anonymous or _is_loopback(host):
         return
     raise RefusedError(
@@ -69,8 +69,8 @@ def check_host(host: str, *, has_tokens: bool, anonymous: bool) -> None:
     )
 
 
-def _make_room(connections: int) -> None:
-    """Let the process open as many files as the connections need, and its own beside them, if it may."""
+def _raise_file_limit(connections: int) -> None:
+    """Raise the limit of open files to what the connections need, if possible."""
     with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = connections + _OWN_FILES
@@ -91,7 +91,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _url(host: str, port: int) -> str:
-    """Where clients find the server; one that listens on every address is known by the machine's name."""
+    """The URL for clients; with the machine's name if the server listens on every address."""
     if host in _EVERY_ADDRESS:
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host

@@ -11,7 +11,7 @@ from concurrency import run_for_each
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.sql.table_directories import TableDirectories
 from bergline.errors import InvalidInputError, RefusedError, StorageError
-from bergline.server.access.tokens import Authenticator
+from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 

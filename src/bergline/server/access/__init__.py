@@ -1,1 +1,1 @@
-"""Who may come in."""
+"""Authentication, and what browsers may ask for."""

@@ -1,1 +1,1 @@
-"""Responses kept as bytes."""
+"""Responses cached as bytes."""

@@ -1,6 +1,6 @@
-"""One commit at a time to each table in this process: none of its own writes a metadata file in vain.
+"""One commit at a time to each table in this process, so that none writes a metadata file in vain.
 
-Who waits for a table does so in the event loop, so that however many commit to one table, threads are left for others.
+Waiting happens in the event loop: however many commits wait for one table, threads are left for others.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ class _Waiter:
 
 
 class TableLocks:
-    """Locks by name, given in the order in which they were asked for; several event loops may share them."""
+    """Locks by table name, first come, first served; several event loops may share them."""
 
-    def __init__(self, most_waiting: int, most_bytes: int) -> None:
-        self._most_waiting = most_waiting
-        self._most_bytes = most_bytes
+    def __init__(self, max_waiting: int, max_bytes: int) -> None:
+        self._max_waiting = max_waiting
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._waiting: dict[TableName, deque[_Waiter]] = {}
-        """Who waits for each name that somebody has."""
+        """The waiters for each name that is locked."""
 
     async def take(self, names: Iterable[TableName], size: int = 0) -> Release:
-        """Take the locks of all names, always in the same order; what is answered gives them back, from any thread.
+        """Take the locks of all names, always in the same order; the result releases them, from any thread.
 
-        Refusal (503) where too many wait for one already, or hold too many bytes of requests; nothing is taken then.
+        RequestRefused (503), and no lock, if too many wait for one already or hold too many bytes of requests.
         """
         taken: list[TableName] = []
         try:
@@ -44,9 +44,9 @@ class TableLocks:
                 await self._take(name, size)
                 taken.append(name)
         except BaseException:
-            self._give_back(taken)
+            self._release(taken)
             raise
-        return partial(self._give_back, taken)
+        return partial(self._release, taken)
 
     async def _take(self, name: TableName, size: int) -> None:
         with self._lock:
@@ -55,7 +55,7 @@ class TableLocks:
                 self._waiting[name] = deque()
                 return
             held = sum(waiter.size for waiter in waiting)
-            if len(waiting) >= self._most_waiting or (waiting and held + size > self._most_bytes):
+            if len(waiting) >= self._max_waiting or (waiting and held + size > self._max_bytes):
                 raise _too_many(name)
             waiter = _Waiter(size)
             waiting.append(waiter)
@@ -66,10 +66,10 @@ class TableLocks:
                 if not waiter.has_turn:
                     waiting.remove(waiter)
             if waiter.has_turn:
-                self._give_back([name])
+                self._release([name])
             raise
 
-    def _give_back(self, names: Iterable[TableName]) -> None:
+    def _release(self, names: Iterable[TableName]) -> None:
         for name in names:
             with self._lock:
                 waiting = self._waiting[name]

@@ -1,7 +1,7 @@
-"""Commits as clients of a server ask for them: requirements and updates by name, without a base of their own.
+"""Commits that clients of the server request: requirements and updates by table name, without a base.
 
-A swap that was lost to another commit is tried again here for as long as the requirements hold, so that writers of
-different branches, or of properties, do not get in each other's way.
+A swap that was lost to another commit is retried here for as long as the requirements hold, so that writers of
+different branches, or of properties, do not conflict.
 """
 
 import time
@@ -41,8 +41,8 @@ from bergline.format.metadata.updates import (
 from bergline.format.view.updates import ViewRequirement, ViewUpdate
 from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timing
 
-_MOST_UPDATES = 20_000
-_MOST_LAYOUTS = 500
+_MAX_UPDATES = 20_000
+_MAX_LAYOUTS = 500
 _LIMITS = RetryLimits(
     retries=1000, when_unavailable=0, when_unmoved=1000, total_ms=30_000, min_wait_ms=2, max_wait_ms=250
 )
@@ -50,7 +50,7 @@ _LIMITS = RetryLimits(
 
 
 class RequestedChange(msgspec.Struct, frozen=True):
-    """What one table is asked to become."""
+    """The change that a request asks for on one table."""
 
     name: TableName
     requirements: tuple[Requirement, ...]
@@ -58,30 +58,30 @@ class RequestedChange(msgspec.Struct, frozen=True):
 
     @property
     def creates(self) -> bool:
-        """Whether the table is to come into being, as one that was staged."""
+        """Whether the table is created by this change, after it was staged."""
         return any(isinstance(r, AssertCreate) for r in self.requirements)
 
 
-def check_number(updates: Sequence[Update]) -> None:
-    """Refuse so many updates that the work would keep everybody else from theirs."""
+def check_update_count(updates: Sequence[Update]) -> None:
+    """Refuse more updates than one commit may have, so that none keeps the others waiting."""
     counted = [u for u in updates if not isinstance(u, RemoveSnapshots)]
     layouts = sum(isinstance(u, AddSchema | AddPartitionSpec | AddSortOrder) for u in counted)
-    for number, most, what in ((len(counted), _MOST_UPDATES, "updates"), (layouts, _MOST_LAYOUTS, "new layouts")):
+    for number, most, what in ((len(counted), _MAX_UPDATES, "updates"), (layouts, _MAX_LAYOUTS, "new layouts")):
         if number > most:
             raise InvalidInputError(f"expected up to {most} {what} of a table in one commit, found {number}")
 
 
-def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> tuple[LoadedTable, ...]:
-    """The tables after the changes, all or none; ConflictError says who came first.
+def commit_requested(catalog: PointerCatalog, changes: Sequence[RequestedChange]) -> tuple[LoadedTable, ...]:
+    """Commit the changes, all or none; the tables after them. ConflictError says what was committed first.
 
-    CommitUnknownError where it could not be found out.
+    CommitUnknownError if the outcome is not known.
     """
-    if not asked:
+    if not changes:
         raise InvalidInputError("expected changes to tables, found none")
-    created = [change for change in asked if change.creates]
-    if created and len(asked) == 1:
-        return (_create(catalog, asked[0]),)
-    changed = [change for change in asked if not change.creates]
+    created = [change for change in changes if change.creates]
+    if created and len(changes) == 1:
+        return (_create(catalog, changes[0]),)
+    changed = [change for change in changes if not change.creates]
 
     def attempt(_: int) -> tuple[LoadedTable, ...] | LostRace | Unknown:
         bases = tuple(catalog.load_table(change.name) for change in changed)
@@ -89,7 +89,7 @@ def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> t
             return bases
         for change, base in zip(changed, bases, strict=True):
             _check_requirements(change, base)
-        if not any(change.updates for change in asked):
+        if not any(change.updates for change in changes):
             return bases
         try:
             outcome = catalog.commit(tuple(map(_with_base, changed, bases)), tuple(map(_new_table, created)))
@@ -113,7 +113,7 @@ def commit_asked(catalog: PointerCatalog, asked: Sequence[RequestedChange]) -> t
     return RetryLoop(Timing(), lambda: _LIMITS).run(attempt)
 
 
-def commit_asked_view(
+def commit_requested_view(
     catalog: Catalog, name: TableName, requirements: tuple[ViewRequirement, ...], updates: tuple[ViewUpdate, ...]
 ) -> LoadedView:
     """The view after the change."""
@@ -147,16 +147,16 @@ def _new_table(change: RequestedChange) -> NewTable:
 
 
 def _is_created(catalog: PointerCatalog, change: RequestedChange) -> bool:
-    """Whether the very table that is to be created is there, by its uuid."""
-    wished = {u.uuid.lower() for u in change.updates if isinstance(u, AssignUuid)}
+    """Whether the table that is to be created exists already, by its uuid."""
+    requested = {u.uuid.lower() for u in change.updates if isinstance(u, AssignUuid)}
     try:
-        return (catalog.load_table(change.name).metadata.table_uuid or "").lower() in wished
+        return (catalog.load_table(change.name).metadata.table_uuid or "").lower() in requested
     except NotFoundError:
         return False
 
 
 def _not_new(error: AlreadyExistsError) -> AlreadyExistsError:
-    """That a table is there already which was to be created."""
+    """The error for a table to be created that exists already."""
     message = f"{failed_requirement(AssertCreate())}: {error}"
     return AlreadyExistsError(message, kind="requirement", name=error.name)
 
@@ -166,10 +166,10 @@ def _with_base(change: RequestedChange, base: LoadedTable) -> TableChange:
 
 
 def _is_done(change: RequestedChange, base: LoadedTable) -> bool:
-    """Whether the very snapshots of a change are in the table: none recurs, so it is the same change sent again."""
+    """Whether the snapshots of a change are in the table: ids never recur, so the same change was sent before."""
     added = [u.snapshot for u in change.updates if isinstance(u, AddSnapshot)]
-    there = base.metadata.snapshots_by_id
-    return bool(added) and all(_identity(s) == _identity(there.get(s.snapshot_id)) for s in added)
+    present = base.metadata.snapshots_by_id
+    return bool(added) and all(_identity(s) == _identity(present.get(s.snapshot_id)) for s in added)
 
 
 def _identity(snapshot: Snapshot | None) -> tuple[object, ...]:

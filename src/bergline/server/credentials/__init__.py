@@ -1,1 +1,1 @@
-"""Credentials for tables' files, handed out to clients."""
+"""Credentials for the files of tables, vended to clients."""

@@ -1,4 +1,4 @@
-"""Keys of AWS that live for a time and open one table alone: a role that the server assumes for each table."""
+"""Temporary AWS credentials for one table only: the server assumes a role for each table."""
 
 import importlib
 import json
@@ -13,19 +13,19 @@ from bergline.catalog.sql.table_directories import outermost
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError, UnsupportedError
 from bergline.io.locations import scheme_of
 from bergline.io.s3 import S3_SCHEMES
-from bergline.server.credentials.vending import Keys, mark_of, prefixes_of, storage_config
+from bergline.server.credentials.vending import VendedCredentials, fingerprint_of, prefixes_of, storage_config
 from bergline.server.http.settings import public_settings
 
 SHORTEST_S, LONGEST_S = 900, 43_200
 MOST_POLICY_CHARACTERS = 2048
 _ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
-_MOST_TABLES = 10_000
+_MAX_TABLES = 10_000
 _SESSION_NAME = "bergline"
 _OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
 
 
 class StsVending:
-    """Keys by AssumeRole, with a policy for the table's own directories; given again until half their time is over."""
+    """AssumeRole with a policy for the table's own directories; cached until half of the lifetime is over."""
 
     is_for_one_table = True
 
@@ -46,79 +46,79 @@ class StsVending:
         self._lifetime_s = lifetime_s
         self._clock_ms = clock_ms
         self._sts = _open_sts(self._properties)
-        self._kept: OrderedDict[tuple[str, ...], Keys] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, ...], VendedCredentials] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keys(self, places: Sequence[str]) -> Keys:
-        """Keys for the directories, as they are or new ones; RefusedError where no policy can open them alone."""
-        directories = _on_s3(places)
+    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
+        """Cached or new credentials; RefusedError where no policy can be limited to these directories."""
+        directories = _on_s3(locations)
         if not directories:
-            return Keys((), "")
+            return VendedCredentials((), "")
         found = self._find(directories)
         if found is None:
             found = self._assume(directories)
             with self._lock:
-                self._kept[directories] = found
-                self._kept.move_to_end(directories)
-                while len(self._kept) > _MOST_TABLES:
-                    self._kept.popitem(last=False)
+                self._cached[directories] = found
+                self._cached.move_to_end(directories)
+                while len(self._cached) > _MAX_TABLES:
+                    self._cached.popitem(last=False)
         return found
 
-    def known_keys(self, places: Sequence[str]) -> Keys | None:
-        """Keys that were made before and have half their time left."""
-        directories = _on_s3(places)
-        return self._find(directories) if directories else Keys((), "")
+    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
+        """Credentials that are cached and have half of their lifetime left."""
+        directories = _on_s3(locations)
+        return self._find(directories) if directories else VendedCredentials((), "")
 
-    def _find(self, directories: tuple[str, ...]) -> Keys | None:
+    def _find(self, directories: tuple[str, ...]) -> VendedCredentials | None:
         with self._lock:
-            found = self._kept.get(directories)
+            found = self._cached.get(directories)
         if found is None or found.expires_ms is None:
             return found
         return found if self._clock_ms() < found.expires_ms - 500 * self._lifetime_s else None
 
-    def _assume(self, directories: tuple[str, ...]) -> Keys:
-        opening = render_policy(directories, self._role)
+    def _assume(self, directories: tuple[str, ...]) -> VendedCredentials:
+        session_policy = render_policy(directories, self._role)
         try:
-            lent = self._sts.assume_role(
+            assumed = self._sts.assume_role(
                 RoleArn=self._role,
                 RoleSessionName=_SESSION_NAME,
                 DurationSeconds=self._lifetime_s,
-                Policy=opening,
+                Policy=session_policy,
             )["Credentials"]
         except Exception as error:
-            # botocore has a class for each; none of them tells more than its name and code
+            # botocore has a class for each; only its name and its code are of use
             code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
             if code in _ABOUT_THE_POLICY:
                 raise _too_long(directories, f"AWS STS says {code}") from error
             raise UnavailableError(
                 f"cannot get credentials for a table: AWS STS says {code or type(error).__name__}"
             ) from error
-        expires_ms = int(lent["Expiration"].timestamp() * 1000)
+        expires_ms = int(assumed["Expiration"].timestamp() * 1000)
         own = {
-            "s3.access-key-id": lent["AccessKeyId"],
-            "s3.secret-access-key": lent["SecretAccessKey"],
-            "s3.session-token": lent["SessionToken"],
+            "s3.access-key-id": assumed["AccessKeyId"],
+            "s3.secret-access-key": assumed["SecretAccessKey"],
+            "s3.session-token": assumed["SessionToken"],
             "s3.session-token-expires-at-ms": str(expires_ms),
         }
         public = public_settings(self._properties)
         credentials = tuple(StorageCredential(p, storage_config(public, p) | own) for p in prefixes_of(directories))
-        return Keys(credentials, mark_of(lent["AccessKeyId"], str(expires_ms)), expires_ms)
+        return VendedCredentials(credentials, fingerprint_of(assumed["AccessKeyId"], str(expires_ms)), expires_ms)
 
 
-def _on_s3(places: Sequence[str]) -> tuple[str, ...]:
+def _on_s3(locations: Sequence[str]) -> tuple[str, ...]:
     """The directories of a table on S3, without those that lie in another one."""
-    return tuple(outermost(p.rstrip("/") for p in places if scheme_of(p) in S3_SCHEMES))
+    return tuple(outermost(p.rstrip("/") for p in locations if scheme_of(p) in S3_SCHEMES))
 
 
 def render_policy(directories: Sequence[str], role: str) -> str:
-    """The policy for STS; RefusedError where it would open a bucket, or is longer than STS takes."""
+    """The policy for STS; RefusedError if it would cover a whole bucket, or is longer than STS accepts."""
     for directory in directories:
         if not directory.partition("://")[2].partition("/")[2]:
             raise RefusedError(
-                f"expected a directory below a bucket to hand out keys for, found the whole of `{directory}`",
+                f"expected a directory below a bucket to hand out credentials for, found the whole of `{directory}`",
                 hints=["give the table a location of its own"],
             )
-    # STS takes no letters beyond Latin-1 in a policy as they are
+    # STS accepts no characters beyond Latin-1 in a policy
     text = json.dumps(policy(directories, partition_of(role)), separators=(",", ":"))
     if len(text) > MOST_POLICY_CHARACTERS:
         raise _too_long(directories, f"found {len(text):,}")
@@ -126,7 +126,7 @@ def render_policy(directories: Sequence[str], role: str) -> str:
 
 
 def policy(directories: Sequence[str], partition: str = "aws") -> dict[str, Any]:
-    """What the keys of a table may do: read, write and delete below each directory, and list what is there."""
+    """The policy for a table: read, write and delete below each directory, and list it."""
     statements: list[dict[str, Any]] = []
     below: dict[str, list[str]] = {}
     for directory in directories:
@@ -142,7 +142,7 @@ def policy(directories: Sequence[str], partition: str = "aws") -> dict[str, Any]
 
 
 def partition_of(role: str) -> str:
-    """The part of AWS that a role is in, e.g. `aws-cn`."""
+    """The AWS partition of a role, e.g. `aws-cn`."""
     parts = role.split(":")
     return parts[1] if len(parts) > 1 and parts[1] else "aws"
 
@@ -156,7 +156,7 @@ def _too_long(directories: Sequence[str], found: str) -> RefusedError:
 
 
 def _literal(path: str) -> str:
-    """A path in which no character stands for others."""
+    """A path without wildcards."""
     return "".join(f"${{{c}}}" if c in "*?$" else c for c in path)
 
 

@@ -1,6 +1,6 @@
-"""Credentials of object stores that clients may ask for: those that the server was started with.
+"""Credentials of object stores that clients may request: those that the server was started with.
 
-They stand in no log, no audit row and no answer but to those who ask for them.
+They appear in no log and no audit row, and only in responses to requests for them.
 """
 
 import hashlib
@@ -16,37 +16,37 @@ from bergline.io.s3 import S3_SCHEMES
 from bergline.server.http.settings import public_settings
 
 DELEGATION = "x-iceberg-access-delegation"
-_WISH = "vended-credentials"
+_VENDED = "vended-credentials"
 _FAMILIES = {"gs": ("gcs.",), "gcs": ("gcs.",)} | dict.fromkeys(S3_SCHEMES, ("s3.", "client."))
 _AZURE = ("adls.",)
 _REGIONS = ("s3.region", "client.region")
 _VIRTUAL = "s3.force-virtual-addressing"
 
 
-class Keys(msgspec.Struct, frozen=True):
+class VendedCredentials(msgspec.Struct, frozen=True):
     """Credentials for the files of one table."""
 
     credentials: tuple[StorageCredential, ...]
-    mark: str
-    """Other keys have another mark; it tells nothing about them."""
+    fingerprint: str
+    """Differs for other credentials; it reveals nothing about them."""
     expires_ms: int | None = None
 
 
 class Vending(Protocol):
-    """Who hands out credentials."""
+    """A source of credentials."""
 
     is_for_one_table: bool
-    """Whether they open the directories of one table alone."""
+    """Whether credentials are limited to the directories of one table."""
 
-    def keys(self, places: Sequence[str]) -> Keys:
-        """Credentials for the directories of a table; UnavailableError while there are none to be had."""
+    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
+        """Credentials for the directories of a table; UnavailableError if they cannot be had now."""
 
-    def known_keys(self, places: Sequence[str]) -> Keys | None:
-        """The same if it takes no waiting."""
+    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
+        """The same if no waiting is needed, or None."""
 
 
 class StaticVending:
-    """Hands out the very properties of storage that the server works with: whoever has them may do what it may."""
+    """Vends the server's own storage properties: whoever has them may do what the server may."""
 
     is_for_one_table = False
 
@@ -54,34 +54,34 @@ class StaticVending:
         self._properties = dict(properties)
         if public_settings(self._properties) == self._properties:
             raise InvalidInputError(
-                "expected keys of an object store to hand out, found none",
+                "expected credentials of an object store to hand out, found none",
                 hints=["give them with --property s3.access-key-id=… and --property s3.secret-access-key=…"],
             )
 
-    def keys(self, places: Sequence[str]) -> Keys:
-        """The properties of the stores that the places are in."""
-        prefixes = prefixes_of(places)
+    def credentials(self, locations: Sequence[str]) -> VendedCredentials:
+        """The properties of the stores that the locations are in."""
+        prefixes = prefixes_of(locations)
         found = [StorageCredential(prefix, storage_config(self._properties, prefix)) for prefix in prefixes]
         credentials = tuple(c for c in found if c.config)
-        return Keys(credentials, mark_of("static", *prefixes) if credentials else "")
+        return VendedCredentials(credentials, fingerprint_of("static", *prefixes) if credentials else "")
 
-    def known_keys(self, places: Sequence[str]) -> Keys | None:
+    def cached_credentials(self, locations: Sequence[str]) -> VendedCredentials | None:
         """The same."""
-        return self.keys(places)
+        return self.credentials(locations)
 
 
-def asks_for_keys(headers: Mapping[str, str]) -> bool:
-    """Whether a client wants credentials with its answer."""
-    return _WISH in {text.strip().lower() for text in headers.get(DELEGATION, "").split(",")}
+def requests_credentials(headers: Mapping[str, str]) -> bool:
+    """Whether a client requests credentials with the response."""
+    return _VENDED in {text.strip().lower() for text in headers.get(DELEGATION, "").split(",")}
 
 
-def prefixes_of(places: Sequence[str]) -> tuple[str, ...]:
-    """Where clients use credentials, one prefix in each bucket, as Java wants it: the directory, or the bucket.
+def prefixes_of(locations: Sequence[str]) -> tuple[str, ...]:
+    """The prefixes for which clients use credentials, one for each bucket, as Java expects: a directory, or the bucket.
 
-    It says nothing of what the credentials open.
+    What the credentials allow is another matter.
     """
     by_bucket: dict[str, list[str]] = {}
-    for place in dict.fromkeys(place.rstrip("/") for place in places):
+    for place in dict.fromkeys(place.rstrip("/") for place in locations):
         scheme, _, rest = place.partition("://")
         by_bucket.setdefault(f"{scheme}://{rest.partition('/')[0]}", []).append(place)
     return tuple(
@@ -91,7 +91,7 @@ def prefixes_of(places: Sequence[str]) -> tuple[str, ...]:
 
 
 def storage_config(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The properties that count for a location; with the names and defaults that clients look for."""
+    """The properties for a location, with the names and defaults that clients expect."""
     scheme = scheme_of(prefix)
     if scheme == "file":
         return {}
@@ -99,11 +99,11 @@ def storage_config(properties: Mapping[str, str], prefix: str) -> dict[str, str]
     config = {key: value for key, value in properties.items() if key.startswith(families)}
     region = next((config[name] for name in _REGIONS if name in config), None)
     regions = {} if region is None else dict.fromkeys(_REGIONS, region)
-    # what we do by default others do only if told to
+    # our default; other clients need to be told
     style = {"s3.path-style-access": "true"} if "s3.endpoint" in config and _VIRTUAL not in config else {}
     return regions | style | config
 
 
-def mark_of(*parts: str) -> str:
-    """A short text that differs where the parts do."""
+def fingerprint_of(*parts: str) -> str:
+    """A short hash of the parts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the server is and can do."""
+"""The configuration that clients load first."""
 
 from bergline.catalog.rest.protocol.bodies import ConfigResponse
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
@@ -7,19 +7,22 @@ from bergline.errors import NotFoundError
 from bergline.io.locations import normalized
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
-from bergline.server.http.response import Response, answer_json
+from bergline.server.http.response import Response, json_response
 
 
-def get_config(context: ServerContext, call: Request) -> Response:
+def get_config(context: ServerContext, request: Request) -> Response:
     """Settings for clients; one server has one warehouse, known by its name or its location."""
     settings = context.settings
-    asked = call.query.get("warehouse")
-    if asked and asked != settings.name and not _is_location(asked, settings.warehouse):
+    requested = request.query.get("warehouse")
+    if requested and requested != settings.name and not _is_location(requested, settings.warehouse):
         raise NotFoundError(
-            f"no warehouse `{asked[:200]}`", kind="warehouse", name=asked, hints=[f"this server has `{settings.name}`"]
+            f"no warehouse `{requested[:200]}`",
+            kind="warehouse",
+            name=requested,
+            hints=[f"this server has `{settings.name}`"],
         )
     own = {} if settings.separator == UNIT_SEPARATOR else {SEPARATOR_PROPERTY: encode_separator(settings.separator)}
-    return answer_json(
+    return json_response(
         ConfigResponse(
             defaults=settings.storage,
             overrides=own,
@@ -29,5 +32,5 @@ def get_config(context: ServerContext, call: Request) -> Response:
     )
 
 
-def _is_location(asked: str, warehouse: str | None) -> bool:
-    return warehouse is not None and normalized(asked).rstrip("/") == normalized(warehouse)
+def _is_location(requested: str, warehouse: str | None) -> bool:
+    return warehouse is not None and normalized(requested).rstrip("/") == normalized(warehouse)

@@ -1,4 +1,4 @@
-"""What handlers work with: the catalog, the answers it gave, and the server's settings."""
+"""What handlers work with: the catalog, cached responses and the server's settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,8 +12,8 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fenced import FencedFileIO
 from bergline.io.locations import directory_location, is_absolute, scheme_of
-from bergline.server.access.tokens import Authenticator
-from bergline.server.cache.loads import CachedLoads
+from bergline.server.access.authenticator import Authenticator
+from bergline.server.cache.load_responses import LoadResponses
 from bergline.server.commits.locks import TableLocks
 from bergline.server.credentials.vending import Vending
 from bergline.server.http.metrics import Metrics
@@ -22,9 +22,9 @@ from bergline.server.http.response import Response
 from bergline.server.http.settings import ServerSettings
 from bergline.server.planning.filters import FilterCache
 
-_MOST_NOTED = 10_000
+_MAX_NOTED = 10_000
 _METADATA_FILE = ".metadata.json"
-_MOST_BYTES, _MOST_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
+_MAX_BYTES, _MAX_BYTES_OF_A_PART = 2000, 255  # of a path on most disks, with room for names below it
 
 _LONGEST_LOCATION = 4096
 
@@ -38,13 +38,15 @@ class ServerContext:
         self.catalog = catalog
         self.settings = settings
         self.vending = vending
-        self.loads = CachedLoads(settings.table_config)
+        self.loads = LoadResponses(settings.table_config)
         self.filters = FilterCache()
         self.locks = TableLocks(settings.max_waiting_commits, settings.max_held_bytes // 4)
         self.metrics = Metrics()
         self.records = records_of(catalog)
-        self._without_keys: set[TableName] = set()
-        self._places = TableDirectories(self.records, lambda name: table_directories(catalog.load_table(name).metadata))
+        self._without_credentials: set[TableName] = set()
+        self._directories = TableDirectories(
+            self.records, lambda name: table_directories(catalog.load_table(name).metadata)
+        )
         self.authenticator = Authenticator(self.records)
 
     @property
@@ -53,9 +55,9 @@ class ServerContext:
         return sql_store_of(self.catalog)
 
     def new_location(self, name: TableName, location: str | None) -> str:
-        """Where a new table or view goes: where the client wants it, if that is allowed, or where the catalog does.
+        """The location of a new table or view: the client's, if that is allowed, or the catalog's default.
 
-        The client may know that what lies there is of a table that was dropped: it is not looked at.
+        Files that are there already are not looked at: they may be of a table that was dropped.
         """
         if location is None:
             return self.catalog.default_location(name)
@@ -65,7 +67,7 @@ class ServerContext:
         return location
 
     def check_properties(self, properties: Mapping[str, str]) -> None:
-        """Refuse properties of a table or view that would have it write elsewhere."""
+        """Refuse properties of a table or view that place its files outside."""
         for key in PATH_PROPERTIES:
             place = properties.get(key)
             if place and not is_absolute(place):
@@ -74,8 +76,8 @@ class ServerContext:
                 self.check_directory(place)
 
     def check_directory(self, location: str) -> None:
-        """RefusedError for a directory of a table or view that is outside, or that all others would lie in."""
-        self.check_place(location)
+        """RefusedError for a directory that is outside, or that contains all other tables."""
+        self.check_location(location)
         scheme, home = scheme_of(location), self.settings.warehouse
         is_whole = scheme != "file" and not directory_location(location).key
         if is_whole or (
@@ -87,34 +89,34 @@ class ServerContext:
             )
 
     def check_apart(self, name: TableName, directories: Sequence[str]) -> None:
-        """Refuse directories, the table's location first, that keys for it would open to other tables' files too."""
+        """Refuse directories, the table's location first, whose credentials would cover files of other tables too."""
         if self.vending is not None and self.vending.is_for_one_table:
-            self._places.check_apart(name, directories)
+            self._directories.check_apart(name, directories)
 
-    def note_without_keys(self, name: TableName) -> bool:
-        """Whether it is new that there are no keys for a table."""
-        if name in self._without_keys:
+    def note_missing_credentials(self, name: TableName) -> bool:
+        """Whether this is the first time that there are no credentials for a table."""
+        if name in self._without_credentials:
             return False
-        if len(self._without_keys) >= _MOST_NOTED:
-            self._without_keys.clear()
-        self._without_keys.add(name)
+        if len(self._without_credentials) >= _MAX_NOTED:
+            self._without_credentials.clear()
+        self._without_credentials.add(name)
         return True
 
     def check_table(self, name: TableName, metadata: TableMetadata) -> None:
-        """Refuse the directories of a table that is to be made."""
+        """Refuse the directories of a table that is to be created."""
         directories = table_directories(metadata)
         for directory in directories:
             self.check_directory(directory)
         self.check_apart(name, directories)
 
     def check_metadata(self, location: str) -> None:
-        """Refuse a metadata file that is outside, or that by its name is another file: nobody knows how large."""
-        self.check_place(location)
+        """Refuse a metadata file that is outside, or whose name is not that of one: it might be of any size."""
+        self.check_location(location)
         if _METADATA_FILE not in location.rpartition("/")[2]:
             raise InvalidInputError(f"expected a metadata file (…{_METADATA_FILE}), found `{location[:200]}`")
 
-    def check_place(self, location: str | None) -> None:
-        """RefusedError for a location where the server touches nothing."""
+    def check_location(self, location: str | None) -> None:
+        """RefusedError for a location that the server may not touch."""
         if location is None:
             return
         if not location:
@@ -137,4 +139,4 @@ def table_directories(metadata: TableMetadata) -> tuple[str, ...]:
 
 def _is_too_long(location: str) -> bool:
     parts = location.encode().split(b"/")
-    return sum(map(len, parts)) > _MOST_BYTES or max(map(len, parts)) > _MOST_BYTES_OF_A_PART
+    return sum(map(len, parts)) > _MAX_BYTES or max(map(len, parts)) > _MAX_BYTES_OF_A_PART

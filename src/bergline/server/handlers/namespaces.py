@@ -14,88 +14,88 @@ from bergline.catalog.rest.protocol.names import UNIT_SEPARATOR, join_levels, sp
 from bergline.errors import NotFoundError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.errors import RequestRefused
-from bergline.server.http.paging import page_token, wanted_page
+from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
-from bergline.server.http.response import NO_CONTENT, Response, answer_json
+from bergline.server.http.response import NO_CONTENT, Response, json_response
 
 _LOCATION = "location"
 _WITH_ROWS = "+"
 
 
-def list_namespaces(context: ServerContext, call: Request) -> Response:
+def list_namespaces(context: ServerContext, request: Request) -> Response:
     """Those directly below one, or at the top."""
-    text = call.query.get("parent")
-    parent: Namespace = parse_namespace(split_levels(text, call.separator)) if text else ()
-    wanted = wanted_page(call.query, 2)
-    if wanted is None:
+    text = request.query.get("parent")
+    parent: Namespace = parse_namespace(split_levels(text, request.separator)) if text else ()
+    page_request = requested_page(request.query, 2)
+    if page_request is None:
         below = [n for n in context.catalog.list_namespaces(parent) if len(n) == len(parent) + 1]
-        return answer_json(ListNamespacesResponse(tuple(below), None))
+        return json_response(ListNamespacesResponse(tuple(below), None))
     if parent:
         check_namespace(context.store, parent)
-    after = (wanted.after[0] == _WITH_ROWS, wanted.after[1]) if wanted.after else None
-    page = context.store.namespaces_after(parent, after, wanted.size)
+    after = (page_request.after[0] == _WITH_ROWS, page_request.after[1]) if page_request.after else None
+    page = context.store.namespaces_after(parent, after, page_request.size)
     token = page.mark and page_token(_WITH_ROWS if page.mark[0] else "", page.mark[1])
-    return answer_json(ListNamespacesResponse(tuple(page.namespaces), token))
+    return json_response(ListNamespacesResponse(tuple(page.namespaces), token))
 
 
-def create_namespace(context: ServerContext, call: Request) -> Response:
+def create_namespace(context: ServerContext, request: Request) -> Response:
     """A new namespace."""
-    asked: CreateNamespaceRequest = call.read()
-    namespace, properties = parse_namespace(asked.namespace), check_texts(asked.properties or {}, "property")
-    for separator in {call.separator, UNIT_SEPARATOR}:
-        join_levels(namespace, separator)  # a level that holds one could never be asked for
-    context.check_place(properties.get(_LOCATION) or None)
-    answer = call.foretell(_described(context, namespace, properties))
+    body: CreateNamespaceRequest = request.read()
+    namespace, properties = parse_namespace(body.namespace), check_texts(body.properties or {}, "property")
+    for separator in {request.separator, UNIT_SEPARATOR}:
+        join_levels(namespace, separator)  # a level that contains one could never be requested
+    context.check_location(properties.get(_LOCATION) or None)
+    response = request.precompute(_described(context, namespace, properties))
     context.catalog.create_namespace(namespace, properties)
-    return answer
+    return response
 
 
-def load_namespace(context: ServerContext, call: Request) -> Response:
+def load_namespace(context: ServerContext, request: Request) -> Response:
     """A namespace with its properties."""
-    namespace = call.namespace
+    namespace = request.namespace
     return _described(context, namespace, context.catalog.namespace_properties(namespace))
 
 
-def namespace_exists(context: ServerContext, call: Request) -> Response:
+def namespace_exists(context: ServerContext, request: Request) -> Response:
     """Whether it exists."""
-    namespace = call.namespace
+    namespace = request.namespace
     if not context.catalog.namespace_exists(namespace):
         name = ".".join(namespace)
         raise NotFoundError(f"no namespace `{name}`", kind="namespace", name=name)
     return NO_CONTENT
 
 
-def drop_namespace(context: ServerContext, call: Request) -> Response:
+def drop_namespace(context: ServerContext, request: Request) -> Response:
     """Remove an empty one."""
-    context.catalog.drop_namespace(call.namespace)
+    context.catalog.drop_namespace(request.namespace)
     return NO_CONTENT
 
 
-def update_namespace(context: ServerContext, call: Request) -> Response:
+def update_namespace(context: ServerContext, request: Request) -> Response:
     """Set and remove properties."""
-    asked: UpdateNamespaceRequest = call.read()
-    namespace, changes = call.namespace, check_texts(asked.updates or {}, "property")
-    removals = tuple(dict.fromkeys(asked.removals or ()))
+    body: UpdateNamespaceRequest = request.read()
+    namespace, changes = request.namespace, check_texts(body.updates or {}, "property")
+    removals = tuple(dict.fromkeys(body.removals or ()))
     if both := sorted(set(changes) & set(removals)):
         raise RequestRefused(
             422,
             "UnprocessableEntityException",
             f"expected properties either set or removed, found `{both[0][:80]}` in both",
         )
-    context.check_place(changes.get(_LOCATION) or None)
+    context.check_location(changes.get(_LOCATION) or None)
     known = context.catalog.namespace_properties(namespace)
-    told = UpdateNamespacePropertiesResponse(
+    result = UpdateNamespacePropertiesResponse(
         updated=tuple(changes),
         removed=tuple(k for k in removals if k in known),
         missing=tuple(k for k in removals if k not in known),
     )
-    answer = call.foretell(answer_json(told))
+    response = request.precompute(json_response(result))
     context.catalog.update_namespace(namespace, changes, removals)
-    return answer
+    return response
 
 
 def _described(context: ServerContext, namespace: Namespace, properties: dict[str, str]) -> Response:
     """A namespace with the location of its new tables, also where none was set: Trino puts new tables below it."""
-    if not properties.get(_LOCATION) and (home := context.catalog.namespace_location(namespace, properties)):
-        properties = properties | {_LOCATION: home}
-    return answer_json(GetNamespaceResponse(namespace, properties))
+    if not properties.get(_LOCATION) and (default := context.catalog.namespace_location(namespace, properties)):
+        properties = properties | {_LOCATION: default}
+    return json_response(GetNamespaceResponse(namespace, properties))

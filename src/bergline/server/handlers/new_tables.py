@@ -1,4 +1,4 @@
-"""A new table as a request describes it: ids of its own for columns, partition fields and the sort order."""
+"""A new table from a request: fresh ids for columns, partition fields and the sort order."""
 
 import msgspec
 
@@ -19,32 +19,32 @@ from bergline.table.evolution.definition import TableDefinition
 
 
 def new_name(namespace: Namespace, name: str) -> TableName:
-    """The name of a table or view that is to be, if the catalog's database can hold it."""
+    """The name of a new table or view, checked against the limits of the catalog's database."""
     parsed = parse_table_name(TableName(namespace, name))
     check_lengths(".".join(parsed.namespace), parsed.name)
     return parsed
 
 
-def new_table(context: ServerContext, name: TableName, asked: CreateTableRequest, now_ms: int) -> TableMetadata:
+def new_table(context: ServerContext, name: TableName, body: CreateTableRequest, now_ms: int) -> TableMetadata:
     """The metadata of the table; nothing is written yet."""
-    check_free_names(asked.schema)
-    spec, order = _spec(asked), _order(asked)
-    check_spec_fits(spec, asked.schema)
-    check_partition_names(spec, asked.schema)
-    check_order_fits(order, asked.schema)
-    properties = check_texts(asked.properties or {}, "property")
+    check_free_names(body.schema)
+    spec, order = _spec(body), _order(body)
+    check_spec_fits(spec, body.schema)
+    check_partition_names(spec, body.schema)
+    check_order_fits(order, body.schema)
+    properties = check_texts(body.properties or {}, "property")
     context.check_properties(properties)
-    definition = TableDefinition(asked.schema, spec, properties, asked.location, order)
-    return definition.new_table(context.new_location(name, asked.location), now_ms)
+    definition = TableDefinition(body.schema, spec, properties, body.location, order)
+    return definition.new_table(context.new_location(name, body.location), now_ms)
 
 
-def _spec(asked: CreateTableRequest) -> PartitionSpec:
-    """The partition fields, numbered anew as Java does."""
-    given = asked.partition_spec.fields if asked.partition_spec else ()
+def _spec(body: CreateTableRequest) -> PartitionSpec:
+    """The partition fields with fresh ids, as in Java."""
+    given = body.partition_spec.fields if body.partition_spec else ()
     fields = (msgspec.structs.replace(f, field_id=FIRST_PARTITION_FIELD_ID + n) for n, f in enumerate(given))
     return PartitionSpec(0, tuple(fields))
 
 
-def _order(asked: CreateTableRequest) -> SortOrder:
-    fields = asked.write_order.fields if asked.write_order else ()
+def _order(body: CreateTableRequest) -> SortOrder:
+    fields = body.write_order.fields if body.write_order else ()
     return SortOrder(FIRST_SORT_ORDER_ID, fields) if fields else UNSORTED

@@ -1,4 +1,4 @@
-"""The OAuth2 endpoint of older clients: whoever shows a token, as a secret or to exchange, gets it back to use."""
+"""The OAuth2 endpoint for older clients: a valid token, sent as a secret or to exchange, is returned to use."""
 
 import base64
 from urllib.parse import parse_qsl, unquote_plus
@@ -6,22 +6,22 @@ from urllib.parse import parse_qsl, unquote_plus
 from bergline.catalog.rest.protocol.bodies import OAuthError, OAuthTokenResponse
 from bergline.server.handlers.context import ServerContext
 from bergline.server.http.request import Request
-from bergline.server.http.response import Response, answer_json
+from bergline.server.http.response import Response, json_response
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a kind)
-_MOST_FIELDS = 50
+_MAX_FIELDS = 50
 
 
-def get_token(context: ServerContext, call: Request) -> Response:
+def get_token(context: ServerContext, request: Request) -> Response:
     """A token for a client's credentials."""
     try:
-        form = dict(parse_qsl(call.body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        form = dict(parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
     except ValueError:
         return _refused("invalid_request", "expected a form")
     match form.get("grant_type"):
         case "client_credentials":
-            token, kind = form.get("client_secret") or _basic_secret(call.headers.get("authorization", "")), None
+            token, kind = form.get("client_secret") or _basic_secret(request.headers.get("authorization", "")), None
         case grant if grant == _EXCHANGE:
             token, kind = form.get("subject_token", ""), _ACCESS_TOKEN
         case None:
@@ -30,11 +30,11 @@ def get_token(context: ServerContext, call: Request) -> Response:
             return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
     if not context.authenticator.accepts(token):
         return _refused("invalid_client", "the credentials are not accepted", 401)
-    return answer_json(OAuthTokenResponse(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
+    return json_response(OAuthTokenResponse(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
 
 
 def _basic_secret(header: str) -> str:
-    """The client's secret where it came as a password, which OAuth2 allows; empty where there is none."""
+    """The client's secret from HTTP basic authentication, which OAuth2 allows; empty if there is none."""
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return ""
@@ -45,4 +45,4 @@ def _basic_secret(header: str) -> str:
 
 
 def _refused(error: str, why: str, status: int = 400) -> Response:
-    return answer_json(OAuthError(error, why), status=status)
+    return json_response(OAuthError(error, why), status=status)

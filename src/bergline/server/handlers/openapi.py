@@ -12,7 +12,7 @@ from bergline.catalog.rest.protocol.errors import ERRORS
 from bergline.format.partition.transforms import Transform
 from bergline.format.types.types import IcebergType
 from bergline.format.view.view_metadata import ViewRepresentation
-from bergline.server.cache.loads import SNAPSHOT_MODES
+from bergline.server.cache.load_responses import SNAPSHOT_MODES
 
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"

@@ -1,4 +1,4 @@
-"""Tables by name."""
+"""Tables: list, create, load, drop, register, rename."""
 
 import time
 
@@ -17,106 +17,116 @@ from bergline.catalog.sql.pointers import SqlPointers
 from bergline.errors import AlreadyExistsError, ConflictError, NotFoundError
 from bergline.io.local import is_gone, make_directory
 from bergline.io.locations import join
-from bergline.server.cache.loads import check_mode, entity_tag, matches
-from bergline.server.cache.responses import CachedResponse
+from bergline.server.cache.load_responses import check_mode, entity_tag, matches
+from bergline.server.cache.response_cache import CachedResponse
+from bergline.server.handlers.content_encoding import load_response, needs_compression, not_modified
 from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.credentials import end_for, keys_for, known_keys_for, made_with_keys, wants_keys
-from bergline.server.handlers.load_responses import load_answer, not_modified, waits_for_packing
+from bergline.server.handlers.credentials import (
+    cached_credentials_for,
+    credentials_for,
+    suffix_for,
+    wants_credentials,
+    with_credentials,
+)
 from bergline.server.handlers.new_tables import new_name, new_table
-from bergline.server.http.paging import page_token, wanted_page
+from bergline.server.http.paging import page_token, requested_page
 from bergline.server.http.request import Request
-from bergline.server.http.response import NO_CONTENT, Response, answer_json
+from bergline.server.http.response import NO_CONTENT, Response, json_response
 from bergline.table.orphans.purge import purge_table
 
-_TRIES = 100
+_MAX_ATTEMPTS = 100
 
 
-def list_tables(context: ServerContext, call: Request) -> Response:
+def list_tables(context: ServerContext, request: Request) -> Response:
     """Those in a namespace."""
-    return names_answer(context, context.store, call)
+    return names_response(context, context.store, request)
 
 
-def create_table(context: ServerContext, call: Request) -> Response:
+def create_table(context: ServerContext, request: Request) -> Response:
     """A new table, or one that is only staged."""
-    asked: CreateTableRequest = call.read()
-    name = new_name(call.namespace, asked.name)
+    body: CreateTableRequest = request.read()
+    name = new_name(request.namespace, body.name)
     context.catalog.check_free(name)
-    metadata = new_table(context, name, asked, time.time_ns() // 1_000_000)
+    metadata = new_table(context, name, body, time.time_ns() // 1_000_000)
     context.check_table(name, metadata)
-    if asked.stage_create:
+    if body.stage_create:
         make_directory(join(metadata.location, "metadata"))  # DuckDB writes there, and makes none
         staged = Response(200, context.loads.render_table(None, metadata))
-        return made_with_keys(context, call, name, staged, metadata)
+        return with_credentials(context, request, name, staged, metadata)
     made = context.catalog.create_table(name, metadata)
-    return made_with_keys(context, call, name, table_answer(context, made), made.metadata)
+    return with_credentials(context, request, name, table_response(context, made), made.metadata)
 
 
-def load_table(context: ServerContext, call: Request) -> Response:
-    """A table, or that it is as the client knows it."""
-    name, mode = call.table, check_mode(call.query.get("snapshots"))
+def load_table(context: ServerContext, request: Request) -> Response:
+    """A table, or 304 if the client has it already."""
+    name, mode = request.table, check_mode(request.query.get("snapshots"))
     while True:
         pointer = context.catalog.pointer(name)
         if is_gone(pointer):
             _check_moved(context, name, pointer)
             continue
         try:
-            keys = keys_for(context, name, pointer) if wants_keys(context, call) else None
-            tag = entity_tag(pointer, mode, keys)
-            if matches(tag, call.headers.get("if-none-match")):
+            vended = credentials_for(context, name, pointer) if wants_credentials(context, request) else None
+            tag = entity_tag(pointer, mode, vended)
+            if matches(tag, request.headers.get("if-none-match")):
                 return not_modified(tag)
-            kept = _load(context, pointer, mode)
-            return load_answer(context, call, kept, tag=tag, end=end_for(context, name, keys))
+            cached = _load(context, pointer, mode)
+            return load_response(context, request, cached, tag=tag, suffix=suffix_for(context, name, vended))
         except NotFoundError:
             _check_moved(context, name, pointer)
 
 
-def load_at_once(context: ServerContext, call: Request) -> Response | None:
-    """The answer of a load where it takes no waiting: a row of SQLite, and bytes in memory; None where it would."""
-    name = call.table
+def load_from_cache(context: ServerContext, request: Request) -> Response | None:
+    """The response to a load that needs no waiting: a row in SQLite, and bytes in memory; None if it would."""
+    name = request.table
     pointer = context.store.read_at_once(name)
     if pointer is None or is_gone(pointer):
         return None
-    mode = check_mode(call.query.get("snapshots"))
-    keys = None
-    if wants_keys(context, call) and (keys := known_keys_for(context, pointer)) is None:
+    mode = check_mode(request.query.get("snapshots"))
+    vended = None
+    if wants_credentials(context, request) and (vended := cached_credentials_for(context, pointer)) is None:
         return None
-    tag = entity_tag(pointer, mode, keys)
-    if matches(tag, call.headers.get("if-none-match")):
+    tag = entity_tag(pointer, mode, vended)
+    if matches(tag, request.headers.get("if-none-match")):
         return not_modified(tag)
-    known = context.loads.known_table(pointer, mode, unless=lambda kept: waits_for_packing(call, kept))
-    return None if known is None else load_answer(context, call, known, tag=tag, end=end_for(context, name, keys))
+    known = context.loads.cached_table(pointer, mode, unless=lambda response: needs_compression(request, response))
+    return (
+        None
+        if known is None
+        else load_response(context, request, known, tag=tag, suffix=suffix_for(context, name, vended))
+    )
 
 
-def table_exists(context: ServerContext, call: Request) -> Response:
+def table_exists(context: ServerContext, request: Request) -> Response:
     """Whether it exists."""
-    context.catalog.pointer(call.table)
+    context.catalog.pointer(request.table)
     return NO_CONTENT
 
 
-def drop_table(context: ServerContext, call: Request) -> Response:
-    """Forget a table, and delete its files if that is asked for."""
-    if call.flag("purgeRequested"):
-        purge_table(context.catalog, call.table)
+def drop_table(context: ServerContext, request: Request) -> Response:
+    """Drop a table, and delete its files if requested."""
+    if request.flag("purgeRequested"):
+        purge_table(context.catalog, request.table)
     else:
-        context.catalog.drop_table(call.table)
+        context.catalog.drop_table(request.table)
     return NO_CONTENT
 
 
-def register_table(context: ServerContext, call: Request) -> Response:
+def register_table(context: ServerContext, request: Request) -> Response:
     """A table that exists, by its metadata file."""
-    asked: RegisterTableRequest = call.read()
-    name = new_name(call.namespace, asked.name)
-    context.check_metadata(asked.metadata_location)
-    context.check_table(name, context.catalog.metadata_at(asked.metadata_location))
-    register = context.catalog.register_over if asked.overwrite else context.catalog.register_table
-    made = register(name, asked.metadata_location)
-    return made_with_keys(context, call, name, table_answer(context, made), made.metadata)
+    body: RegisterTableRequest = request.read()
+    name = new_name(request.namespace, body.name)
+    context.check_metadata(body.metadata_location)
+    context.check_table(name, context.catalog.metadata_at(body.metadata_location))
+    register = context.catalog.register_over if body.overwrite else context.catalog.register_table
+    made = register(name, body.metadata_location)
+    return with_credentials(context, request, name, table_response(context, made), made.metadata)
 
 
-def unregister_table(context: ServerContext, call: Request) -> Response:
-    """Forget a table and say what it was; one of which that cannot be said stays, and can be dropped."""
-    name = call.table
-    for _ in range(_TRIES):
+def unregister_table(context: ServerContext, request: Request) -> Response:
+    """Drop a table and return it as it was; one that cannot be loaded stays."""
+    name = request.table
+    for _ in range(_MAX_ATTEMPTS):
         pointer = context.catalog.pointer(name)
         body = _load(context, pointer, "all").body
         try:
@@ -124,50 +134,50 @@ def unregister_table(context: ServerContext, call: Request) -> Response:
         except ConflictError:  # a commit came first
             continue
         return Response(200, body)
-    raise ConflictError(f"table `{name}` moved on each of {_TRIES} times that it was to be unregistered")
+    raise ConflictError(f"table `{name}` moved on each of {_MAX_ATTEMPTS} times that it was to be unregistered")
 
 
-def rename_table(context: ServerContext, call: Request) -> Response:
+def rename_table(context: ServerContext, request: Request) -> Response:
     """Give a table another name."""
-    asked: RenameRequest = call.read()
-    source = parse_table_name(asked.source)
+    body: RenameRequest = request.read()
+    source = parse_table_name(body.source)
     try:
-        context.catalog.rename_table(source, new_name(asked.destination.namespace, asked.destination.name))
+        context.catalog.rename_table(source, new_name(body.destination.namespace, body.destination.name))
     except AlreadyExistsError as error:
         raise renamed_onto(source, error) from error
     return NO_CONTENT
 
 
-def report_metrics(context: ServerContext, call: Request) -> Response:
-    """What a client measured is counted by its kind, and not kept."""
-    report: MetricsRequest = call.read()
-    context.catalog.pointer(call.table)
+def report_metrics(context: ServerContext, request: Request) -> Response:
+    """Count a client's report by its kind; its content is not stored."""
+    report: MetricsRequest = request.read()
+    context.catalog.pointer(request.table)
     context.metrics.count_report(report.report_type)
     return NO_CONTENT
 
 
-def names_answer(context: ServerContext, pointers: SqlPointers | None, call: Request) -> Response:
-    """Names of tables or of views in a namespace: a page of them, or all; none where the catalog has no such thing."""
-    namespace, wanted = call.namespace, wanted_page(call.query, 1)
+def names_response(context: ServerContext, pointers: SqlPointers | None, request: Request) -> Response:
+    """Names of tables or of views in a namespace: a page of them, or all; empty where the catalog has no views."""
+    namespace, wanted = request.namespace, requested_page(request.query, 1)
     check_namespace(context.store, namespace)
     if pointers is None:
-        return answer_json(ListTablesResponse((), None))
+        return json_response(ListTablesResponse((), None))
     if wanted is None:
-        return answer_json(ListTablesResponse(tuple(pointers.list_names(namespace)), None))
+        return json_response(ListTablesResponse(tuple(pointers.list_names(namespace)), None))
     found = pointers.names_after(namespace, wanted.after[0] if wanted.after else None, wanted.size + 1)
     shown = tuple(found[: wanted.size])
-    return answer_json(ListTablesResponse(shown, page_token(shown[-1].name) if len(found) > wanted.size else None))
+    return json_response(ListTablesResponse(shown, page_token(shown[-1].name) if len(found) > wanted.size else None))
 
 
-def table_answer(context: ServerContext, table: LoadedTable) -> Response:
-    """A table as it is after a change."""
+def table_response(context: ServerContext, table: LoadedTable) -> Response:
+    """A table after a change."""
     location = table.metadata_location
-    kept = context.loads.table(location, "all", lambda: table.metadata)
-    return Response(200, kept.body, {"etag": entity_tag(location)})
+    cached = context.loads.table(location, "all", lambda: table.metadata)
+    return Response(200, cached.body, {"etag": entity_tag(location)})
 
 
 def _check_moved(context: ServerContext, name: TableName, pointer: str) -> None:
-    """Of a file that is gone: raise, unless the table has another by now."""
+    """Raise for a missing metadata file, unless the table has another by now."""
     if context.catalog.pointer(name) == pointer:
         raise NotFoundError(f"table `{name}` points to {pointer}, which does not exist", kind="file", name=pointer)
 

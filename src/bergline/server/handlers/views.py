@@ -20,97 +20,97 @@ from bergline.format.metadata.updates import AddSchema, AssignUuid, SetLocation,
 from bergline.format.metadata.updates_json import plain_updates
 from bergline.format.view.apply import apply_view_updates
 from bergline.format.view.updates import AddViewVersion, SetCurrentViewVersion, WireViewUpdate
-from bergline.server.cache.responses import CachedResponse
-from bergline.server.commits.requested_commits import commit_asked_view
+from bergline.server.cache.response_cache import CachedResponse
+from bergline.server.commits.requested_commits import commit_requested_view
+from bergline.server.handlers.content_encoding import load_response
 from bergline.server.handlers.context import ServerContext
-from bergline.server.handlers.load_responses import load_answer
 from bergline.server.handlers.new_tables import new_name
-from bergline.server.handlers.tables import names_answer
+from bergline.server.handlers.tables import names_response
 from bergline.server.http.request import Request
 from bergline.server.http.response import NO_CONTENT, Response
 
 _LAST_ADDED = -1
 
 
-def list_views(context: ServerContext, call: Request) -> Response:
+def list_views(context: ServerContext, request: Request) -> Response:
     """Those in a namespace."""
-    return names_answer(context, context.store.views, call)
+    return names_response(context, context.store.views, request)
 
 
-def create_view(context: ServerContext, call: Request) -> Response:
+def create_view(context: ServerContext, request: Request) -> Response:
     """A new view."""
-    asked: CreateViewRequest = call.read()
-    name = new_name(call.namespace, asked.name)
+    body: CreateViewRequest = request.read()
+    name = new_name(request.namespace, body.name)
     context.catalog.check_free(name)
-    check_queries(asked.view_version)
-    context.check_properties(asked.properties or {})
-    version = msgspec.structs.replace(asked.view_version, schema_id=_LAST_ADDED)
+    check_queries(body.view_version)
+    context.check_properties(body.properties or {})
+    version = msgspec.structs.replace(body.view_version, schema_id=_LAST_ADDED)
     updates = (
         AssignUuid(str(uuid4())),
-        SetLocation(context.new_location(name, asked.location)),
-        SetProperties(check_texts(asked.properties or {}, "property")),
-        AddSchema(asked.schema),
+        SetLocation(context.new_location(name, body.location)),
+        SetProperties(check_texts(body.properties or {}, "property")),
+        AddSchema(body.schema),
         AddViewVersion(version),
         SetCurrentViewVersion(_LAST_ADDED),
     )
     metadata = apply_view_updates(None, updates, now_ms=time.time_ns() // 1_000_000)
-    return view_answer(context, context.catalog.create_view(name, metadata))
+    return view_response(context, context.catalog.create_view(name, metadata))
 
 
-def load_view(context: ServerContext, call: Request) -> Response:
+def load_view(context: ServerContext, request: Request) -> Response:
     """A view."""
-    return load_answer(context, call, _kept(context, context.catalog.load_view(call.table)))
+    return load_response(context, request, _cached(context, context.catalog.load_view(request.table)))
 
 
-def view_exists(context: ServerContext, call: Request) -> Response:
+def view_exists(context: ServerContext, request: Request) -> Response:
     """Whether it exists."""
-    context.catalog.view_pointer(call.table)
+    context.catalog.view_pointer(request.table)
     return NO_CONTENT
 
 
-def commit_view(context: ServerContext, call: Request) -> Response:
+def commit_view(context: ServerContext, request: Request) -> Response:
     """Change a view."""
-    asked: CommitViewRequest[WireViewUpdate] = call.read()
-    name, updates = call.table, plain_updates(asked.updates)
-    if asked.identifier is not None and asked.identifier != name:
-        raise InvalidInputError(f"expected `{name}` as in the path, found `{asked.identifier}` in the body")
+    body: CommitViewRequest[WireViewUpdate] = request.read()
+    name, updates = request.table, plain_updates(body.updates)
+    if body.identifier is not None and body.identifier != name:
+        raise InvalidInputError(f"expected `{name}` as in the path, found `{body.identifier}` in the body")
     for update in updates:
         if isinstance(update, SetLocation):
-            context.check_place(update.location)
+            context.check_location(update.location)
         if isinstance(update, SetProperties):
             context.check_properties(update.updates)
-    return view_answer(context, commit_asked_view(context.catalog, name, asked.requirements or (), updates))
+    return view_response(context, commit_requested_view(context.catalog, name, body.requirements or (), updates))
 
 
-def drop_view(context: ServerContext, call: Request) -> Response:
-    """Forget a view."""
-    context.catalog.drop_view(call.table)
+def drop_view(context: ServerContext, request: Request) -> Response:
+    """Drop a view."""
+    context.catalog.drop_view(request.table)
     return NO_CONTENT
 
 
-def register_view(context: ServerContext, call: Request) -> Response:
+def register_view(context: ServerContext, request: Request) -> Response:
     """A view that exists, by its metadata file."""
-    asked: RegisterViewRequest = call.read()
-    name = new_name(call.namespace, asked.name)
-    context.check_metadata(asked.metadata_location)
-    return view_answer(context, context.catalog.register_view(name, asked.metadata_location))
+    body: RegisterViewRequest = request.read()
+    name = new_name(request.namespace, body.name)
+    context.check_metadata(body.metadata_location)
+    return view_response(context, context.catalog.register_view(name, body.metadata_location))
 
 
-def rename_view(context: ServerContext, call: Request) -> Response:
+def rename_view(context: ServerContext, request: Request) -> Response:
     """Give a view another name."""
-    asked: RenameRequest = call.read()
-    source = parse_table_name(asked.source)
+    body: RenameRequest = request.read()
+    source = parse_table_name(body.source)
     try:
-        context.catalog.rename_view(source, new_name(asked.destination.namespace, asked.destination.name))
+        context.catalog.rename_view(source, new_name(body.destination.namespace, body.destination.name))
     except AlreadyExistsError as error:
         raise renamed_onto(source, error) from error
     return NO_CONTENT
 
 
-def view_answer(context: ServerContext, view: LoadedView) -> Response:
-    """A view as it is."""
-    return Response(200, _kept(context, view).body)
+def view_response(context: ServerContext, view: LoadedView) -> Response:
+    """The response for a view."""
+    return Response(200, _cached(context, view).body)
 
 
-def _kept(context: ServerContext, view: LoadedView) -> CachedResponse:
+def _cached(context: ServerContext, view: LoadedView) -> CachedResponse:
     return context.loads.view(view.metadata_location, lambda: view.metadata)

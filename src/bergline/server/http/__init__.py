@@ -1,1 +1,1 @@
-"""Requests and responses of the server, before any of it is about tables."""
+"""HTTP: requests, responses, limits and errors, without anything about tables."""

@@ -1,31 +1,31 @@
-"""What the server itself refuses, before or beside the catalog; and every error as an answer."""
+"""Errors as responses, and what the server itself refuses."""
 
 from bergline.catalog.rest.protocol.bodies import ErrorModel, ErrorResponse
 from bergline.catalog.rest.protocol.errors import row_of
 from bergline.catalog.rest.protocol.messages import known_message
 from bergline.errors import BerglineError
-from bergline.server.http.response import Response, answer_json
+from bergline.server.http.response import Response, json_response
 
 _LONGEST = 8000
 _HEADERS = {503: {"retry-after": "1"}, 401: {"www-authenticate": "Bearer"}}
 
 
-class RequestRefused(Exception):  # noqa: N818  (an answer, which only looks like an error)
-    """An answer that ends a request: a status of HTTP for which no error of ours stands."""
+class RequestRefused(Exception):  # noqa: N818  (carries a response)
+    """Ends a request with an HTTP status that none of our errors stands for."""
 
     def __init__(self, status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
-        self.answer = error_answer(status, kind, message, headers)
+        self.response = error_response(status, kind, message, headers)
 
 
-def error_answer(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> Response:
+def error_response(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> Response:
     """The protocol's body for an error; a message repeats what the client sent, but not megabytes of it."""
     message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
-    return answer_json(ErrorResponse(ErrorModel(message, kind, status)), status=status, headers=headers)
+    return json_response(ErrorResponse(ErrorModel(message, kind, status)), status=status, headers=headers)
 
 
-def answer_for(error: BerglineError, asked: str = "table") -> Response:
-    """An error of ours in the protocol's words, its hints included; `asked` is whether it was about tables or views."""
+def response_for(error: BerglineError, kind: str = "table") -> Response:
+    """The protocol's response for an error, with its hints; `kind` is what the request was about: table or view."""
     row = row_of(error)
     hints = "".join(f"; {hint}" for hint in error.hints)
-    return error_answer(row.status, row.type, f"{known_message(error, asked)}{hints}", _HEADERS.get(row.status))
+    return error_response(row.status, row.type, f"{known_message(error, kind)}{hints}", _HEADERS.get(row.status))

@@ -1,4 +1,4 @@
-"""Counts and durations of requests, and of what clients report, as Prometheus reads them."""
+"""Counts and durations of requests, and counts of clients' reports, in Prometheus' text format."""
 
 import threading
 from bisect import bisect_left
@@ -10,7 +10,7 @@ _OTHER_REPORT = "other"
 
 
 class Metrics:
-    """What the server did since it started."""
+    """Counters since the start."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Metrics:
         self._reports = dict.fromkeys((*_REPORTS.values(), _OTHER_REPORT), 0)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """One answer more."""
+        """Count a response."""
         with self._lock:
             key = operation, status
             self._counts[key] = self._counts.get(key, 0) + 1
@@ -29,12 +29,12 @@ class Metrics:
             self._sums[operation] = self._sums.get(operation, 0.0) + seconds
 
     def count_report(self, report_type: str) -> None:
-        """One report of a client more; types that nobody knows count together."""
+        """Count a client's report; unknown types count together."""
         with self._lock:
             self._reports[_REPORTS.get(report_type.lower(), _OTHER_REPORT)] += 1
 
     def render(self, gauges: dict[str, int]) -> str:
-        """All of it as text; the gauges are what others count."""
+        """The metrics as text, with counters that are kept elsewhere."""
         with self._lock:
             lines = ["# TYPE bergline_requests_total counter"]
             lines += [

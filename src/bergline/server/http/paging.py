@@ -1,4 +1,4 @@
-"""Pages of a list: a token names the last thing of the page before, so pages hold while others come and go."""
+"""Paging: a token names the last item of the page before, so pages stay right while items come and go."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ from bergline.errors import InvalidInputError
 
 _DEFAULT_SIZE = 1000
 _LARGEST_SIZE = 100_000
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 
 
 class RequestedPage(NamedTuple):
@@ -19,7 +19,7 @@ class RequestedPage(NamedTuple):
     after: tuple[str, ...] | None
 
 
-def wanted_page(query: Mapping[str, str], parts: int) -> RequestedPage | None:
+def requested_page(query: Mapping[str, str], parts: int) -> RequestedPage | None:
     """The page that a request asks for, by a token of so many parts; None if it asks for all."""
     token = query.get("pageToken")
     if token is None and "pageSize" not in query:
@@ -28,14 +28,14 @@ def wanted_page(query: Mapping[str, str], parts: int) -> RequestedPage | None:
 
 
 def page_token(*parts: str) -> str:
-    """The token of the page behind this one."""
+    """The token for the next page."""
     return base64.urlsafe_b64encode("\0".join(parts).encode()).decode()
 
 
 def _size(text: str | None) -> int:
     if text is None:
         return _DEFAULT_SIZE
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS and int(text) > 0):
         raise InvalidInputError(f"expected a whole number above 0 for `pageSize`, found `{text[:40]}`")
     return min(int(text), _LARGEST_SIZE)
 

@@ -1,11 +1,11 @@
-"""HTTP as uvicorn reads it, with an end to how long and how large a request's head may be, and how slow its reader."""
+"""uvicorn's HTTP protocol with limits: size and time of a request's head, and how slowly a response may be read."""
 
 import asyncio
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from bergline.server.http.errors import error_answer
+from bergline.server.http.errors import error_response
 from bergline.server.http.response import JSON
 from bergline.server.http.settings import ServerSettings
 
@@ -13,13 +13,13 @@ _NOT_HTTP = "expected a request in HTTP/1.1, found another message"
 _BODY_AFTER_UPGRADE = "expected a body with a content-length in a request that asks for another protocol"
 _REFUSED_AT_ONCE = 100
 _LINGER_S = 1.0
-"""So long a client that was refused may go on sending: hung up on at once, it would not see the answer."""
+"""How long a refused client may go on sending: closed at once, it would not see the response."""
 
 
 class _GuardedProtocol(HttpToolsProtocol):
-    """Ends connections whose head does not come, or whose answer is not read, in time.
+    """Closes connections whose head does not arrive, or whose response is not read, in time.
 
-    No other protocol is ever spoken: a wish for one (`Upgrade`) is read over, with the body of its request, which
+    No other protocol is supported: an `Upgrade` is skipped, with the body of its request, which
     the parser would take for the next request.
     """
 
@@ -43,7 +43,7 @@ class _GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
-        self.resume_writing()  # so that nobody waits for a reader who is gone
+        self.resume_writing()  # so that nothing waits for a client that is gone
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -97,12 +97,12 @@ class _GuardedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn says in plain text, in the protocol's words."""
+        """As uvicorn's, but in the protocol's JSON."""
         del msg
         self._refuse(400, "BadRequestException", _NOT_HTTP)
 
     def _fed(self, data: bytes) -> bytes:
-        """Let the parser read; what comes after a wish for another protocol is given back."""
+        """Feed the parser; what follows an `Upgrade` is returned."""
         if self._body_left:
             part, rest = data[: self._body_left], data[self._body_left :]
             self._body_left -= len(part)
@@ -127,7 +127,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         return int(headers.get(b"content-length", b"0"))
 
     def _fits(self, more: int) -> bool:
-        """Whether the head is small enough still; if not, the connection ends."""
+        """Whether the head is still within its limit; if not, the connection is closed."""
         self._head_bytes += more
         if self._head_bytes <= self.settings.max_header_bytes:
             return True
@@ -136,11 +136,11 @@ class _GuardedProtocol(HttpToolsProtocol):
         return False
 
     def _refuse(self, status: int, kind: str, message: str, more: str = "") -> None:
-        """Say why, and hang up when the client has, or soon."""
+        """Send an error, and close when the client does, or soon."""
         if self._is_over:
             return
         self._is_refused = True
-        body = error_answer(status, kind, message).body
+        body = error_response(status, kind, message).body
         head = f"content-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n{more}\r\n"
         self.transport.write(STATUS_LINE[status] + head.encode() + body)
         self.transport.write_eof()
@@ -153,7 +153,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         return self._is_refused or self.transport.is_closing()
 
     def _check_read(self) -> None:
-        """Hang up on who has read nothing since the last look."""
+        """Abort a connection that has read nothing since the last check."""
         unread = self.transport.get_write_buffer_size()
         if unread >= self._unread:
             self.transport.abort()

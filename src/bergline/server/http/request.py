@@ -1,4 +1,4 @@
-"""A request as handlers see it."""
+"""A parsed request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,13 +17,13 @@ ANONYMOUS = "anonymous"
 
 
 class PrecomputedResponse:
-    """The answer of a change that is known before it is made, for those who write it down with the change."""
+    """The response to a change that is known before the change is made, and recorded with it."""
 
-    answer: Response | None = None
+    response: Response | None = None
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request: who asks what of which endpoint; names are the segments of the path, still encoded."""
+    """A request for an endpoint by a principal; names are the segments of the path, still encoded."""
 
     endpoint: Endpoint
     names: dict[str, str]
@@ -32,9 +32,9 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes
     separator: str
     principal: str = ANONYMOUS
-    is_near: bool = False
+    is_local: bool = False
     """Whether it comes from the same machine."""
-    most_values: int = 1_000_000
+    max_values: int = 1_000_000
     """How many values its body may have."""
     precomputed: PrecomputedResponse = msgspec.field(default_factory=PrecomputedResponse)
 
@@ -56,7 +56,7 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def resource(self) -> str:
-        """What it is about, as its path says."""
+        """The resource in the path."""
         names = (decode_name(name).replace(self.separator, ".") for name in self.names.values())
         return "/".join((self.kind, *names))
 
@@ -66,25 +66,25 @@ class Request(msgspec.Struct, frozen=True):
         return tuple(split_levels(decode_name(name), self.separator) for name in self.names.values())
 
     def in_path(self, error: BerglineError) -> BerglineError:
-        """A table in a namespace that does not exist does not exist either, and that is what clients look for."""
+        """The error in terms of the path: a missing namespace means a missing table, which is what clients expect."""
         if self.kind in self.names and isinstance(error, NotFoundError) and error.kind == "namespace":
             hints = (str(error), *error.hints)
             return NotFoundError(f"no {self.kind}", kind=self.kind, name=str(self.table), hints=hints)
         return error
 
     def read(self) -> Any:
-        """The body, as the endpoint's type; Refusal with the place where it is none."""
-        if self.body.count(b",") >= self.most_values:  # of those in texts too: nobody looks into the body for it
-            raise RequestRefused(413, "BadRequestException", f"expected up to {self.most_values:,} values, found more")
+        """The body, as the endpoint's type; RequestRefused with the place where it is none."""
+        if self.body.count(b",") >= self.max_values:  # counts commas in strings too: the body is not parsed for it
+            raise RequestRefused(413, "BadRequestException", f"expected up to {self.max_values:,} values, found more")
         try:
             return decode_json(self.body or b"{}", self.endpoint.body, "the request's body")
         except FormatError as error:
             raise RequestRefused(400, "BadRequestException", str(error)) from error
 
-    def foretell(self, answer: Response) -> Response:
-        """The answer, which is given again as it is to whoever sends the request again."""
-        self.precomputed.answer = answer
-        return answer
+    def precompute(self, response: Response) -> Response:
+        """Note the response, to be replayed as it is when the request is repeated."""
+        self.precomputed.response = response
+        return response
 
     def flag(self, name: str) -> bool:
         """A query parameter that is true or false."""

@@ -1,4 +1,4 @@
-"""What handlers answer."""
+"""Responses of handlers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,8 +28,8 @@ class HeaderName(bytes):
         return self
 
 
-def answer_json(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value of `bodies` as an answer."""
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as a JSON response."""
     return Response(status, encode_json(value), dict(headers or {}))
 
 

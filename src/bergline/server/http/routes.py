@@ -1,6 +1,6 @@
-"""Which endpoint a request asks for: found by the segments of the path as they came, before anything is decoded.
+"""Routing: endpoints are found by the raw segments of the path, before anything is decoded.
 
-So a name may hold a slash, as long as it is percent-encoded.
+So a name may contain a slash, as long as it is percent-encoded.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class Routes:
             self._by_length.setdefault(len(segments), []).append(_Route(fixed, named, methods))
 
     def find(self, method: str, raw_path: str) -> tuple[Endpoint, dict[str, str]]:
-        """The endpoint, and the names in the path; Refusal where there is none."""
+        """The endpoint, and the names in the path; RequestRefused where there is none."""
         segments = raw_path.split("/")[1:]
         for route in self._by_length.get(len(segments), ()):
             if all(segments[i] == text for i, text in route.fixed):
@@ -49,7 +49,7 @@ class Routes:
 
 
 def wrong_method(method: str, known: Iterable[str]) -> RequestRefused:
-    """That a path has no such method, and which it has."""
+    """The error for a method that a path does not have."""
     allowed = ", ".join(sorted(known))
     why = f"expected one of {allowed}, found {method[:20]}"
     return RequestRefused(405, "UnsupportedOperationException", why, {"allow": allowed})

@@ -1,4 +1,4 @@
-"""How a server was started."""
+"""The settings of a server."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from bergline.io.store_properties import is_secret_property
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of itself, and what it allows."""
+    """Names, limits and what clients are told."""
 
     name: str = "lake"
     warehouse: str | None = None

@@ -10,7 +10,7 @@ from bergline.format.schema.schema import Schema
 
 
 class FieldNames(msgspec.Struct, frozen=True):
-    """The columns that a request may name."""
+    """The columns of a schema, by the names that requests use."""
 
     schema: Schema
     case_sensitive: bool = True
@@ -26,7 +26,7 @@ class FieldNames(msgspec.Struct, frozen=True):
         return spelt
 
     def ids(self, names: Sequence[str], place: str) -> frozenset[int]:
-        """The ids of the table's own columns among the names; metadata columns are passed over."""
+        """The ids of the table's own columns among the names; metadata columns are skipped."""
         found = set()
         for number, name in enumerate(names):
             try:

@@ -1,4 +1,4 @@
-"""Planned files in the protocol's words."""
+"""Planned files as JSON of the protocol."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _OPTIONAL = (
 
 
 class PlannedFileJson:
-    """How the files of one plan are worded, and with which statistics."""
+    """Renders the files of one plan, with some statistics."""
 
     def __init__(self, metadata: TableMetadata, *, columns: frozenset[int], statistics: frozenset[int]) -> None:
         known = columns | metadata.schema.ids.keys()
@@ -36,7 +36,7 @@ class PlannedFileJson:
         self._partitions: dict[Any, Raw] = {}
 
     def scan_task(self, planned: PlannedFile, left: Raw, references: Sequence[int]) -> Raw:
-        """A file, what is left of the filter for its rows, and the places of its delete files in a list of them."""
+        """A file, what is left of the filter for its rows, and the indexes of its delete files."""
         data = self.content_file(planned.file)
         if self._statistics:
             data |= _statistics(planned.file, self._statistics)
@@ -71,10 +71,10 @@ class PlannedFileJson:
 
 
 class ScanTasks:
-    """The files of one answer, each with the places of its delete files; `size` is what they come to in bytes."""
+    """The files of one response, each with the indexes of its delete files; `size` is their total in bytes."""
 
-    def __init__(self, wording: PlannedFileJson) -> None:
-        self._wording = wording
+    def __init__(self, json: PlannedFileJson) -> None:
+        self._json = json
         self._places: dict[tuple[str, int | None], int] = {}
         self.files: list[Raw] = []
         self.deletes: list[Raw] = []
@@ -83,7 +83,7 @@ class ScanTasks:
     def add(self, planned: PlannedFile, left: Raw) -> None:
         """One more file."""
         references = [self._place(file) for file in planned.deletes]
-        task = self._wording.scan_task(planned, left, references)
+        task = self._json.scan_task(planned, left, references)
         self.files.append(task)
         self.size += len(task)
 
@@ -91,7 +91,7 @@ class ScanTasks:
         key = file.file_path, file.content_offset
         if key not in self._places:
             self._places[key] = len(self.deletes)
-            self.deletes.append(Raw(encode_json(self._wording.content_file(file))))
+            self.deletes.append(Raw(encode_json(self._json.content_file(file))))
             self.size += len(self.deletes[-1])
         return self._places[key]
 
@@ -123,9 +123,9 @@ def _statistics(file: DataFile, fields: frozenset[int]) -> dict[str, Any]:
     bounds = {name: _hexadecimal(getattr(file, name)) for name in _BOUNDS}
     wire = {}
     for name, known in (counts | bounds).items():
-        kept = {k: v for k, v in (known or {}).items() if k in fields}
-        if kept:
-            wire[name.replace("_", "-")] = {"keys": list(kept), "values": list(kept.values())}
+        selected = {k: v for k, v in (known or {}).items() if k in fields}
+        if selected:
+            wire[name.replace("_", "-")] = {"keys": list(selected), "values": list(selected.values())}
     return wire
 
 

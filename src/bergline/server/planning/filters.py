@@ -1,7 +1,7 @@
-"""Filters as the protocol has them: what they choose by, and what is left of them for a file.
+"""Filters of the protocol: the files that they select, and their residual for a file.
 
 Iceberg's filters have two values: `not-eq` holds where a column is null. So negation goes down to the columns first,
-and each negated test holds for null too. Tests that cannot be said in our words choose every file.
+and each negated predicate holds for null too. Predicates that we cannot express select every file.
 """
 
 import hashlib
@@ -52,27 +52,27 @@ _NEGATED = {
 }
 _NEGATED |= {b: a for a, b in _NEGATED.items()}
 _LONG = 64
-_LONG_TEXT, _MOST_KEPT_TEXT = 16 * 1024, 8 * 1024 * 1024
-_UNORDERED = (FLOAT, DOUBLE, UUID)  # by NaN and zeros, and by what writers take for the order
+_LONG_TEXT, _MAX_CACHED_TEXT = 16 * 1024, 8 * 1024 * 1024
+_UNORDERED = (FLOAT, DOUBLE, UUID)  # NaN, zeros, and writers that order UUIDs differently
 _COMPARED: dict[str, Any] = {"eq": "=", "not-eq": "!=", "lt": "<", "lt-eq": "<=", "gt": ">", "gt-eq": ">="}
 
 
 class LongList(msgspec.Struct, frozen=True):
-    """The values of a test that are many, sorted, each with the client's word for it."""
+    """The values of a predicate if they are many, sorted, each with the client's literal."""
 
     field: NestedField
     values: list[Any]
-    words: list[Any]
+    literals: list[Any]
 
     def within(self, lower: Any, upper: Any) -> list[Any]:
-        """The words for the values between two bounds, each of which may be unknown."""
+        """The literals for the values between two bounds, each of which may be unknown."""
         start = 0 if lower is None else bisect_left(self.values, lower)
         stop = len(self.values) if upper is None else bisect_right(self.values, upper)
-        return self.words[start:stop]
+        return self.literals[start:stop]
 
 
-class FilterTest(msgspec.Struct, frozen=True):
-    """A test of a column as the client words it, and as we do: None where we cannot."""
+class FilterPredicate(msgspec.Struct, frozen=True):
+    """A predicate on a column as the client sent it, and as ours: None where we have none."""
 
     wire: dict[str, Any]
     bound: Predicate | None
@@ -80,14 +80,14 @@ class FilterTest(msgspec.Struct, frozen=True):
     """The values of `in` and `not-in` where they are many."""
 
     def within(self, file: DataFile) -> Any:
-        """The test in decoded JSON for the rows of a file: of many values only those that its bounds let in."""
+        """The predicate in decoded JSON for a file: of many values only those within its bounds."""
         if self.listed is None:
             return self.wire
-        words = self.listed.within(*bounds_of(file, self.listed.field))
-        if not words:
+        literals = self.listed.within(*bounds_of(file, self.listed.field))
+        if not literals:
             return self.wire["type"] == "not-in"
         values = self.wire["values"]
-        return {**self.wire, "values": {**values, "values": words} if isinstance(values, dict) else words}
+        return {**self.wire, "values": {**values, "values": literals} if isinstance(values, dict) else literals}
 
 
 class FilterGroup(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ class FilterGroup(msgspec.Struct, frozen=True):
     parts: tuple["WireFilter", ...]
 
 
-WireFilter = bool | FilterTest | FilterGroup
+WireFilter = bool | FilterPredicate | FilterGroup
 
 
 def read_filter(wire: Any, names: FieldNames) -> WireFilter:
@@ -106,44 +106,44 @@ def read_filter(wire: Any, names: FieldNames) -> WireFilter:
 
 
 class FilterCache:
-    """The long filters that were read last: the tasks of one plan all have the same."""
+    """The latest long filters: all tasks of one plan have the same."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, bool, bytes], tuple[WireFilter, int]] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, int, bool, bytes], tuple[WireFilter, int]] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
 
     def read(self, wire: Any, names: FieldNames, table: str) -> WireFilter:
-        """The filter in decoded JSON of a table with this uuid, as it was read before."""
+        """The filter in decoded JSON of a table with this uuid, parsed once."""
         text = b"" if wire is None else encode_json(wire)
         if len(text) < _LONG_TEXT:
             return read_filter(wire, names)
         key = table, names.schema.schema_id or 0, names.case_sensitive, hashlib.sha256(text).digest()
         with self._lock:
-            found = self._kept.get(key)
+            found = self._cached.get(key)
         if found is not None:
             return found[0]
         read = read_filter(wire, names)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = read, len(text)
+            if key not in self._cached:
+                self._cached[key] = read, len(text)
                 self._size += len(text)
-            while self._size > _MOST_KEPT_TEXT:
-                self._size -= self._kept.popitem(last=False)[1][1]
+            while self._size > _MAX_CACHED_TEXT:
+                self._size -= self._cached.popitem(last=False)[1][1]
         return read
 
 
-def choosing(filter_: WireFilter, names: FieldNames) -> BoundFilter:
-    """What a file is chosen by."""
+def file_filter(filter_: WireFilter, names: FieldNames) -> BoundFilter:
+    """The filter that selects files."""
     return BoundFilter(_predicate(filter_), names.schema)
 
 
 def reduced(filter_: WireFilter, decide: Callable[[Predicate], bool | None]) -> WireFilter:
-    """The filter without the tests that are decided already."""
+    """The filter without the predicates that are decided already."""
     match filter_:
         case bool():
             return filter_
-        case FilterTest(_, bound):
+        case FilterPredicate(_, bound):
             decided = None if bound is None else decide(bound)
             return filter_ if decided is None else decided
         case FilterGroup(kind, parts):
@@ -156,15 +156,15 @@ def reduced(filter_: WireFilter, decide: Callable[[Predicate], bool | None]) -> 
             assert_never(filter_)
 
 
-def worded(filter_: WireFilter, file: DataFile) -> Any:
+def render_filter(filter_: WireFilter, file: DataFile) -> Any:
     """The filter in decoded JSON for the rows of a file."""
     match filter_:
         case bool():
             return filter_
-        case FilterTest():
+        case FilterPredicate():
             return filter_.within(file)
         case FilterGroup(kind, parts):
-            return _joined(kind, [worded(part, file) for part in parts])
+            return _joined(kind, [render_filter(part, file) for part in parts])
         case _:
             assert_never(filter_)
 
@@ -174,7 +174,7 @@ def has_long_lists(filter_: WireFilter) -> bool:
     match filter_:
         case bool():
             return False
-        case FilterTest(listed=listed):
+        case FilterPredicate(listed=listed):
             return listed is not None
         case FilterGroup(_, parts):
             return any(map(has_long_lists, parts))
@@ -186,7 +186,7 @@ def _predicate(filter_: WireFilter) -> Predicate:
     match filter_:
         case bool():
             return ALWAYS_TRUE if filter_ else ALWAYS_FALSE
-        case FilterTest(_, bound):
+        case FilterPredicate(_, bound):
             return ALWAYS_TRUE if bound is None else bound
         case FilterGroup(kind, parts):
             return (all_of if kind == "and" else any_of)(map(_predicate, parts))
@@ -237,7 +237,7 @@ class _Reading:
         kind = _NEGATED[kind] if negated else kind
         bound = self._bound(kind, wire, place)
         listed = self._long_list(wire, place) if bound is not None and kind in {"in", "not-in"} else None
-        return FilterTest({**wire, "type": kind}, bound, listed)
+        return FilterPredicate({**wire, "type": kind}, bound, listed)
 
     def _constant(self, value: Any, place: str) -> bool:
         if not isinstance(value, bool):
@@ -245,32 +245,34 @@ class _Reading:
         return value
 
     def _bound(self, kind: str, wire: dict[str, Any], place: str) -> Predicate | None:
-        """The test in our words, bound; None for one of something made of a column."""
+        """The bound predicate; None for a transformed column."""
         column = self._column(wire, place)
         if column is None:
             return None
         try:
-            return bind(_test(kind, column, wire, self._names.schema.find(column).type, place), self._names.schema)
+            return bind(_parsed(kind, column, wire, self._names.schema.find(column).type, place), self._names.schema)
         except UnsupportedError:
             return None
         except InvalidInputError as error:
             raise error if place in str(error) else InvalidInputError(f"{error} at {place}") from error
 
     def _long_list(self, wire: dict[str, Any], place: str) -> LongList | None:
-        """The values of a test that was bound; None where they are few, or of a type that has no one order."""
-        words = _listed(wire)
+        """The values of a bound predicate; None if they are few, or of a type without one order."""
+        literals = _listed(wire)
         column = self._column(wire, place)
-        if column is None or len(words) < _LONG:
+        if column is None or len(literals) < _LONG:
             return None
         field = self._names.schema.names[column]
         if field.type in _UNORDERED:
             return None
-        located = ((locate(read_literal(word, field.type, place), field.type, column), word) for word in words)
-        pairs = sorted(((p.value, word) for p, word in located if p.side == 0), key=itemgetter(0))
-        return LongList(field, [value for value, _ in pairs], [word for _, word in pairs])
+        located = (
+            (locate(read_literal(literal, field.type, place), field.type, column), literal) for literal in literals
+        )
+        pairs = sorted(((p.value, literal) for p, literal in located if p.side == 0), key=itemgetter(0))
+        return LongList(field, [value for value, _ in pairs], [literal for _, literal in pairs])
 
     def _column(self, wire: dict[str, Any], place: str) -> str | None:
-        """The column that a test looks at; None where it looks at something made of one."""
+        """The column of a predicate; None if it is on a transform of one."""
         key = next((k for k in ("term", "child", "left") if k in wire), "term")
         term, place = wire.get(key), f"{place}.{key}"
         if isinstance(term, dict):
@@ -307,7 +309,7 @@ def _listed(wire: dict[str, Any]) -> Any:
     return values.get("values") if isinstance(values, dict) else values
 
 
-def _test(kind: str, column: str, wire: dict[str, Any], type_: IcebergType, place: str) -> Predicate:
+def _parsed(kind: str, column: str, wire: dict[str, Any], type_: IcebergType, place: str) -> Predicate:
     match kind:
         case "is-null":
             return IsNull(column)

@@ -1,4 +1,4 @@
-"""What is left of a filter for the rows of each file, in the client's own words."""
+"""The residual filter of each file, in the client's own JSON."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from bergline.format.encoding.wire import encode_json
 from bergline.format.manifest.manifest import DataFile, partition_key
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
-from bergline.server.planning.filters import WireFilter, has_long_lists, reduced, worded
+from bergline.server.planning.filters import WireFilter, has_long_lists, reduced, render_filter
 
 WHOLE = Raw(b"true")
 """Every row of the file matches."""
 NOTHING = Raw(b"false")
 """No row of the file matches."""
-_MOST_KEPT = 4096
+_MAX_CACHED_BYTES = 4096
 
 
 class Residuals:
@@ -39,8 +39,8 @@ class Residuals:
         key = partition_key(file)
         found = self._known.get(key)
         if found is None:
-            found = _raw(worded(self._left(key, file), file))
-            if not self.needs_bounds and len(bytes(found)) <= _MOST_KEPT:
+            found = _raw(render_filter(self._left(key, file), file))
+            if not self.needs_bounds and len(bytes(found)) <= _MAX_CACHED_BYTES:
                 self._known[key] = found
         return found
 
@@ -50,8 +50,8 @@ class Residuals:
         if found is None:
             spec = self._specs[file.spec_id]
 
-            def decide(test: Predicate) -> bool | None:
-                left = residual(test, spec, file.partition, self._schema)
+            def decide(predicate: Predicate) -> bool | None:
+                left = residual(predicate, spec, file.partition, self._schema)
                 return True if left == ALWAYS_TRUE else False if left == ALWAYS_FALSE else None
 
             found = self._reduced[key] = reduced(self._filter, decide)

@@ -1,6 +1,6 @@
-"""Parts of a plan that clients fetch later: each says itself what it is of, so that the server keeps nothing.
+"""Parts of a plan that clients fetch later: each is self-contained, so that the server keeps no state.
 
-It holds what the client asked for and the places of manifests: whoever makes one up gets no more than a plan gives.
+It holds the client's request and the positions of manifests: a forged one reveals no more than a plan does.
 """
 
 import base64
@@ -14,7 +14,7 @@ from bergline.errors import FormatError, NotFoundError
 from bergline.format.encoding.integers import Int, Long
 from bergline.format.encoding.wire import decode_json, encode_json
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 
 
 class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -44,24 +44,24 @@ class PlanTask(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
 
 
 def render_task(task: PlanTask) -> str:
-    """The text that clients send back."""
+    """The token for clients."""
     return base64.urlsafe_b64encode(zlib.compress(encode_json(task))).decode()
 
 
 def parse_task(text: str) -> PlanTask:
-    """What a client sends back; NotFoundError for a text that is no task of ours."""
+    """A token that a client sends back; NotFoundError for any other text."""
     try:
         unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MOST_BYTES)
+        data = unpacking.decompress(base64.urlsafe_b64decode(text.encode()), _MAX_BYTES)
         if not unpacking.eof:
-            raise no_task(text)
+            raise unknown_task(text)
         return decode_json(data, PlanTask, "a plan task")
     except (binascii.Error, zlib.error, FormatError, ValueError) as error:
-        raise no_task(text) from error
+        raise unknown_task(text) from error
 
 
-def no_task(text: str) -> NotFoundError:
-    """That there is no such task, or not any more."""
+def unknown_task(text: str) -> NotFoundError:
+    """The error for a task that does not exist, or no longer."""
     shown = f"{text[:40]}…" if len(text) > 40 else text  # noqa: PLR2004
     return NotFoundError(
         f"no plan task `{shown}` for this table", kind="plan task", name=shown, hints=["plan the scan again"]

@@ -74,7 +74,7 @@ def test_too_many_that_wait_or_too_many_bytes_are_refused_and_hold_nothing() -> 
         await asyncio.sleep(0)
         with pytest.raises(RequestRefused, match=r"too many commits wait for `db\.a`"):
             await locks.take([B, A])
-        assert too_large.value.answer.status == 503
+        assert too_large.value.response.status == 503
         (await locks.take([B]))()
         release()
         for task in (first, second):

@@ -12,8 +12,8 @@ from sts_server import StsServer
 
 from bergline.errors import InvalidInputError, RefusedError, UnavailableError
 from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy
-from bergline.server.credentials.vending import StaticVending, asks_for_keys, prefixes_of
-from bergline.server.opening import Vend, open_server
+from bergline.server.credentials.vending import StaticVending, prefixes_of, requests_credentials
+from bergline.server.opening import VendingConfig, open_server
 from bergline.server.start import serve
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
@@ -46,12 +46,12 @@ def test_each_bucket_has_one_prefix(places: list[str], prefixes: tuple[str, ...]
     ],
 )
 def test_keys_are_for_those_who_ask(header: str | None, asks: bool) -> None:
-    assert asks_for_keys({} if header is None else {"x-iceberg-access-delegation": header}) is asks
+    assert requests_credentials({} if header is None else {"x-iceberg-access-delegation": header}) is asks
 
 
 def test_each_store_has_its_own_properties() -> None:
     vending = StaticVending({**PROPERTIES, "gcs.oauth2.token": "t", "adls.account-key": "k"})
-    found = vending.keys(["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"]).credentials
+    found = vending.credentials(["s3://b/t", "gs://b/t", "abfss://c@a.dfs.core.windows.net/t", "file:///t"]).credentials
     assert [(c.prefix.partition(":")[0], sorted(c.config)) for c in found] == [
         ("s3", ["client.region", "s3.access-key-id", "s3.region", "s3.secret-access-key"]),
         ("gs", ["gcs.oauth2.token"]),
@@ -60,7 +60,7 @@ def test_each_store_has_its_own_properties() -> None:
 
 
 def test_without_keys_none_are_handed_out() -> None:
-    with pytest.raises(InvalidInputError, match="expected keys"):
+    with pytest.raises(InvalidInputError, match="expected credentials"):
         StaticVending({"s3.region": "eu-west-1"})
 
 
@@ -103,14 +103,14 @@ def test_policies_are_for_the_part_of_aws_that_the_role_is_in() -> None:
 
 
 def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path) -> None:
-    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig())
     with pytest.raises(RefusedError, match="hand out credentials on"):
         serve(context, "0.0.0.0", 0, anonymous=True, say=print)  # noqa: S104
     context.catalog.close()
 
 
 def test_tables_on_disk_need_no_keys(tmp_path: Path) -> None:
-    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend())
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig())
     with AsgiClient(context) as ask:
         ask.namespace("db")
         ask.table()
@@ -137,7 +137,7 @@ def asked_sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
 
 def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer) -> None:
     vending = StsVending(PROPERTIES, ROLE, 900)
-    keys = vending.keys(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"])
+    keys = vending.credentials(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"])
     (opened,) = asked_sts.policies
     assert {s["Resource"] for s in opened["Statement"]} == {
         "arn:aws:s3:::b/w/t/*",
@@ -147,27 +147,27 @@ def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer
     assert allows(opened, "s3:PutObject", OBJECT.format("data/été/f"))
     assert not allows(opened, READING, OBJECT.format("w/other/f"))
     assert [c.prefix for c in keys.credentials] == ["s3://b/"]  # where clients use them; Java takes one for each bucket
-    vending.keys(["s3://b/日本/t"])
+    vending.credentials(["s3://b/日本/t"])
     assert allows(asked_sts.policies[1], READING, OBJECT.format("日本/t/f"))
 
 
 @pytest.mark.parametrize("places", [["s3://b"], ["s3://b/"], ["s3://b/t", "s3://c/"]])
 def test_no_keys_open_a_whole_bucket(asked_sts: StsServer, places: list[str]) -> None:
     with pytest.raises(RefusedError, match="expected a directory below a bucket"):
-        StsVending(PROPERTIES, ROLE, 900).keys(places)
+        StsVending(PROPERTIES, ROLE, 900).credentials(places)
     assert not asked_sts.policies
 
 
 def test_directories_that_no_policy_can_name_are_refused(asked_sts: StsServer) -> None:
     vending = StsVending(PROPERTIES, ROLE, 900)
     with pytest.raises(RefusedError, match=r"at most 2,048 characters\), found 2,"):
-        vending.keys([f"s3://b/{'x' * 1000}"])
+        vending.credentials([f"s3://b/{'x' * 1000}"])
     asked_sts.refusing = "PackedPolicyTooLarge"
     with pytest.raises(RefusedError, match="AWS STS says PackedPolicyTooLarge"):
-        vending.keys(["s3://b/t"])
+        vending.credentials(["s3://b/t"])
     asked_sts.refusing = "AccessDenied"
     with pytest.raises(UnavailableError, match="AWS STS says AccessDenied"):
-        vending.keys(["s3://b/t"])
+        vending.credentials(["s3://b/t"])
 
 
 @pytest.mark.usefixtures("sts")
@@ -175,8 +175,8 @@ def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> 
     now = [0]
     vending = StsVending(PROPERTIES, ROLE, 900, clock_ms=lambda: now[0])
     places = ["s3://b/w/t"]
-    assert vending.known_keys(places) is None
-    first = vending.keys(places)
+    assert vending.cached_credentials(places) is None
+    first = vending.credentials(places)
     assert first.expires_ms
     (credential,) = first.credentials
     config = credential.config
@@ -187,22 +187,22 @@ def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> 
     assert config["client.region"] == "eu-west-1"
     assert "server-secret" not in json.dumps(config)
     now[0] = first.expires_ms - 500_000
-    assert vending.keys(places) is vending.known_keys(places) is first
-    assert vending.keys(["s3://b/w/other"]).credentials != first.credentials
+    assert vending.credentials(places) is vending.cached_credentials(places) is first
+    assert vending.credentials(["s3://b/w/other"]).credentials != first.credentials
     now[0] = first.expires_ms - 400_000
-    assert vending.known_keys(places) is None
-    second = vending.keys(places)
-    assert second.mark != first.mark
-    assert vending.keys(["file:///t"]).credentials == ()
+    assert vending.cached_credentials(places) is None
+    second = vending.credentials(places)
+    assert second.fingerprint != first.fingerprint
+    assert vending.credentials(["file:///t"]).credentials == ()
 
 
 @pytest.mark.usefixtures("sts")
 def test_answers_with_keys_that_expire_say_where_to_renew_them(tmp_path: Path) -> None:
-    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=Vend(ROLE))
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE))
     assert context.vending
-    keys = context.vending.keys(["s3://b/w/t"])
-    end = context.loads.end_with_keys(keys, "v1/namespaces/db/tables/t/credentials")
-    told = json.loads(context.loads.with_end(b'{"metadata":{},"config":{}}', end))
+    keys = context.vending.credentials(["s3://b/w/t"])
+    end = context.loads.suffix_with_credentials(keys, "v1/namespaces/db/tables/t/credentials")
+    told = json.loads(context.loads.with_suffix(b'{"metadata":{},"config":{}}', end))
     assert told["config"]["client.refresh-credentials-endpoint"] == "v1/namespaces/db/tables/t/credentials"
     assert told["config"]["s3.session-token"] == told["storage-credentials"][0]["config"]["s3.session-token"]
     context.catalog.close()
@@ -212,7 +212,7 @@ def test_a_role_that_cannot_be_assumed_is_said_without_secrets(monkeypatch: pyte
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(UnavailableError, match="AWS STS says EndpointConnectionError") as raised:
-        StsVending(PROPERTIES, ROLE, 900).keys(["s3://b/t"])
+        StsVending(PROPERTIES, ROLE, 900).credentials(["s3://b/t"])
     assert "server-secret" not in str(raised.value)
     with pytest.raises(InvalidInputError, match="15 minutes to 12 hours"):
         StsVending(PROPERTIES, ROLE, 60)

@@ -30,7 +30,7 @@ from bergline.format.types.types import (
 )
 from bergline.server.planning import filters as wire_filters
 from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.filters import FilterCache, choosing, read_filter
+from bergline.server.planning.filters import FilterCache, file_filter, read_filter
 from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
 
 MANY = 200
@@ -70,7 +70,7 @@ def test_what_is_left_of_a_long_list_holds_for_the_same_rows(
     test = {"type": kind, "term": "x", "values": listed}
     wire = {"type": joined, "left": {"type": "is-null", "term": "x"}, "right": test} if joined else test
     names, left = residuals(type_, wire)
-    whole = choosing(read_filter(wire, names), names)
+    whole = file_filter(read_filter(wire, names), names)
     for _ in range(8):
         rows = [value(n) for n in chance.sample(range(256), chance.randint(1, 20))]
         inside = [v for v in rows if not (isinstance(v, float) and math.isnan(v))]
@@ -78,7 +78,7 @@ def test_what_is_left_of_a_long_list_holds_for_the_same_rows(
         if inside and chance.random() < 0.8:
             bounds["upper_bounds"] = {1: encode_value(type_, max(inside))}
         found = left.of(DataFile("f", "PARQUET", (), len(rows), 1, **bounds))
-        reduced = choosing(read_filter(msgspec.json.decode(found), names), names)
+        reduced = file_filter(read_filter(msgspec.json.decode(found), names), names)
         for row in [*rows, None]:
             wanted = evaluate(whole.predicate, lambda _, row=row: row) is True
             assert (evaluate(reduced.predicate, lambda _, row=row: row) is True) is wanted, (row, found)
@@ -100,7 +100,7 @@ def test_short_lists_stay_as_the_client_said_them() -> None:
 
 
 def test_long_filters_are_read_once_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire_filters, "_MOST_KEPT_TEXT", 100_000)
+    monkeypatch.setattr(wire_filters, "_MAX_CACHED_TEXT", 100_000)
     kept = FilterCache()
     names, _ = residuals(LONG, True)
     wire = {"type": "in", "term": "x", "values": list(range(4_000))}

@@ -80,7 +80,7 @@ def test_every_file_is_named_once_in_answers_of_so_many_bytes(
     few: AsgiClient, monkeypatch: pytest.MonkeyPatch, table: Table
 ) -> None:
     table.delete("id IN (3, 13, 113)")
-    monkeypatch.setattr(handlers_planning, "_MOST_BYTES", 1)
+    monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 1)
     told = answers(few, {"stats-fields": ["id"]})
     assert [len(answer.json["file-scan-tasks"]) for answer in told] == [1] * FILES
     assert sorted(parts_of(told)) == list(range(FILES))
@@ -129,7 +129,7 @@ def test_selective_plan_needs_no_task_for_manifests_without_matches(few: AsgiCli
 
 
 def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 4)
+    monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 4)
     told = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
     assert parts_of(told) == [11]
     assert len(told) > 1
@@ -138,9 +138,9 @@ def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypat
 def test_tasks_are_few_where_each_is_long(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     random.seed(7)
     asked = {"filter": long_list(*random.sample(range(10 * FILES), 60), *random.sample(range(10**9, 2 * 10**9), 5_000))}
-    monkeypatch.setattr(handlers_planning, "_MOST_LOOKED_AT", 3)
+    monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 3)
     assert len(few("POST", PLAN, asked).json["plan-tasks"]) > 1
-    monkeypatch.setattr(handlers_planning, "_MOST_TASK_BYTES", 1)
+    monkeypatch.setattr(handlers_planning, "_MAX_TASK_BYTES", 1)
     told = answers(few, asked)
     assert len(told[0].json["plan-tasks"]) == 1
     assert sorted(parts_of(told)) == list(range(FILES))
@@ -167,7 +167,7 @@ def test_answers_do_not_grow_with_the_filter_times_the_files(
         table.append(pa.table({"id": [number, 10**6 - number], "part": [0, 0]}, schema=SCHEMA))
     asked = {"filter": {"type": "in", "term": "id", "values": list(range(5, 5_000))}}
     size = len(few("POST", PLAN.replace("/t/", "/wide/"), {"filter": True}).body)
-    monkeypatch.setattr(handlers_planning, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 10_000)
     told = few("POST", PLAN.replace("/t/", "/wide/"), asked)
     assert len(told.json["file-scan-tasks"]) == 1
     assert len(told.json["file-scan-tasks"][0]["residual-filter"]["values"]) == 4_995  # exact, however long

@@ -1,4 +1,4 @@
-"""Bodies of requests: no larger and no slower than the settings allow, and all together in bounded memory."""
+"""Reading of request bodies, with limits on the size, the time and the memory of all together."""
 
 import asyncio
 import math
@@ -13,17 +13,17 @@ from bergline.server.http.settings import ServerSettings
 _PLAIN = "identity"
 
 
-class Bodies:
-    """Reads bodies and counts what is held of them; safe to use from many threads."""
+class RequestBodies:
+    """Reads bodies and counts the bytes that are held; safe to use from many threads."""
 
     def __init__(self) -> None:
         self._held = 0
         self._lock = threading.Lock()
 
     async def read(self, headers: Headers, receive: Receive, settings: ServerSettings, most: int) -> bytes:
-        """The whole body; Refusal where it is too large, does not come, or its sender goes away.
+        """The whole body; RequestRefused if it is too large or too slow, or the client disconnects.
 
-        It counts until `let_go`. The rest of one that is refused is read over, so that its sender sees why.
+        It counts until `release`. The rest of a refused body is discarded, so that the client can read why.
         """
         encoding = headers.get("content-encoding", _PLAIN)
         if encoding.strip().lower() != _PLAIN:
@@ -45,11 +45,11 @@ class Bodies:
             raise
         return b"".join(parts)
 
-    def let_go(self, body: bytes) -> None:
-        """Nobody needs a body any more that was read."""
+    def release(self, body: bytes) -> None:
+        """The body is not needed any more."""
         self._hold(-len(body))
 
-    async def _read(self, receive: Receive, parts: list[bytes], most: int, most_held: int) -> None:
+    async def _read(self, receive: Receive, parts: list[bytes], most: int, max_held: int) -> None:
         size = 0
         while True:
             message = await receive()
@@ -59,7 +59,7 @@ class Bodies:
             size += len(part)
             if size > most:
                 raise _too_large(most)
-            self._hold(len(part), most_held)
+            self._hold(len(part), max_held)
             parts.append(part)
             if not message.get("more_body", False):
                 return

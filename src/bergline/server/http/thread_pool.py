@@ -1,4 +1,4 @@
-"""Threads for the synchronous core: so many calls at once, so many that wait for a thread, and no more."""
+"""ThreadPool for the synchronous core: so many calls at once, so many that wait for a thread, and no more."""
 
 import threading
 from collections.abc import Callable
@@ -11,17 +11,17 @@ Arguments = ParamSpec("Arguments")
 _Result = TypeVar("_Result")
 
 
-class Threads:
+class ThreadPool:
     """A pool of threads with an end to how many calls wait for one."""
 
-    def __init__(self, name: str, number: int, most_waiting: int) -> None:
+    def __init__(self, name: str, number: int, max_waiting: int) -> None:
         self._pool = ThreadPoolExecutor(number, thread_name_prefix=name)
-        self._room = threading.Semaphore(number + most_waiting)
+        self._room = threading.Semaphore(number + max_waiting)
 
     def start(
         self, call: Callable[Arguments, _Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Future[_Result]:
-        """Call as soon as a thread is free; Refusal (503) where too many wait for one already."""
+        """Call as soon as a thread is free; RequestRefused (503) where too many wait for one already."""
         if not self._room.acquire(blocking=False):
             why = "too many requests at once: nothing was changed, try again"
             raise RequestRefused(503, "ServiceUnavailableException", why, {"retry-after": "1"})

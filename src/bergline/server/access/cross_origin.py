@@ -1,6 +1,7 @@
-"""Pages of other sites in a browser on the same machine: they get nothing from a server that asks for no token.
+"""Cross-origin requests and DNS rebinding: pages of other sites get nothing from a server that needs no token.
 
-A browser lets them send what changes tables, and under a name that leads to this machine also read the answers.
+A browser lets such pages send requests that change tables and, under a host name that leads to this machine, read
+the responses too.
 """
 
 import ipaddress
@@ -9,15 +10,15 @@ from collections.abc import Mapping
 from bergline.errors import RefusedError
 
 
-def check_visitor(headers: Mapping[str, str], *, by_any_name: bool) -> None:
-    """RefusedError for a page of another site, and for a name of this machine that others gave it, unless told to."""
+def check_cross_origin(headers: Mapping[str, str], *, any_host: bool) -> None:
+    """RefusedError for a page of another site and, unless `any_host`, for a host name that others may have chosen."""
     host, origin = headers.get("host", ""), headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
         raise RefusedError(
             f"expected no page of another site without a token, found one of `{origin[:200]}`",
             hints=["make a token with `bergline token create NAME`"],
         )
-    if host and not by_any_name and not _is_local(host):
+    if host and not any_host and not _is_local(host):
         raise RefusedError(
             f"expected an address or `localhost` as the server's name without a token, found `{host[:200]}`",
             hints=["make a token with `bergline token create NAME`, or let everybody in with --anonymous"],

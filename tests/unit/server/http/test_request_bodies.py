@@ -1,4 +1,4 @@
-"""Bodies, all together."""
+"""RequestBodies, all together."""
 
 import asyncio
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from bergline.server.http.bodies import Bodies
 from bergline.server.http.errors import RequestRefused
+from bergline.server.http.request_bodies import RequestBodies
 from bergline.server.http.settings import ServerSettings
 
 SETTINGS = ServerSettings(max_body_bytes=100, max_held_bytes=150, body_timeout_s=5)
 
 
-def read(bodies: Bodies, *parts: bytes | None) -> bytes:
+def read(bodies: RequestBodies, *parts: bytes | None) -> bytes:
     """A body that comes in parts; None is a sender who goes away."""
     coming = [
         {"type": "http.disconnect"} if part is None else {"type": "http.request", "body": part, "more_body": n > 0}
@@ -27,20 +27,20 @@ def read(bodies: Bodies, *parts: bytes | None) -> bytes:
 
 
 def test_bodies_of_all_requests_together_are_bounded() -> None:
-    bodies = Bodies()
+    bodies = RequestBodies()
     first = read(bodies, b"a" * 50, b"b" * 50)
     with pytest.raises(RequestRefused) as refused:
         read(bodies, b"c" * 40, b"d" * 40)
-    assert refused.value.answer.status == 503
-    assert refused.value.answer.headers["retry-after"] == "1"
+    assert refused.value.response.status == 503
+    assert refused.value.response.headers["retry-after"] == "1"
     assert read(bodies, b"e" * 50) == b"e" * 50
-    bodies.let_go(first)
+    bodies.release(first)
     assert len(read(bodies, b"f" * 100)) == 100
 
 
 @pytest.mark.parametrize("parts", [(b"a" * 60, b"b" * 60), (b"a" * 99, None)])
 def test_body_that_was_refused_is_held_no_more(parts: tuple[bytes | None, ...]) -> None:
-    bodies = Bodies()
+    bodies = RequestBodies()
     for _ in range(5):
         with pytest.raises(RequestRefused):
             read(bodies, *parts)

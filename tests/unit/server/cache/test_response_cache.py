@@ -1,12 +1,20 @@
-"""Bodies in bounded memory, in both forms."""
+"""Response bodies in bounded memory, plain and in gzip."""
 
 import threading
 import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bergline.server.cache import responses as kept_answers
-from bergline.server.cache.responses import CachedResponse, Packed, ResponseCache, pack
+from bergline.server.cache import response_cache
+from bergline.server.cache.response_cache import (
+    CachedResponse,
+    CompressedPrefix,
+    ResponseCache,
+    compress_prefix,
+    gzip_member,
+)
 
 BODY = b'{"a":1,"b":2}' * 1000 + b"{end}"
 
@@ -33,13 +41,13 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
     packed: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(data: bytes) -> Packed:
+    def slowly(data: bytes) -> CompressedPrefix:
         packed.append(1)
         begun.set()
         assert go_on.wait(30)
-        return pack(data)
+        return compress_prefix(data)
 
-    monkeypatch.setattr(kept_answers, "pack", slowly)
+    monkeypatch.setattr(response_cache, "compress_prefix", slowly)
     answers = ResponseCache(1 << 20)
     answer, told = kept(answers, "a"), []
     threads = [threading.Thread(target=lambda: told.append(answers.gzip(answer))) for _ in range(4)]
@@ -55,7 +63,7 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
 
 
 def test_both_forms_count() -> None:
-    packed = len(pack(BODY.removesuffix(b"{end}")).blocks)
+    packed = len(compress_prefix(BODY.removesuffix(b"{end}")).blocks)
     answers = ResponseCache(3 * len(BODY) + packed)
     for key in "abc":
         kept(answers, key)
@@ -81,3 +89,23 @@ def test_what_is_not_kept_is_packed_all_the_same() -> None:
     assert answers.known("b") is None
     assert kept(answers, "c")
     assert answers.known("c")
+
+
+@given(st.binary(max_size=2000), st.binary(max_size=300))
+def test_beginning_and_end_are_one_member_of_gzip(beginning: bytes, end: bytes) -> None:
+    reader = zlib.decompressobj(wbits=31)
+    assert reader.decompress(gzip_member(compress_prefix(beginning), end)) == beginning + end
+    assert reader.eof
+    assert reader.unused_data == b""
+
+
+def test_long_ends_are_taken_too() -> None:
+    packed = compress_prefix(b'{"a":1}' * 10_000)
+    assert len(packed.blocks) < 1000
+    for end in (b"", b"x" * 70_000, b"y" * 200_000):
+        assert zlib.decompress(gzip_member(packed, end), wbits=31) == b'{"a":1}' * 10_000 + end
+
+
+def test_the_end_is_not_compressed() -> None:
+    secret = b'"s3.secret-access-key":"secret secret secret"'
+    assert secret in gzip_member(compress_prefix(secret * 100), secret)

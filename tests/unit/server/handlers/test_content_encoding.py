@@ -1,8 +1,8 @@
-"""What clients say about encodings."""
+"""What clients say in Accept-Encoding."""
 
 import pytest
 
-from bergline.server.handlers.load_responses import takes_gzip
+from bergline.server.handlers.content_encoding import accepts_gzip
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from bergline.server.handlers.load_responses import takes_gzip
     ],
 )
 def test_gzip_is_taken(header: str) -> None:
-    assert takes_gzip(header)
+    assert accepts_gzip(header)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_gzip_is_taken(header: str) -> None:
     ],
 )
 def test_gzip_is_not_taken(header: str | None) -> None:
-    assert not takes_gzip(header)
+    assert not accepts_gzip(header)

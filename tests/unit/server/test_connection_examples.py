@@ -6,17 +6,17 @@ import time
 import msgspec
 import pytest
 
-from bergline.server.access.tokens import Authenticator
+from bergline.server.access.authenticator import Authenticator
+from bergline.server.connection_examples import connection_examples
 from bergline.server.credentials.vending import StaticVending
 from bergline.server.handlers.context import ServerContext
-from bergline.server.introduction import introduction
 
 TOKEN = "bl_" + "t" * 43
 ENGINES = ("bergline", "PyIceberg", "DuckDB", "Spark", "Flink", "Trino")
 
 
 def test_every_engine_has_its_lines(context: ServerContext) -> None:
-    text = introduction(context, "http://h:1")
+    text = connection_examples(context, "http://h:1")
     assert text.startswith(f"serving `lake` ({context.settings.warehouse}) at http://h:1\n")
     for engine in ENGINES:
         assert text.count(f"\n  {engine} ") == 1
@@ -28,14 +28,14 @@ def test_every_engine_has_its_lines(context: ServerContext) -> None:
 def test_token_is_named_where_one_is_needed(context: ServerContext) -> None:
     context.records.create_token("ann", TOKEN, time.time_ns() // 1_000_000, None)
     context.authenticator = Authenticator(context.records)
-    text = introduction(context, "http://h:1")
+    text = connection_examples(context, "http://h:1")
     assert text.count("TOKEN") >= len(ENGINES)
     assert TOKEN not in text
 
 
 def test_names_are_quoted_where_they_need_it(context: ServerContext) -> None:
     context.settings = msgspec.structs.replace(context.settings, name="my 'own' lake")
-    text = introduction(context, "http://h:1")
+    text = connection_examples(context, "http://h:1")
     assert """ATTACH 'my ''own'' lake' AS "my 'own' lake" (""" in text
     assert "CREATE CATALOG `my 'own' lake` WITH" in text
     spark = text[text.index("--conf") : text.index("  Flink")]
@@ -60,15 +60,15 @@ def test_trino_is_told_how_to_reach_the_files(
     context: ServerContext, warehouse: str | None, storage: dict[str, str], expected: set[str]
 ) -> None:
     context.settings = msgspec.structs.replace(context.settings, warehouse=warehouse, storage=storage)
-    lines = [line.strip() for line in introduction(context, "http://h:1").splitlines()]
+    lines = [line.strip() for line in connection_examples(context, "http://h:1").splitlines()]
     files = {line for line in lines if line.startswith(("fs.", "s3.")) and "aws" not in line}
     assert files == expected
     assert ("s3.aws-access-key=KEY" in lines) == ("fs.native-s3.enabled=true" in lines)
 
 
 def test_engines_that_do_not_ask_for_credentials_by_themselves_are_told_to(context: ServerContext) -> None:
-    assert "vended-credentials" not in introduction(context, "http://h:1")
+    assert "vended-credentials" not in connection_examples(context, "http://h:1")
     context.vending = StaticVending({"s3.access-key-id": "k", "s3.secret-access-key": "s"})
-    text = introduction(context, "http://h:1")
+    text = connection_examples(context, "http://h:1")
     assert "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation=vended-credentials" in text
     assert "'header.X-Iceberg-Access-Delegation'='vended-credentials'" in text

@@ -1,4 +1,4 @@
-"""Changes happen once, and are written down with themselves."""
+"""IdempotentChanges happen once, and are written down with themselves."""
 
 import threading
 from typing import Any

@@ -10,7 +10,7 @@ from asgi_client import AsgiClient
 
 from bergline.catalog.sql.records import Records
 from bergline.errors import AuthenticationError, NotFoundError, RefusedError
-from bergline.server.access.tokens import Authenticator
+from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.start import check_host
 
@@ -58,21 +58,21 @@ def test_revoked_token_is_forgotten_after_a_moment(guarded: ServerContext) -> No
     assert authenticator.check(header) == "ann"
     guarded.records.revoke_token("ann")
     guarded.records.revoke_token("old")
-    assert authenticator.remembered(header) == "ann"
+    assert authenticator.cached(header) == "ann"
     clock[0] += 6
-    assert authenticator.remembered(header) is None
+    assert authenticator.cached(header) is None
     assert authenticator.has_tokens
 
 
 def test_server_without_tokens_notices_the_first(context: ServerContext) -> None:
     clock = [1_000.0]
     authenticator = Authenticator(context.records, lambda: clock[0])
-    assert authenticator.remembered(None) == "anonymous"
+    assert authenticator.cached(None) == "anonymous"
     context.records.create_token("ann", TOKEN, 0, None)
     clock[0] += 6
-    assert authenticator.remembered(None) is None
+    assert authenticator.cached(None) is None
     assert authenticator.check(f"Bearer {TOKEN}") == "ann"
-    assert authenticator.remembered(None) is None
+    assert authenticator.cached(None) is None
 
 
 def test_catalog_that_had_a_token_stays_closed(context: ServerContext) -> None:
@@ -99,13 +99,13 @@ def test_catalog_that_had_a_token_stays_closed(context: ServerContext) -> None:
 def test_closed_catalog_is_opened_by_whoever_says_so(context: ServerContext) -> None:
     context.records.create_token("ann", TOKEN, 0, None)
     authenticator = Authenticator(context.records)
-    authenticator.open_to_all()
+    authenticator.allow_anonymous()
     assert authenticator.has_tokens  # there is one
     context.records.revoke_token("ann")
     clock = [1_000.0]
     authenticator = Authenticator(context.records, lambda: clock[0])
     assert authenticator.has_tokens
-    authenticator.open_to_all()
+    authenticator.allow_anonymous()
     assert not authenticator.has_tokens
     assert authenticator.check(None) == "anonymous"
     context.records.create_token("bob", TOKEN, 0, None)

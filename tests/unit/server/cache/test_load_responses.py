@@ -5,7 +5,7 @@ from asgi_client import AsgiClient, set_property
 
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.server.cache.loads import CachedLoads, check_mode, entity_tag, matches
+from bergline.server.cache.load_responses import LoadResponses, check_mode, entity_tag, matches
 from bergline.server.handlers.context import ServerContext
 
 
@@ -16,7 +16,7 @@ def metadata(ask: AsgiClient, context: ServerContext) -> TableMetadata:
 
 
 def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
-    loads, asked = CachedLoads({}), []
+    loads, asked = LoadResponses({}), []
 
     def load() -> TableMetadata:
         asked.append(1)
@@ -26,20 +26,20 @@ def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
     assert len(answers) == len(asked) == 1
     loads.table("a", "refs", load)
     assert len(asked) == 2
-    assert (loads.answers.hits, loads.answers.misses) == (2, 2)
-    assert loads.known_table("b", "all") is None
+    assert (loads.responses.hits, loads.responses.misses) == (2, 2)
+    assert loads.cached_table("b", "all") is None
 
 
 def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
-    size = len(CachedLoads({}).render_table("00", metadata))
-    loads = CachedLoads({}, most_bytes=3 * size)
+    size = len(LoadResponses({}).render_table("00", metadata))
+    loads = LoadResponses({}, max_bytes=3 * size)
     for number in range(10):
         loads.table(f"{number:02}", "all", lambda: metadata)
-    kept = [number for number in range(10) if loads.known_table(f"{number:02}", "all")]
+    kept = [number for number in range(10) if loads.cached_table(f"{number:02}", "all")]
     assert kept == [7, 8, 9]
-    tiny = CachedLoads({}, most_bytes=1)
+    tiny = LoadResponses({}, max_bytes=1)
     assert tiny.table("a", "all", lambda: metadata)
-    assert tiny.known_table("a", "all") is None
+    assert tiny.cached_table("a", "all") is None
 
 
 def test_server_loads_a_table_again_only_when_it_changed(

@@ -3,7 +3,7 @@
 import pytest
 from asgi_client import AsgiClient
 
-from bergline.server.access.tokens import Authenticator
+from bergline.server.access.authenticator import Authenticator
 from bergline.server.app import Application
 from bergline.server.handlers.context import ServerContext
 
@@ -34,7 +34,7 @@ def test_names_that_others_gave_this_machine_are_refused(ask: AsgiClient, host: 
 
 
 def test_every_name_is_right_where_everybody_may_come_in(context: ServerContext) -> None:
-    with AsgiClient(context, Application(context, by_any_name=True)) as ask:
+    with AsgiClient(context, Application(context, any_host=True)) as ask:
         assert ask("GET", "/v1/config", headers={"Host": "catalog:8181"}).status == 200
         assert ask(*CREATE, headers={"Host": "catalog:8181", "Origin": "http://other"}).status == 403
 

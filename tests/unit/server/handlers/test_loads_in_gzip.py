@@ -11,10 +11,10 @@ import pytest
 from asgi_client import AsgiClient
 from server_on_socket import on_socket
 
-from bergline.server.cache import responses as kept_answers
-from bergline.server.cache.responses import Packed, pack
+from bergline.server.cache import response_cache
+from bergline.server.cache.response_cache import CompressedPrefix, compress_prefix
 from bergline.server.handlers.context import ServerContext
-from bergline.server.opening import Vend, open_server
+from bergline.server.opening import VendingConfig, open_server
 
 pytestmark = pytest.mark.long
 
@@ -127,12 +127,12 @@ def test_large_views_come_in_gzip(port: int, ask: AsgiClient) -> None:
 def test_others_are_answered_while_an_answer_is_packed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(data: bytes) -> Packed:
+    def slowly(data: bytes) -> CompressedPrefix:
         begun.set()
         assert go_on.wait(30)
-        return pack(data)
+        return compress_prefix(data)
 
-    monkeypatch.setattr(kept_answers, "pack", slowly)
+    monkeypatch.setattr(response_cache, "compress_prefix", slowly)
     load(port)
     told: list[Loaded] = []
     thread = threading.Thread(target=lambda: told.append(load(port, **FAR)))
@@ -146,13 +146,13 @@ def test_others_are_answered_while_an_answer_is_packed(port: int, monkeypatch: p
 
 def test_keys_are_put_behind_the_packed_bytes(tmp_path: Path) -> None:
     properties = {"s3.access-key-id": "key", "s3.secret-access-key": "very secret", "s3.region": "eu-west-1"}
-    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=Vend())
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=VendingConfig())
     with AsgiClient(context) as ask, on_socket(context) as port:
         ask.namespace("db")
         ask.table(properties={f"key{number}": "some text" for number in range(400)})
         keys = {"X-Iceberg-Access-Delegation": "vended-credentials"}
         pointer = ask("GET", ORDERS).json["metadata-location"]
-        context.loads.places(pointer, lambda: ("s3://bucket/orders",))
+        context.loads.directories(pointer, lambda: ("s3://bucket/orders",))
         plain, packed = load(port, **keys), load(port, **FAR, **keys)
         assert packed.is_gzip
         assert gzip.decompress(packed.body) == plain.body

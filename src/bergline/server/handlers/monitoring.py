@@ -1,32 +1,32 @@
-"""Pages for those who run the server; they need no token and say nothing about tables."""
+"""Health, readiness, metrics and the OpenAPI document; they need no token and reveal nothing about tables."""
 
 from collections.abc import Callable
 
 from bergline.server.handlers.context import ServerContext
 from bergline.server.handlers.openapi import openapi_document
-from bergline.server.http.response import Response, answer_json
+from bergline.server.http.response import Response, json_response
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def health(_context: ServerContext) -> Response:
-    """That the server runs."""
-    return answer_json({"status": "ok"})
+    """Liveness."""
+    return json_response({"status": "ok"})
 
 
 def ready(context: ServerContext) -> Response:
-    """That the catalog's database answers and has its tables; an error if not. Nobody shows a token, so it is cheap."""
+    """Readiness: the catalog's database responds and has its tables. Needs no token, so it is cheap."""
     context.store.database.check_ready()
-    return answer_json({"status": "ready"})
+    return json_response({"status": "ready"})
 
 
 def metrics(context: ServerContext) -> Response:
-    """What the server did, for Prometheus."""
-    answers = context.loads.answers
+    """Metrics for Prometheus."""
+    responses = context.loads.responses
     gauges = {
-        "load_cache_hits_total": answers.hits,
-        "load_cache_misses_total": answers.misses,
-        "load_gzip_answers_total": answers.gzip_answers,
+        "load_cache_hits_total": responses.hits,
+        "load_cache_misses_total": responses.misses,
+        "load_gzip_answers_total": responses.gzip_responses,
     }
     return Response(200, context.metrics.render(gauges).encode(), {"content-type": _PROMETHEUS})
 
@@ -36,7 +36,7 @@ def openapi(_context: ServerContext) -> Response:
     return Response(200, openapi_document())
 
 
-OPERATIONS: dict[str, Callable[[ServerContext], Response]] = {
+MONITORING: dict[str, Callable[[ServerContext], Response]] = {
     "/health": health,
     "/ready": ready,
     "/metrics": metrics,

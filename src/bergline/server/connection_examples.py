@@ -1,4 +1,4 @@
-"""What users of each engine type to connect to a server, as it prints when it starts."""
+"""How to connect to the server from each engine, printed when it starts."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ _TRINO_FILES = {
 _TRINO_S3 = {"s3.endpoint": "s3.endpoint", "s3.region": "s3.region", "client.region": "s3.region"}
 
 
-def introduction(context: ServerContext, url: str) -> str:
+def connection_examples(context: ServerContext, url: str) -> str:
     """The lines for bergline, PyIceberg, DuckDB, Spark, Flink and Trino."""
     name, has_token = context.settings.name, context.authenticator.has_tokens
     java = {"token": "TOKEN"} if has_token else {}
@@ -50,9 +50,9 @@ def _pyiceberg(name: str, url: str, *, has_token: bool) -> str:
 
 
 def _duckdb(name: str, url: str, *, has_token: bool) -> str:
-    authenticator = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
+    authentication = "TOKEN 'TOKEN'" if has_token else "AUTHORIZATION_TYPE 'none'"
     text, alias = name.replace("'", "''"), quoted_name(name, '"')
-    return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {authenticator});"
+    return f"ATTACH '{text}' AS {alias} (TYPE iceberg, ENDPOINT '{url}', {authentication});"
 
 
 def _spark(name: str, url: str, more: Mapping[str, str]) -> str:
@@ -69,7 +69,7 @@ def _flink(name: str, url: str, more: Mapping[str, str]) -> str:
 
 
 def _trino(context: ServerContext, url: str) -> str:
-    """Lines of a file in `etc/catalog`; Trino asks no server how to reach files, but wants to be told."""
+    """Lines of a file in `etc/catalog`; Trino does not ask the server how to read files."""
     settings = {"connector.name": "iceberg", "iceberg.catalog.type": "rest", "iceberg.rest-catalog.uri": url}
     if context.authenticator.has_tokens:
         settings |= {"iceberg.rest-catalog.security": "OAUTH2", "iceberg.rest-catalog.oauth2.token": "TOKEN"}
@@ -80,7 +80,7 @@ def _trino(context: ServerContext, url: str) -> str:
         settings |= {_TRINO_S3[key]: value for key, value in storage.items() if key in _TRINO_S3}
         if "s3.endpoint" in storage:
             settings["s3.path-style-access"] = storage.get("s3.path-style-access", "true")
-        if isinstance(context.vending, StsVending):  # Trino takes lent keys with a session token alone
+        if isinstance(context.vending, StsVending):  # Trino takes vended credentials only with a session token
             settings["iceberg.rest-catalog.vended-credentials-enabled"] = "true"
         else:
             settings |= {"s3.aws-access-key": "KEY", "s3.aws-secret-key": "SECRET"}

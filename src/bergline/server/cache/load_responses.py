@@ -1,0 +1,126 @@
+"""Responses to loads as bytes, by metadata file: the file never changes, so neither does the response.
+
+Once cached, a table of 2,000 snapshots costs what one of 2 costs.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from bergline.catalog.rest.protocol.bodies import LoadTableResult, LoadViewResult
+from bergline.errors import InvalidInputError
+from bergline.format.encoding.wire import encode_json
+from bergline.format.metadata.json import render_metadata
+from bergline.format.metadata.table_metadata import TableMetadata, changed
+from bergline.format.view.json import render_view_metadata
+from bergline.format.view.view_metadata import ViewMetadata
+from bergline.server.cache.response_cache import CachedResponse, ResponseCache, Unless
+from bergline.server.credentials.vending import VendedCredentials
+
+SNAPSHOT_MODES = ("all", "refs")
+_MAX_BYTES = 128 * 1024 * 1024
+_TAG_LENGTH = 32
+_MAX_DIRECTORIES = 10_000
+_WEAK = "W/"
+
+
+class LoadResponses:
+    """The latest responses to loads, in bounded memory."""
+
+    def __init__(self, config: dict[str, str], max_bytes: int = _MAX_BYTES) -> None:
+        self._config = config
+        self._suffix = b',"config":' + encode_json(config) + b"}"
+        self._directories: dict[str, tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+        self.responses = ResponseCache(max_bytes)
+
+    def cached_table(self, location: str, mode: str, unless: Unless = None) -> CachedResponse | None:
+        """The response for a table, if it is cached; not one for which `unless` holds."""
+        return self.responses.known(f"{mode} {location}", unless)
+
+    def table(self, location: str, mode: str, load: Callable[[], TableMetadata]) -> CachedResponse:
+        """The response for the table in a metadata file, which is loaded only if it must be."""
+        key = f"{mode} {location}"
+        return self.responses.find(
+            key, lambda: CachedResponse(key, self.render_table(location, with_snapshots(load(), mode)), self._suffix)
+        )
+
+    def view(self, location: str, load: Callable[[], ViewMetadata]) -> CachedResponse:
+        """The response for the view in a metadata file."""
+        key = f"view {location}"
+        return self.responses.find(key, lambda: CachedResponse(key, _view_response(location, load())))
+
+    def render_table(self, location: str | None, metadata: TableMetadata) -> bytes:
+        """The response for a table, staged ones without a location included."""
+        raw = msgspec.Raw(render_metadata(metadata))
+        return encode_json(LoadTableResult(raw, location, self._config))
+
+    def cached_directories(self, location: str) -> tuple[str, ...] | None:
+        """The directories of the table in a metadata file, if they are cached."""
+        return self._directories.get(location)
+
+    def directories(self, location: str, load: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """The directories of the table in a metadata file."""
+        found = self._directories.get(location)
+        if found is None:
+            found = load()
+            with self._lock:
+                if len(self._directories) >= _MAX_DIRECTORIES:
+                    self._directories.clear()
+                self._directories[location] = found
+        return found
+
+    def suffix_with_credentials(self, vended: VendedCredentials, endpoint: str) -> bytes:
+        """The end of a table's response with credentials: by prefix, and in `config` for older clients.
+
+        Everything before it is the same as without credentials.
+        """
+        config = {**self._config, **vended.credentials[0].config}
+        if vended.expires_ms is not None:
+            config["client.refresh-credentials-endpoint"] = endpoint
+        return b',"config":' + encode_json(config) + b',"storage-credentials":' + encode_json(vended.credentials) + b"}"
+
+    def with_suffix(self, body: bytes, suffix: bytes | None) -> bytes:
+        """A table's response with another end."""
+        return body if suffix is None else body.removesuffix(self._suffix) + suffix
+
+
+def with_snapshots(metadata: TableMetadata, mode: str) -> TableMetadata:
+    """The table with all its snapshots, or with those alone that refs name."""
+    if mode == "all":
+        return metadata
+    named = {ref.snapshot_id for ref in metadata.refs.values()}
+    return changed(metadata, snapshots=tuple(s for s in metadata.snapshots if s.snapshot_id in named))
+
+
+def check_mode(text: str | None) -> str:
+    """Which snapshots a load asks for."""
+    mode = (text or SNAPSHOT_MODES[0]).lower()
+    if mode not in SNAPSHOT_MODES:
+        raise InvalidInputError(f"expected {' or '.join(SNAPSHOT_MODES)} for `snapshots`, found `{mode[:40]}`")
+    return mode
+
+
+def entity_tag(location: str, mode: str = SNAPSHOT_MODES[0], vended: VendedCredentials | None = None) -> str:
+    """The ETag of a load: it depends on the metadata file, on the snapshots that are shown and on the credentials.
+
+    It is weak, because the response in gzip has the same.
+    """
+    mark = f" {vended.fingerprint}" if vended and vended.fingerprint else ""
+    digest = hashlib.sha256(f"{mode} {location}{mark}".encode()).hexdigest()
+    return f'{_WEAK}"{digest[:_TAG_LENGTH]}"'
+
+
+def matches(tag: str, header: str | None) -> bool:
+    """Whether If-None-Match names the tag, as a weak one, a strong one, or without its quotes."""
+    if header is None:
+        return False
+    named = {text.strip().removeprefix(_WEAK) for text in header.split(",")}
+    strong = tag.removeprefix(_WEAK)
+    return strong in named or strong.strip('"') in named or "*" in named
+
+
+def _view_response(location: str, metadata: ViewMetadata) -> bytes:
+    return encode_json(LoadViewResult(location, msgspec.Raw(render_view_metadata(metadata))))

@@ -1,0 +1,201 @@
+"""Changes happen once: the audit row and the Idempotency-Key are written in the transaction of the change."""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+
+import msgspec
+import sqlalchemy as sa
+
+from bergline.catalog.identifiers import TableName
+from bergline.catalog.rest.protocol.bodies import LoadTableResult
+from bergline.catalog.rest.protocol.endpoints import CREATE_NAMESPACE
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records
+from bergline.errors import AlreadyExistsError, BerglineError, CommitUnknownError, NotFoundError, StorageError
+from bergline.server.cache.load_responses import entity_tag
+from bergline.server.handlers.context import ServerContext
+from bergline.server.handlers.credentials import wants_credentials, with_credentials
+from bergline.server.http.errors import RequestRefused, response_for
+from bergline.server.http.request import Request
+from bergline.server.http.response import Response
+
+_KEY = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_MAX_AGENT_CHARACTERS = 255
+_CLEANUP_INTERVAL_S = 60.0
+_FINAL = range(400, 500)
+_MAX_RECORDED_BYTES = 1024 * 1024  # of a response that only its own bytes can replay
+
+
+MovedTables = tuple[tuple[TableName, str | None], ...]
+
+
+class IdempotentChanges:
+    """Runs changes, records them, and replays the response to a repeated request."""
+
+    def __init__(self, context: ServerContext, records: Records) -> None:
+        self._context = context
+        self._records = records
+        self._clean_up_at = 0.0
+
+    def run(self, request: Request, act: Callable[[], Response]) -> Response:
+        """The response to a change; for a repeated Idempotency-Key, that of the first request."""
+        record = self._record(request)
+        if record is None:
+            with self._records.database.noting(self._note(request, None)):
+                return act()
+        found = self._records.find_request(record.request_key)
+        if found is not None:
+            return replay(self._context, request, found, record)
+        self._clean_up()
+        return self._run_first(request, record, act)
+
+    def _run_first(self, request: Request, record: AnsweredRequest, act: Callable[[], Response]) -> Response:
+        recorded = False
+
+        def note(connection: sa.Connection, changed: MovedTables) -> None:
+            nonlocal recorded
+            recorded = True
+            write(connection, changed)
+
+        write = self._note(request, record)
+        try:
+            with self._records.database.noting(note):
+                response = act()
+        except AlreadyExistsError as error:
+            if error.kind == REQUEST:  # a repeated request was first; nothing was changed here
+                return self._replayed(request, record)
+            response = response_for(error, request.kind)
+        except (StorageError, CommitUnknownError):
+            known = self._settled(request, record)
+            if known is None:
+                raise
+            return known
+        except BerglineError as error:
+            response = response_for(request.in_path(error), request.kind)
+        except RequestRefused as refusal:
+            response = refusal.response
+        else:
+            if recorded:
+                return response
+        return self._finish(request, record, response)
+
+    def _finish(self, request: Request, record: AnsweredRequest, response: Response) -> Response:
+        """Record the response to a request that changed nothing; one that may succeed later is not recorded."""
+        if response.status >= _FINAL.stop or len(response.body) > _MAX_RECORDED_BYTES:
+            return response
+        try:
+            self._records.finish_request(_with(record, status=response.status, body=response.body.decode()))
+        except AlreadyExistsError:
+            return self._replayed(request, record)
+        except BerglineError as error:  # the conflict may be with this very request, sent twice
+            raise CommitUnknownError(
+                f"cannot find out whether the request with this key was answered before: {error}",
+                table=record.resource,
+                metadata_location=None,
+                hints=["send it again with its key"],
+            ) from error
+        return response
+
+    def _settled(self, request: Request, record: AnsweredRequest) -> Response | None:
+        """The response to a change whose outcome the database did not report; None if it stays unknown."""
+        try:
+            found = self._records.find_request(record.request_key)
+            return None if found is None else replay(self._context, request, found, record)
+        except BerglineError:
+            return None
+
+    def _replayed(self, request: Request, record: AnsweredRequest) -> Response:
+        found = self._records.find_request(record.request_key)
+        if found is None:
+            raise RequestRefused(
+                503, "ServiceUnavailableException", "the request's twin is not answered yet: try again"
+            )
+        return replay(self._context, request, found, record)
+
+    def _note(self, request: Request, record: AnsweredRequest | None) -> Callable[[sa.Connection, MovedTables], None]:
+        def note(connection: sa.Connection, changed: MovedTables) -> None:
+            if record is not None:
+                location = changed[0][1] if changed else None
+                response = request.precomputed.response
+                body = None if response is None else response.body.decode()
+                self._records.add_request(connection, _with(record, metadata_location=location, body=body))
+            agent = request.headers.get("user-agent", "")[:_MAX_AGENT_CHARACTERS] or None
+            for resource, location in _resources(request, changed):
+                entry = AuditEntry(_now_ms(), request.principal, request.endpoint.name, resource, agent, location)
+                self._records.add_audit(connection, entry)
+
+        return note
+
+    def _record(self, request: Request) -> AnsweredRequest | None:
+        key = request.headers.get("idempotency-key") if request.endpoint.takes_key else None
+        if key is None:
+            return None
+        if not _KEY.fullmatch(key):
+            raise RequestRefused(400, "BadRequestException", "expected a UUID as Idempotency-Key, found another text")
+        return AnsweredRequest(
+            request_key=key.lower(),
+            principal=request.principal,
+            operation=request.endpoint.name,
+            resource=request.resource,
+            fingerprint=hashlib.sha256(
+                request.body + repr((sorted(request.query.items()), request.parts)).encode()
+            ).hexdigest(),
+            status=request.endpoint.status,
+            at_ms=_now_ms(),
+        )
+
+    def _clean_up(self) -> None:
+        """Remove expired requests, at most once a minute."""
+        now = time.monotonic()
+        if now >= self._clean_up_at:
+            self._clean_up_at = now + _CLEANUP_INTERVAL_S
+            self._records.forget_requests(_now_ms() - 2_000 * self._context.settings.idempotency_lifetime_s)
+
+
+def _resources(request: Request, changed: MovedTables) -> list[tuple[str, str | None]]:
+    """The resources that were changed, each with its new metadata location: tables, views or a namespace."""
+    if changed:
+        return [(f"{request.kind}/{'.'.join(name.namespace)}/{name.name}", location) for name, location in changed]
+    if request.endpoint is CREATE_NAMESPACE:
+        return [(f"namespace/{'.'.join(request.read().namespace)}", None)]
+    return [(f"namespace/{'.'.join(request.namespace)}", None)]
+
+
+def _with(record: AnsweredRequest, **fields: object) -> AnsweredRequest:
+    return msgspec.structs.replace(record, **fields)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+_MUST_MATCH = ("principal", "operation", "resource", "fingerprint")
+
+
+def replay(context: ServerContext, request: Request, found: AnsweredRequest, current: AnsweredRequest) -> Response:
+    """The recorded response; RequestRefused if the key belongs to another request."""
+    if any(getattr(found, name) != getattr(current, name) for name in _MUST_MATCH):
+        raise RequestRefused(
+            422, "UnprocessableEntityException", "expected a new Idempotency-Key, found one of another request"
+        )
+    if found.body is not None:
+        return Response(found.status, found.body.encode())
+    if found.metadata_location is None or request.endpoint.response is None:
+        return Response(found.status)
+    return _load(context, request, found.metadata_location)
+
+
+def _load(context: ServerContext, request: Request, location: str) -> Response:
+    if request.kind == "view":
+        return Response(200, context.loads.view(location, lambda: context.catalog.view_at(location)).body)
+    try:
+        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
+    except NotFoundError:  # that version has expired: the current one will do
+        location = context.catalog.pointer(request.table)
+        body = context.loads.table(location, "all", lambda: context.catalog.metadata_at(location)).body
+    response = Response(200, body, {"etag": entity_tag(location)})
+    if request.endpoint.response is not LoadTableResult or not wants_credentials(context, request):
+        return response
+    name = TableName(request.namespace, request.read().name)
+    return with_credentials(context, request, name, response, context.catalog.metadata_at(location))
