@@ -258,9 +258,9 @@ def check_readers(spark: SparkSession, tables: list[tuple[Table, list[Field]]], 
             [{name: row[name] for name in chosen} for row in rows], arrow_schema(scan.schema)
         )
         groups = groups_of(scan)
-        about.append((fields, chosen, [f"{g.executor}: {g.reason}" for g in groups]))
+        about.append((fields, chosen, [f"{g.reader}: {g.reason}" for g in groups]))
         assert plain(scan.to_arrow()) == plain(expected), about[-1]
-        natively = sum(len(g.files) for g in groups if g.executor == "native")
+        natively = sum(len(g.files) for g in groups if g.reader == "native")
         _read_natively.append(natively)
         if natively:
             case = len(about) - 1

@@ -133,7 +133,7 @@ def frames_of(spark: SparkSession, scan: TableScan, number: int) -> list[DataFra
     """The rows as the chosen readers give them, as the Arrow reader alone does, and as they are read in process."""
     plan = scan.plan()
     frames = [as_text(read_plan(plan, spark, scan.io), number, "chosen")]
-    if any(group.executor == "native" for group in groups_of(scan)):
+    if any(group.reader == "native" for group in groups_of(scan)):
         frames.append(as_text(read_arrow(plan, tuple(plan.files), backend_of(spark), scan.io), number, "arrow"))
     rows = scan.to_arrow()
     found = pa.table([in_spark(column.combine_chunks()) for column in rows.columns], names=rows.column_names)
@@ -156,7 +156,7 @@ def check_same_rows(spark: SparkSession, scans: Sequence[TableScan], data: st.Da
         found.setdefault((row.t, row.r), []).append(row.row)
     for number, scan in enumerate(scans):
         expected = sorted(found.get((number, "in process"), []))
-        groups = [f"{group.executor}: {group.reason}" for group in groups_of(scan)]
+        groups = [f"{group.reader}: {group.reason}" for group in groups_of(scan)]
         assert sorted(found.get((number, "chosen"), [])) == expected, groups
         if any(group.startswith("native") for group in groups):
             assert sorted(found.get((number, "arrow"), [])) == expected, groups
@@ -209,7 +209,7 @@ def test_rows_of_files_are_told_apart_though_the_hashes_of_their_names_are_alike
     assert (len({zlib.crc32(path.encode()) for path in paths}) == 1) == ("plumless.parquet" in names)
     add_deletes(table, position_deletes(table, {path: [place] for place, path in enumerate(paths)}))
     scan = table.refresh().scan(columns=["id", "_file", "_pos"])
-    assert [group.executor for group in groups_of(scan)] == ["native"]
+    assert [group.reader for group in groups_of(scan)] == ["native"]
     found = sorted(tuple(row) for row in read_plan(scan.plan(), spark, scan.io).collect())
     assert found == sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist())
     assert len(found) == 4
@@ -224,7 +224,7 @@ def test_deleted_positions_at_the_ends_of_numbers_are_left_out(spark: SparkSessi
     deleted = {first: [n for n in (0, 62, 63, 64, 127, 128, 129) if n < rows], second: list(range(rows))}
     add_deletes(table, position_deletes(table, deleted))
     scan = table.refresh().scan(columns=["id"])
-    assert {group.executor for group in groups_of(scan)} == {"native"}
+    assert {group.reader for group in groups_of(scan)} == {"native"}
     found = sorted(row.id for row in read_plan(scan.plan(), spark, scan.io).collect())
     assert found == sorted([*(set(range(rows)) - set(deleted[first])), *range(rows)])
 
@@ -239,7 +239,7 @@ def test_many_deleted_rows_go_to_spark_only_while_bits_for_all_rows_are_few(
     scan = table.refresh().scan()
     monkeypatch.setattr(read_groups_module, "MOST_DELETED_ROWS", 2)
     monkeypatch.setattr(read_groups_module, "MOST_MARKED_ROWS", 10)
-    assert [group.executor for group in groups_of(scan)] == ["native"]
+    assert [group.reader for group in groups_of(scan)] == ["native"]
     monkeypatch.setattr(read_groups_module, "MOST_MARKED_ROWS", 9)
     assert [group.reason for group in groups_of(scan)] == ["3 deleted rows are too many to send to every executor"]
 
@@ -249,10 +249,10 @@ def test_files_go_to_the_reader_that_reads_them_right(lake: Lake) -> None:
     row: dict[str, Any] = {"id": 1, "k": "x", "d": None, "n": 1, "f": 0.0}
     for name in ("plain{}.parquet", "_hidden{}.parquet"):
         table.append_files([renamed(f, name) for f in written_files(table, pa.Table.from_pylist([row], SCHEMA))])
-    groups = {g.executor: g for g in groups_of(table.scan())}
+    groups = {g.reader: g for g in groups_of(table.scan())}
     assert sorted(groups) == ["arrow", "native"]
     assert "passes over" in groups["arrow"].reason
     key = equality_deletes(table, pa.table({"f": [0.0]}), [table.schema.names["f"].id], ("x",))
     add_deletes(table, key)
     (only,) = groups_of(table.scan())
-    assert only.executor == "arrow"
+    assert only.reader == "arrow"

@@ -56,6 +56,6 @@ def test_without_the_connector_the_reason_is_given(
         table = lake.create_table("db.orders", ORDERS).append(pa.table({"id": [1], "region": ["x"]}, schema=ORDERS))
         assert s3a_refusal(spark_session) == NO_CONNECTOR
         plan, look_up = table.scan().plan(), FileEvidence(table.io).look_up
-        assert [(g.executor, g.reason) for g in read_groups(plan, look_up, NO_CONNECTOR)] == [("arrow", NO_CONNECTOR)]
-        assert [g.executor for g in read_groups(plan, look_up, None)] == ["native"]
+        assert [(g.reader, g.reason) for g in read_groups(plan, look_up, NO_CONNECTOR)] == [("arrow", NO_CONNECTOR)]
+        assert [g.reader for g in read_groups(plan, look_up, None)] == ["native"]
         assert NO_CONNECTOR in bergline.spark.explain_read(table.scan())

@@ -35,7 +35,7 @@ def spark_filter(predicate: Predicate, schema: Schema) -> Column:
             compared: Any = COMPARE[op](_column(column, schema), spark_literal(literal, schema.names[column].type))
             return compared  # type: ignore[no-any-return]
         case IsIn(column, literals):
-            if not literals:  # false for every value; Spark's own answer for null depends on a setting
+            if not literals:  # false for every value; what Spark makes of null depends on a setting
                 return _column(column, schema) != _column(column, schema)
             type_ = schema.names[column].type
             return _column(column, schema).isin([spark_literal(v, type_) for v in literals])

@@ -15,8 +15,7 @@ from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.runtime.missing_file import missing_file
-from bergline.spark.runtime.tasks import task_frame
+from bergline.spark.runtime.tasks import missing_file, task_frame
 from bergline.spark.runtime.types import read_schema
 
 _LARGEST_TASK = 128 * 1024 * 1024

@@ -25,12 +25,11 @@ from bergline.parquet.delete.deletes import DeletedRows
 from bergline.scan.plan import KeyColumn, PlannedFile, ScanPlan
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import SparkBackend
-from bergline.spark.runtime.missing_file import missing_file
-from bergline.spark.runtime.tasks import task_frame
+from bergline.spark.runtime.tasks import missing_file, task_frame
 from bergline.spark.runtime.types import spark_type
 
 MOST_READ_HERE = 100_000
-"""So many deleted positions, and the delete files of so many data files, are read here: sooner than tasks start."""
+"""So many deleted positions, and the delete files of so many data files, are read here, before tasks would start."""
 _MOST_FILES_HERE = 32
 BITS = 64
 """How many rows a number of `deleted_bits` tells of."""

@@ -14,7 +14,7 @@ from bergline.errors import BerglineError, NotFoundError
 from bergline.io.locations import normalized
 from bergline.scan.planned_files import paths_of
 from bergline.spark.runtime.errors import spark_error
-from bergline.spark.runtime.missing_file import missing_file
+from bergline.spark.runtime.tasks import missing_file
 from bergline.table.scans.scan import TableScan
 
 _REMEMBERED = 64
@@ -29,7 +29,7 @@ def remember_scan(scan: TableScan) -> None:
 
 
 def forget_scans() -> None:
-    """Let go of all scans."""
+    """Forget all scans."""
     _RECENT.clear()
 
 

@@ -1,4 +1,4 @@
-"""How the lake tables of a frame are read: which files, by which executor, and why."""
+"""How the lake tables of a frame are read: which files, by which reader, and why."""
 
 import weakref
 from collections.abc import Sequence
@@ -47,6 +47,6 @@ def _described(name: str, scan: TableScan, spark: SparkSession | None, used: Use
     plan = scan.plan()
     lines = [f"{name}: {counted(len(plan.files), 'file')} of snapshot {plan.snapshot_id}"]
     for group in choose_groups(plan, None if spark is None else backend_of(spark), scan.io, used)[1]:
-        deletes = " with deletes" if group.executor == "native" and group.has_deletes else ""
-        lines.append(f"  {group.executor}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
+        deletes = " with deletes" if group.reader == "native" and group.has_deletes else ""
+        lines.append(f"  {group.reader}{deletes}: {counted(len(group.files), 'file')}, because {group.reason}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Which executor reads which files of a plan, and why: Spark's own Parquet reader, or the one reader in `parquet`.
+"""Which reader gets which files of a plan, and why: Spark's own Parquet reader, or the one reader in `parquet`.
 
 Spark's reader matches columns by name and knows nothing of Iceberg, so it gets a file only where the file's physical
 schema is known, by its manifest or its footer. Files that store the columns of a read in one way are read together.
@@ -60,9 +60,9 @@ _COMPARABLE: tuple[IcebergType, ...] = (BOOLEAN, INT, LONG, DATE, TIMESTAMP, TIM
 
 
 class ReadGroup(msgspec.Struct, frozen=True):
-    """Files that one executor reads, and what spoke for or against Spark's own."""
+    """Files that one reader gets, and what spoke for or against Spark's own."""
 
-    executor: Literal["native", "arrow"]
+    reader: Literal["native", "arrow"]
     reason: str
     files: Sequence[PlannedFile]
     has_deletes: bool = False
@@ -215,7 +215,7 @@ def _grouped(parts: Sequence[_Part]) -> list[ReadGroup]:
         else:
             columns = ways[deleted][number].columns
             groups.append(ReadGroup("native", _native_reason(columns), _together(found), deleted, columns))
-    return sorted(groups, key=lambda g: (g.executor == "arrow", g.has_deletes))
+    return sorted(groups, key=lambda g: (g.reader == "arrow", g.has_deletes))
 
 
 def _joined(ways: list[NativeColumns], way: NativeColumns) -> int | None:

@@ -26,6 +26,7 @@ from bergline.spark.reads.groups import ReadGroup, are_marked
 from bergline.spark.reads.native_columns import NativeColumn
 from bergline.spark.runtime.backend import SparkBackend
 from bergline.spark.runtime.missing_file import missing_file
+from bergline.spark.runtime.tasks import missing_file
 from bergline.spark.runtime.types import spark_type
 
 # options of Spark's reader: take paths literally, infer nothing from them, and never pass over a file

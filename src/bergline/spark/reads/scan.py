@@ -1,4 +1,4 @@
-"""A scan plan as a DataFrame: each group of its files by one of two executors, which must give the same rows."""
+"""A scan plan as a DataFrame: each group of its files by one of two readers, which must give the same rows."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -71,14 +71,14 @@ def read_plan(plan: ScanPlan, spark: SparkSession, io: FileIO, used: Used = all_
 def choose_groups(
     plan: ScanPlan, backend: SparkBackend | None, io: FileIO, used: Used = all_columns
 ) -> tuple[ScanPlan, list[ReadGroup]]:
-    """Which executor reads which files, for the columns that are used; they are asked for only where that matters.
+    """Which reader gets which files, for the columns that are used; they are asked for only where that matters.
 
     The plan that comes back has no others. Footers are looked at only for columns of files that their manifests, or
     earlier reads, say nothing of.
     """
     evidence, s3_refusal = FileEvidence(io, backend), NO_SESSION if backend is None else backend.s3a_refusal()
     groups = read_groups(plan, evidence.known, s3_refusal)
-    if all(group.executor == "native" for group in groups):
+    if all(group.reader == "native" for group in groups):
         return plan, groups
     names = used()
     if names is not None:
@@ -108,7 +108,7 @@ def _read(plan: ScanPlan, backend: SparkBackend, io: FileIO, used: Used) -> Data
 
 
 def _read_group(group: ReadGroup, plan: ScanPlan, backend: SparkBackend, io: FileIO) -> DataFrame:
-    if group.executor == "native":
+    if group.reader == "native":
         return read_native(plan, group, backend, io)
     if plan.schema.fields:
         return read_arrow(plan, group.files, backend, io)

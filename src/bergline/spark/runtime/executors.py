@@ -95,7 +95,7 @@ def package_archive() -> Path:
 
 
 def _have_this_package(backend: SparkBackend) -> bool:
-    """Whether tasks run here, in a Python that finds the same package as this one; that is sooner seen than asked."""
+    """Whether tasks run here, in a Python that finds the same packages as this one; asking takes longer."""
     if not backend.has_local_executors:
         return False
     names = [OURS, *NEEDED_FOR_OBJECTS]
@@ -112,8 +112,8 @@ def _look(backend: SparkBackend) -> list[Found]:
         return [msgspec.json.decode(looking(0), type=Found)]
     look = F.udf(looking, "string", useArrow=False)
     first_rows = backend.spark.range(1 << 16).where(F.monotonically_increasing_id() % _PARTITION_ROWS == 0)
-    answers = first_rows.select(look("id").alias("found")).collect()
-    return [msgspec.json.decode(row.found, type=Found) for row in answers]
+    rows = first_rows.select(look("id").alias("found")).collect()
+    return [msgspec.json.decode(row.found, type=Found) for row in rows]
 
 
 def _looking(packages: list[str]) -> Callable[[int], str]:

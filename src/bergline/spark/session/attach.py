@@ -1,4 +1,4 @@
-"""`attach` and `detach`: a session's methods answer for lake tables and pass everything else on.
+"""`attach` and `detach`: a session's methods serve lake tables and pass everything else on.
 
 The classes are patched once, classic ones and those of Spark Connect each on the first attach of such a session; which
 sessions have lakes is looked up by the session's own id, so sessions that were never attached run exactly Spark's code.

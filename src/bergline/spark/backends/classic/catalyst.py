@@ -1,4 +1,4 @@
-"""Conditions that Spark has worked out, as predicates of ours.
+"""Conditions that Spark has resolved, as predicates of ours.
 
 Spark resolves names, casts, parameters, time zones and the current date, so that what is left are columns against
 values. Parts that we have no words for are left out: what comes back may keep more rows than the condition, not fewer.
@@ -58,7 +58,7 @@ def known_part(condition: Any, schema: Schema, *, clock: bool = False) -> Predic
     """What holds for every row that a Catalyst condition keeps, in words that bind to the schema.
 
     With `clock`, values may have come from the time that it is now, and the frame may run later: only lower bounds of
-    times and tests for null are taken, which hold then too.
+    times and `IS NULL` are taken, which hold then too.
     """
     found = _inclusive(condition, schema)
     if found is None:
@@ -119,22 +119,22 @@ def _exact(condition: Any, schema: Schema) -> Predicate | None:
         case "Not":
             child = _exact(condition.child(), schema)
             return None if child is None else Not(child)
-    test = _test(condition)
-    return test if test is not None and _can_bind(test, schema) else None
+    predicate = _leaf(condition)
+    return predicate if predicate is not None and _can_bind(predicate, schema) else None
 
 
-def _can_bind(test: Predicate, schema: Schema) -> bool:
+def _can_bind(predicate: Predicate, schema: Schema) -> bool:
     """Whether it is a comparison that we understand too."""
     try:
-        bind(test, schema)
+        bind(predicate, schema)
     except BerglineError:
         return False
-    return _is_the_same_for_text(test, schema)
+    return _is_the_same_for_text(predicate, schema)
 
 
-def _is_the_same_for_text(test: Predicate, schema: Schema) -> bool:
+def _is_the_same_for_text(predicate: Predicate, schema: Schema) -> bool:
     """UUIDs are text in Spark, which finds them only as they are written there: in lower case, with hyphens."""
-    match test:
+    match predicate:
         case Comparison(column, _, literal):
             literals: tuple[Any, ...] = (literal,)
         case IsIn(column, literals):
@@ -148,7 +148,7 @@ def _is_the_same_for_text(test: Predicate, schema: Schema) -> bool:
     return all(literal is None or literal == str(uuid.UUID(literal)) for literal in literals)
 
 
-def _test(condition: Any) -> Predicate | None:
+def _leaf(condition: Any) -> Predicate | None:
     kind = class_of(condition)
     match kind:
         case "AttributeReference" | "GetStructField":

@@ -80,7 +80,7 @@ def sent_query(
 
 
 def forget_queries() -> None:
-    """Let go of all queries."""
+    """Forget all queries."""
     with _LOCK:
         _SENT.clear()
 

@@ -25,7 +25,7 @@ from bergline.expressions.predicate import (
 from bergline.expressions.sql_predicates import MIRRORED, function_predicate, null_safe_equal
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema.schema import Schema
-from bergline.spark.backends.connect.plain_predicates import Conjunction, Negation, Outline, PlainTests, Value
+from bergline.spark.backends.connect.plain_predicates import Conjunction, Negation, Outline, PlainPredicates, Value
 from bergline.sql.text.cursor import Cursor
 
 _NANOS_PER_MICRO = 1000
@@ -46,13 +46,13 @@ _LITERALS: dict[str, Callable[[Any], Value]] = {
 def known_part(condition: Column | str, schema: Schema, qualifier: str | None, client: Any) -> Predicate | None:
     """What holds for every row that a condition keeps; None if nothing is known."""
     tree = _readable(condition, client)
-    return None if tree is None else PlainTests(schema, _outline, qualifier).known_part(tree)
+    return None if tree is None else PlainPredicates(schema, _outline, qualifier).known_part(tree)
 
 
 def exact_part(condition: Column | str, schema: Schema, client: Any) -> Predicate | None:
     """What holds for exactly the rows that a condition keeps; None if we cannot tell."""
     tree = _readable(condition, client)
-    return None if tree is None else PlainTests(schema, _outline).exact(tree)
+    return None if tree is None else PlainPredicates(schema, _outline).exact(tree)
 
 
 def outline_of_text(tree: Any) -> Outline:
@@ -177,9 +177,9 @@ def _decimal(literal: Any) -> Value | None:
     return Value("decimal", number) if isinstance(exponent, int) and -exponent <= literal.scale else None
 
 
-def _with_kinds(test: Predicate) -> Predicate | None:
-    """A test of SQL text with what Spark takes its literals for; None if it has one of another type."""
-    match test:
+def _with_kinds(predicate: Predicate) -> Predicate | None:
+    """A predicate of SQL text with what Spark takes its literals for; None if it has one of another type."""
+    match predicate:
         case Comparison(column, op, literal):
             value = _kind_of(literal)
             return None if value is None else Comparison(column, op, value)
@@ -191,8 +191,8 @@ def _with_kinds(test: Predicate) -> Predicate | None:
             return None if inner is None else Not(inner)
         case And(left, right) | Or(left, right):
             first, second = _with_kinds(left), _with_kinds(right)
-            return None if first is None or second is None else type(test)(first, second)
-    return test
+            return None if first is None or second is None else type(predicate)(first, second)
+    return predicate
 
 
 def _kind_of(literal: Any) -> Value | None:
@@ -237,7 +237,7 @@ def known_filters(text: str, schemas: Mapping[str, Schema]) -> dict[str, Predica
     found = {}
     for name, alias, condition in _simple_reads(tree):
         if name in schemas:
-            known = PlainTests(schemas[name], outline_of_text, alias).known_part(condition)
+            known = PlainPredicates(schemas[name], outline_of_text, alias).known_part(condition)
             if known is not None:
                 found[name] = known
     return found

@@ -82,10 +82,10 @@ class Negation(NamedTuple):
 
 
 Outline = Conjunction | Negation | Predicate | None
-"""A condition: put together from others, a test whose literals are `Value`s, or one that we do not understand."""
+"""A condition: put together from others, a predicate whose literals are `Value`s, or one that we do not understand."""
 
 
-class PlainTests:
+class PlainPredicates:
     """Conditions on a table's columns, in a language of which `outline` tells how one is put together."""
 
     def __init__(self, schema: Schema, outline: Callable[[Any], Outline], qualifier: str | None = None) -> None:
@@ -106,8 +106,8 @@ class PlainTests:
                 return None if child is None else Not(child)
             case None:
                 return None
-            case test:
-                return self._understood(test)
+            case predicate:
+                return self._understood(predicate)
 
     def known_part(self, condition: Any) -> Predicate | None:
         """What holds for every row that a condition keeps; None if nothing is known."""
@@ -120,9 +120,9 @@ class PlainTests:
             return all_of(known) if known else None
         return any_of(known) if len(known) == len(found) else None
 
-    def _understood(self, test: Predicate) -> Predicate | None:
-        """The test with plain literals, if it is a comparison that we understand too."""
-        plain = self._plain(test)
+    def _understood(self, predicate: Predicate) -> Predicate | None:
+        """The predicate with plain literals, if it is a comparison that we understand too."""
+        plain = self._plain(predicate)
         if plain is None:
             return None
         try:
@@ -131,20 +131,20 @@ class PlainTests:
             return None
         return plain
 
-    def _plain(self, test: Predicate) -> Predicate | None:
-        match test:
+    def _plain(self, predicate: Predicate) -> Predicate | None:
+        match predicate:
             case Always():
-                return test
+                return predicate
             case And(left, right) | Or(left, right):
                 first, second = self._plain(left), self._plain(right)
-                return None if first is None or second is None else type(test)(first, second)
+                return None if first is None or second is None else type(predicate)(first, second)
             case Not(child):
                 plain = self._plain(child)
                 return None if plain is None else Not(plain)
-        name, field = self._column(test.column)
+        name, field = self._column(predicate.column)
         if field is None:
             return None
-        match test:
+        match predicate:
             case IsNull():
                 return IsNull(name)
             case IsNan():

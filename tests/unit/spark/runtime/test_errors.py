@@ -1,0 +1,51 @@
+import pytest
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+    UnsupportedOperationException,
+)
+
+from bergline.errors import (
+    BerglineError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    SqlSyntaxError,
+    UnsupportedError,
+)
+from bergline.spark.runtime.errors import spark_error, spark_errors
+
+
+@pytest.mark.parametrize(
+    ("error", "theirs"),
+    [
+        (SqlSyntaxError("expected FROM", line=1, column=8), ParseException),
+        (InvalidInputError("expected one"), IllegalArgumentException),
+        (RefusedError("cannot"), IllegalArgumentException),
+        (NotFoundError("no table `t`", kind="table", name="t"), AnalysisException),
+        (NotFoundError("no branch `b`", kind="ref", name="b"), IllegalArgumentException),
+        (UnsupportedError("cannot"), UnsupportedOperationException),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BerglineError) else value.__name__,
+)
+def test_our_error_is_also_what_spark_users_catch(error: BerglineError, theirs: type[PySparkException]) -> None:
+    with pytest.raises(theirs) as caught, spark_errors():
+        raise error
+    assert isinstance(caught.value, type(error))
+    assert str(caught.value) == str(error)
+    assert caught.value.code == error.code  # type: ignore[attr-defined]
+    assert type(caught.value).__name__ == type(error).__name__
+
+
+def test_errors_that_spark_has_no_class_for_stay_ours() -> None:
+    conflict = ConflictError("lost")
+    assert spark_error(conflict) is conflict
+
+
+def test_error_is_converted_once() -> None:
+    twin = spark_error(InvalidInputError("expected one"))
+    assert spark_error(twin) is twin
+    assert type(spark_error(InvalidInputError("expected two"))) is type(twin)
