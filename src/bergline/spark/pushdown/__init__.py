@@ -1,1 +1,1 @@
-"""Which filters and columns a query asks of a table."""
+"""Conditions between Spark and our filters, and which branches a frame reads."""

@@ -25,7 +25,6 @@ from bergline.spark.reads.deletes import BITS, deleted_bits, deleted_keys, delet
 from bergline.spark.reads.groups import ReadGroup, are_marked
 from bergline.spark.reads.native_columns import NativeColumn
 from bergline.spark.runtime.backend import SparkBackend
-from bergline.spark.runtime.missing_file import missing_file
 from bergline.spark.runtime.tasks import missing_file
 from bergline.spark.runtime.types import spark_type
 

@@ -1,1 +1,1 @@
-"""What all work on Spark needs: sessions of both kinds, types, errors, executors."""
+"""What all work on Spark needs: the protocol of backends, types, errors, executors."""

@@ -8,14 +8,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.session import catalog_listings as listings
-from bergline.spark.session.reader import load_table, options_of
-from bergline.spark.session.saving import insert_into, save, save_as_table, saving_of, told, written_frame
+from bergline.spark.session.saving import insert_into, save, save_as_table, told
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.writer import LakeWriter
 
 Replacement = Callable[..., Any]
+_FORMAT = "iceberg"
 
 _LISTINGS: dict[str, Replacement] = {
     "currentCatalog": listings.current_catalog,
@@ -62,15 +63,45 @@ def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: 
 
 
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
-    frame = session.table(tableName, options_of(reader))
+    frame = session.table(tableName, session.backend.load_request(reader).options)
     return original(reader, tableName) if frame is None else frame
 
 
 def _reader_load(
     session: LakeSession, original: Any, reader: DataFrameReader, path: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    frame = load_table(session, reader, path, *args, **kwargs)
+    frame = _load(session, reader, path, *args, **kwargs)
     return original(reader, path, *args, **kwargs) if frame is None else frame
+
+
+def _load(
+    session: LakeSession,
+    reader: DataFrameReader,
+    path: Any = None,
+    format: str | None = None,  # noqa: A002  (Spark's name)
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame | None:
+    """The table that `load` names; None if another format is asked for."""
+    request = session.backend.load_request(reader)
+    source = request.source if format is None else format
+    if str(source).lower() != _FORMAT:
+        return None
+    told = request.options | {key.lower(): str(value) for key, value in options.items()}
+    name = told.pop("path", None) if path is None else path
+    if not isinstance(name, str) or not name:
+        raise InvalidInputError(f"expected the name of one table to load, found {name!r}")
+    if schema is not None or request.has_schema:
+        raise UnsupportedError(f"expected no schema for `{name}`: a table has its own")
+    if "/" in name.split(".", maxsplit=1)[0]:
+        raise UnsupportedError(
+            f"expected a table name like `db.orders`, found the path `{name}`",
+            hints=["register its metadata file with lake.register_table, and load it by name"],
+        )
+    frame = session.table(name, told)
+    if frame is None:
+        raise NotFoundError(f"no table `{name}` in the attached lakes", kind="table", name=name)
+    return frame
 
 
 def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
@@ -91,7 +122,7 @@ def _insert_into(
         return
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
-    insert_into(session, written_frame(writer), name, saving_of(writer))
+    insert_into(session, session.backend.written_frame(writer), name, session.backend.save_request(writer))
 
 
 def _save_as_table(
@@ -101,16 +132,21 @@ def _save_as_table(
     if ours is None:
         original(writer, name, *args, **settings)
         return
-    save_as_table(session, written_frame(writer), ours, saving_of(told(writer, *args, **settings)))
+    save_as_table(
+        session,
+        session.backend.written_frame(writer),
+        ours,
+        session.backend.save_request(told(writer, *args, **settings)),
+    )
 
 
 def _save(
     session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
 ) -> None:
-    saving = saving_of(told(writer, *args, **settings))
+    saving = session.backend.save_request(told(writer, *args, **settings))
     place = path or saving.options.get("path")
-    name = session.lake_name(place) if saving.source == "iceberg" and place else None
+    name = session.lake_name(place) if saving.source == _FORMAT and place else None
     if name is None:
         original(writer, path, *args, **settings)
         return
-    save(session, written_frame(writer), name, saving)
+    save(session, session.backend.written_frame(writer), name, saving)

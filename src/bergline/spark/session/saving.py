@@ -5,7 +5,6 @@ from typing import Any, assert_never
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import SaveRequest
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.writes.assignment import assign
@@ -33,16 +32,6 @@ def told(
     if partitionBy is not None:
         writer.partitionBy(partitionBy)
     return writer if format is None else writer.format(format)
-
-
-def written_frame(writer: DataFrameWriter) -> DataFrame:
-    """The frame that a writer is to write."""
-    return backend_of(writer).written_frame(writer)
-
-
-def saving_of(writer: DataFrameWriter) -> SaveRequest:
-    """What a writer was told, also before attach."""
-    return backend_of(writer).save_request(writer)
 
 
 def insert_into(session: SessionTables, frame: DataFrame, name: Name, saving: SaveRequest) -> None:

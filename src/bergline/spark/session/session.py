@@ -12,8 +12,7 @@ from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_text
-from bergline.spark.session.queries import run_query
-from bergline.spark.session.results import cache_rows, create_view, no_result, result_frame
+from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
 from bergline.spark.session.tables import SessionTables, SparkEngineContext
 from bergline.spark.writes.assignment import assign
 from bergline.spark.writes.insert import run_insert
@@ -124,7 +123,7 @@ class LakeSession(SessionTables):
             tables,
             labels=labels,
             writes=query.writes,
-            backend=self._backend,
+            backend=self.backend,
             run_sql=self._run_sql,
             head=head,
         )

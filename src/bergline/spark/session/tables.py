@@ -10,7 +10,7 @@ from bergline.errors import InvalidInputError, NotFoundError
 from bergline.lake.lake import Lake
 from bergline.spark.reads.scan import late_frame
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
-from bergline.spark.session.results import result_frame
+from bergline.spark.session.queries import result_frame
 from bergline.spark.session.write_scopes import find_scope
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
@@ -27,7 +27,7 @@ class SessionTables:
     """A Spark session and the tables of its lakes."""
 
     def __init__(self, backend: SparkBackend, lakes: Lakes) -> None:
-        self._backend = backend
+        self.backend = backend
         self._spark = backend.spark
         self.lakes = lakes
 
@@ -59,7 +59,7 @@ class SessionTables:
 
     def resolve_write(self, name: Name) -> Target:
         """The table that a DataFrame is written to, of a lake; NotFoundError if it does not exist."""
-        check_running(self._backend)
+        check_running(self.backend)
         target = self.lakes.resolve(name)
         if target is None:
             raise NotFoundError(f"no table `{'.'.join(name)}`", kind="table", name=".".join(name))
@@ -67,7 +67,7 @@ class SessionTables:
 
     def place_new(self, name: Name) -> tuple[Lake, TableName]:
         """The lake that a new table goes to, and its name there."""
-        check_running(self._backend)
+        check_running(self.backend)
         placed = self.lakes.place(name)
         if placed is None:
             raise NotFoundError(f"no namespace `{'.'.join(name[:-1])}`", kind="namespace", name=".".join(name[:-1]))
