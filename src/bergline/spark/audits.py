@@ -1,9 +1,10 @@
-"""What must hold of a branch before it is published, in the words of those who write pipelines.
+"""Audits: what must hold of a branch before a pipeline publishes it.
 
 Nulls pass every audit but `not_null`, as in SQL's constraints.
 """
 
 import datetime as dt
+import functools
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -67,11 +68,11 @@ def in_range(
 
     def is_bad(column_of: ColumnOf) -> Column:
         value = column_of(column)
-        tests = [value < limit for limit in (at_least,) if limit is not None]
-        tests += [value > limit for limit in (at_most,) if limit is not None]
-        tests += [value <= limit for limit in (above,) if limit is not None]
-        tests += [value >= limit for limit in (below,) if limit is not None]
-        return _any(tests)
+        predicates = [value < limit for limit in (at_least,) if limit is not None]
+        predicates += [value > limit for limit in (at_most,) if limit is not None]
+        predicates += [value <= limit for limit in (above,) if limit is not None]
+        predicates += [value >= limit for limit in (below,) if limit is not None]
+        return _any(predicates)
 
     return RowAudit(
         name=_name(name, "in_range", table, [column]),
@@ -205,11 +206,8 @@ def _some(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _any(tests: Sequence[Column]) -> Column:
-    found = tests[0]
-    for test in tests[1:]:
-        found = found | test
-    return found
+def _any(predicates: Sequence[Column]) -> Column:
+    return functools.reduce(Column.__or__, predicates)
 
 
 def _limits(*, percent: bool = False, **limits: Any) -> str:

@@ -16,9 +16,8 @@ import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
-from bergline.spark.writes import local_rows as write_here
-from bergline.spark.writes.data_files import MOST_BYTES, MOST_ROWS, in_small_batches
-from bergline.spark.writes.local_rows import is_at_hand
+from bergline.spark.writes import data_files
+from bergline.spark.writes.data_files import MOST_BYTES, MOST_ROWS, has_local_rows, in_small_batches
 
 pytestmark = pytest.mark.spark
 
@@ -145,7 +144,7 @@ def test_rows_of_every_type_are_written_as_tasks_write_them(spark: SparkSession,
     rows = spark.sql(EVERY_TYPE)
     rows.limit(0).writeTo("db.here").create()
     rows.limit(0).writeTo("db.there").create()
-    assert is_at_hand(rows)
+    assert has_local_rows(rows)
     rows.writeTo("db.here").append()
     rows.repartition(1).writeTo("db.there").append()
     here, there = lake.load_table("db.here"), lake.load_table("db.there")
@@ -164,7 +163,7 @@ def test_rows_are_split_by_partition_and_stand_in_the_tables_order(spark: SparkS
 
 
 @pytest.mark.parametrize(
-    ("text", "at_hand"),
+    ("text", "local"),
     [
         ("VALUES (1, 'a'), (2, 'b')", True),
         ("SELECT 1, 'a'", False),
@@ -173,14 +172,14 @@ def test_rows_are_split_by_partition_and_stand_in_the_tables_order(spark: SparkS
         ("SELECT col1, count(*) FROM VALUES (1), (2) GROUP BY col1", False),
     ],
 )
-def test_only_rows_that_stand_there_are_at_hand(spark: SparkSession, text: str, at_hand: bool) -> None:
-    assert is_at_hand(spark.sql(text)) == at_hand
+def test_only_rows_that_stand_there_are_local(spark: SparkSession, text: str, local: bool) -> None:
+    assert has_local_rows(spark.sql(text)) == local
 
 
 def test_many_rows_are_left_to_tasks(spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_here, "MOST_ROWS", 1)
+    monkeypatch.setattr(data_files, "MOST_LOCAL_ROWS", 1)
     rows: DataFrame = spark.sql("VALUES (1), (2)").toDF("id")
-    assert not is_at_hand(rows)
+    assert not has_local_rows(rows)
     rows.writeTo("db.t").create()
     assert lake.load_table("db.t").scan().to_arrow().num_rows == 2
 

@@ -1,4 +1,4 @@
-"""The kinds of audits: plain values that say what must hold of a table, for `audits_run` to find out."""
+"""The kinds of audits: plain values that say what must hold of a table, for `audits_run` to check."""
 
 from collections.abc import Callable
 from typing import Any

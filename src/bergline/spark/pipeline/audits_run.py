@@ -1,4 +1,4 @@
-"""Audits run on Spark: one pass over each table for everything that aggregates can tell, samples only of failures."""
+"""Audits run on Spark: one pass over each table for all audits that are aggregates, samples only of failures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -31,7 +31,7 @@ _OnePass = RowAudit | MeasureAudit | ChangeAudit
 
 
 class AuditResult(msgspec.Struct, frozen=True):
-    """What came of one audit, with some of the rows that fail it."""
+    """The result of one audit, with some of the rows that fail it."""
 
     audit: str
     table: str | None
@@ -48,7 +48,7 @@ class AuditResult(msgspec.Struct, frozen=True):
 
 
 def check_audit(audit: Audit, tables: Mapping[str, Table]) -> None:
-    """Refuse tables and columns that are not there."""
+    """NotFoundError for tables and columns that do not exist."""
     if isinstance(audit, QueryAudit | FunctionAudit):
         return
     _table_of(audit.name, audit.table, tables)
@@ -62,7 +62,7 @@ def check_audit(audit: Audit, tables: Mapping[str, Table]) -> None:
 
 
 def column_path(table: Table, name: str) -> tuple[str, ...]:
-    """A column and the structs that it is in, by its name as Spark takes it: without regard to case."""
+    """The path of a column through its structs; names ignore case, as Spark's do."""
     names = {known.casefold(): field for known, field in table.schema.names.items()}
     field = names.get(name.casefold())
     if field is None:
@@ -103,7 +103,7 @@ class AuditRun:
         assert_never(audit)
 
     def _one_pass(self, table: str, audits: Sequence[_OnePass]) -> dict[str, AuditResult]:
-        """All of them by one job; if it fails, each by itself, to know which."""
+        """All of them in one job; if it fails, each by itself, to find which one is broken."""
         try:
             values = self._values(table, self._branch, audits)
             changes = [a for a in audits if isinstance(a, ChangeAudit)]
@@ -187,7 +187,7 @@ def _table_of(audit: str, table: str, tables: Mapping[str, Table]) -> Table:
 def _guarded(audit: Audit, run: Callable[[], AuditResult]) -> AuditResult:
     try:
         return run()
-    except Exception as error:  # noqa: BLE001  (the user's own code may raise anything: what cannot be told has not passed)
+    except Exception as error:  # noqa: BLE001  (the user's own code may raise anything: an audit without a result has not passed)
         return _broken(audit, error)
 
 

@@ -35,7 +35,7 @@ class Pipeline:
     """Steps and audits over some tables of a lake that is attached to a session.
 
     A step is a statement in SQL, or a function of the `Run`; each is in the branch whole or not at all. While a step or
-    an audit runs, the whole session is at the run's branch.
+    an audit runs, the whole session reads from and writes to the run's branch.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Pipeline:
         steps: Mapping[str, Step],
         audits: Sequence[Audit] = (),
     ) -> None:
-        """InvalidInputError for what cannot be a pipeline; tables and columns are looked up when it runs."""
+        """InvalidInputError for arguments of the wrong kind; tables and columns are looked up when it runs."""
         self._spark = spark
         self._lake = lake
         self.name = _checked_name(name, "the pipeline")
@@ -96,7 +96,7 @@ class Pipeline:
     def _finish(
         self, run: Run, steps: tuple[StepResult, ...], *, tag: str | None, publish: bool, merge: bool
     ) -> PipelineReport:
-        """Audit and publish; again from the audits on, a few times, if `main` moves in between."""
+        """Audit and publish; retry from the audits, a few times, if `main` moves in between."""
         rebased: dict[str, None] = {}
         audits = 0
         while True:
@@ -125,7 +125,7 @@ class Pipeline:
     def _publish(
         self, run: Run, tables: Mapping[str, Table], done: Mapping[str, Any], tag: str | None
     ) -> PipelineReport:
-        """Move `main` to what was audited, which is on top of it; TablesRefusedError if either has moved since."""
+        """Fast-forward `main` to what was audited; TablesRefusedError if either has moved since."""
         audited = {name: table.refs[run.branch].snapshot_id for name, table in tables.items()}
         try:
             published = self._lake.publish(run.branch, tables=audited, tag=tag, run=run.identity)
@@ -134,11 +134,11 @@ class Pipeline:
             if History(run, now).is_published:
                 return self._published_before(run, now, tag)
             raise
-        RunSteps(run, self.steps).tidy(load_tables(run))
+        RunSteps(run, self.steps).drop_leftovers(load_tables(run))
         return _report(run, "published", published=published, tag=tag, **done)
 
     def _published_before(self, run: Run, tables: Mapping[str, Table], tag: str | None) -> PipelineReport:
-        RunSteps(run, self.steps).tidy(tables)
+        RunSteps(run, self.steps).drop_leftovers(tables)
         history = History(run, tables)
         if tag is not None:
             history.check_tagged(tag)
@@ -147,7 +147,7 @@ class Pipeline:
         return _report(run, "published before", steps=steps, tag=tag)
 
     def _check(self, run: Run, tables: Mapping[str, Table], tag: str | None) -> None:
-        """Everything that can be known to be wrong before anything is written."""
+        """Refuse what is known to be wrong before anything is written."""
         RunSteps(run, self.steps).check_names()
         for name, table in tables.items():
             if run.branch in table.refs:
@@ -218,10 +218,7 @@ def tables_behind(tables: Mapping[str, Table], branch: str) -> list[str]:
 
 
 def catch_up(tables: Mapping[str, Table], branch: str) -> list[str]:
-    """Rebase the branch where `main` has moved on; a conflict with what others did there is an error.
-
-    The tables that were rebased; each moves on to the new state.
-    """
+    """Rebase the branch where `main` has moved on, and return those tables; a conflict with `main` is an error."""
     behind = tables_behind(tables, branch)
     for name in behind:
         tables[name].refs.rebase(branch, onto=MAIN)

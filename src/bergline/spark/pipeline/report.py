@@ -1,4 +1,4 @@
-"""What came of a pipeline's run: a value, and the text that people read."""
+"""The report of a pipeline's run: a value, and the text that people read."""
 
 from typing import Literal
 
@@ -34,7 +34,7 @@ class PipelineReport(msgspec.Struct, frozen=True):
     steps: tuple[StepResult, ...] = ()
     audits: tuple[AuditResult, ...] = ()
     rebased: tuple[str, ...] = ()
-    """The tables whose `main` had moved on: the branch was brought on top of it before its audits."""
+    """The tables whose `main` had moved on: the branch was rebased onto it before its audits."""
     published: RefReport | None = None
     tag: str | None = None
 

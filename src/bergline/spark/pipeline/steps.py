@@ -1,6 +1,6 @@
-"""The steps of a run: each writes to a branch of its own, which comes into the run's branch in one commit.
+"""The steps of a run: each writes to a branch of its own, which is published to the run's branch in one commit.
 
-So a step is there whole, or not at all, whenever a process dies and however many run at once.
+So a step is in the run's branch whole or not at all, whenever a process dies and however many run at once.
 """
 
 import re
@@ -17,14 +17,14 @@ from bergline.table.table import Table
 
 
 class RunSteps:
-    """What one run has to write."""
+    """Writes the steps of one run."""
 
     def __init__(self, run: Run, steps: Mapping[str, Step]) -> None:
         self._run = run
         self._steps = steps
 
     def check_names(self) -> None:
-        """InvalidInputError if the steps' branches would have names that no branch can have."""
+        """InvalidInputError if a step's branch would have no valid name."""
         check_ref_name(self._branch(len(self._steps) - 1, "0" * 8))
 
     def write(self) -> tuple[StepResult, ...]:
@@ -40,8 +40,8 @@ class RunSteps:
             for name, what in results
         )
 
-    def tidy(self, tables: Mapping[str, Table]) -> None:
-        """Drop what dead processes left of a run that is published."""
+    def drop_leftovers(self, tables: Mapping[str, Table]) -> None:
+        """Drop the steps' branches that dead processes left behind, once the run is published."""
         left = re.compile(re.escape(self._run.branch) + r"\.\d+-[0-9a-f]{8}")
         for branch in {ref for table in tables.values() for ref in table.refs.branches if left.fullmatch(ref)}:
             self._discard(branch)
@@ -51,12 +51,12 @@ class RunSteps:
         return max((place + 1 for place, name in enumerate(self._steps) if name in known), default=0)
 
     def _write_step(self, place: int, name: str) -> bool:
-        """Whether the step was run here: not if another run of the same id came first."""
+        """Whether the step was written by this run, not by another one of the same id that came first."""
         run = self._run
         own = msgspec.structs.replace(run, branch=self._branch(place, uuid.uuid4().hex[:8]), step=name)
         run.lake.branch(own.branch, dict.fromkeys(run.tables, run.branch))
         try:
-            # looked up on the step's own branch: what comes into the run's branch from now on makes the publish fail
+            # read from the step's own branch: any later commit to the run's branch makes the publish fail
             before = load_tables(run)
             if self._count_done(own, before) > place:
                 self._discard(own.branch)
@@ -78,7 +78,7 @@ class RunSteps:
         return True
 
     def _fill(self, own: Run, before: Mapping[str, Table]) -> None:
-        """Run a step; what it wrote must be known as the step's when the run is continued."""
+        """Run a step, and check that its snapshots can be told to be the step's when the run is continued."""
         with own.session(before):
             step = self._steps[own.step or ""]
             own.sql(step) if isinstance(step, str) else step(own)
@@ -91,7 +91,7 @@ class RunSteps:
             )
 
     def _discard(self, branch: str) -> None:
-        """Drop a step's branch if that is possible: the error that comes is more important."""
+        """Drop a step's branch if that is possible: the error that led here is more important."""
         try:
             self._run.lake.drop_ref(branch, tables=self._run.tables, if_exists=True)
         except BerglineError:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from bergline.sql.rewrite.tables import RewrittenQuery
     from bergline.table.scans.scan import TableScan
 
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+LISTED_BY_DRIVER = "1000000"
+"""A job that lists local files takes much longer than listing them; on object stores the driver alone would be slow."""
 RunSql = Callable[..., DataFrame]
 """A session's own `sql`, as it was before attach: text, arguments, and frames by name."""
 Read = Callable[["TableScan", SparkSession], DataFrame]

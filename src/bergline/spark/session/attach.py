@@ -9,7 +9,7 @@ clones get a copy of. The last detach restores the classes.
 import copy
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.errors.exceptions import captured
@@ -25,7 +25,6 @@ from bergline.spark.backends.classic.query_errors import forget_queries, with_wr
 from bergline.spark.reads.errors import forget_scans, with_missing_files
 from bergline.spark.runtime.backend import PatchedClasses, SparkBackend, check_running
 from bergline.spark.runtime.errors import near_names_noted, spark_errors
-from bergline.spark.runtime.session_settings import put_settings
 from bergline.spark.session.lake_methods import Replacement, lake_methods
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.write_scopes import note_clone
@@ -74,7 +73,7 @@ def attach(spark: SparkSession, lake: Lake, *, name: str | None = None, default:
         if default or not attached.default:
             attached.default = lake_name
         _SESSIONS[backend.session_id] = attached
-        put_settings(spark, {**backend.lasting_settings, _ORIGIN: backend.session_id})
+        _put_settings(spark, {**backend.lasting_settings, _ORIGIN: backend.session_id})
         backend.use_this_python()
         _patch_classes(backend.patched_classes)
     return spark
@@ -107,7 +106,7 @@ def detach(spark: SparkSession) -> None:
         for clone in [clone for clone, origin in _CLONES.items() if origin == key]:
             del _CLONES[clone]
         if not backend.is_stopped:
-            put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
+            _put_settings(spark, {**(attached.confs if attached else {}), _ORIGIN: None})
         if not _SESSIONS:
             for (owner, method), original in _ORIGINALS.items():
                 setattr(owner, method, original)
@@ -115,6 +114,15 @@ def detach(spark: SparkSession) -> None:
             _CLONES.clear()
             forget_scans()
             forget_queries()
+
+
+def _put_settings(spark: SparkSession, values: Mapping[str, str | None]) -> None:
+    """Set these, and unset those that are None."""
+    for key, value in values.items():
+        if value is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, value)
 
 
 def _patch_classes(classes: PatchedClasses) -> None:

@@ -1,7 +1,8 @@
 """A DataFrame as data files: the one Parquet writer, run on Spark's executors.
 
 A task's files are known only by what it sends back, and Spark takes that from one attempt of each task: what attempts
-that failed, were repeated or lost a race have written is never committed.
+that failed, were repeated or lost a race have written is never committed. Few rows that the driver has already, such as
+those of VALUES, are written in this process, without a task.
 """
 
 import logging
@@ -13,36 +14,41 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import cast
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import DataFile
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
 from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.executors import prepare_executors
-from bergline.spark.writes.distribution import arrange_rows
-from bergline.spark.writes.local_rows import is_at_hand, write_here
+from bergline.spark.writes.distribution import arrange_local_rows, arrange_rows
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.task import TaskResult, WriteTask
 from bergline.table.table import Table
 
 _AFTER_A_FAILURE_S = (0.0, 0.2, 0.5, 1.0)
+MOST_LOCAL_ROWS = 10_000
+"""Larger lists of rows are left to Spark's tasks."""
 
 
 def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = None) -> list[DataFile]:
-    """Write the rows of a DataFrame whose columns fit the table; only files of successful tasks come back.
+    """Write the rows of a DataFrame whose columns fit the table; only files of successful tasks are returned.
 
     If it fails, its files are removed as far as they can be found.
     """
     job, started, what = str(uuid.uuid4()), time.monotonic(), f"bergline: write to {table.name}"
     metadata = (options or WriteOptions()).applied_to(table.metadata)
-    if is_at_hand(frame):
+    if has_local_rows(frame):
         with described_jobs(frame.sparkSession, what):
-            here = write_here(frame, table.io, metadata, job)
-        log_written(what, here, time.monotonic() - started)
-        return here
+            files = _write_local_rows(frame, table.io, metadata, job)
+        log_written(what, files, time.monotonic() - started)
+        return files
     spec = write_spec(metadata)
     prepare_executors(backend_of(frame), spec.data_location)
     arranged = arrange_rows(frame, metadata)
@@ -70,8 +76,24 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     return files
 
 
+def has_local_rows(frame: DataFrame) -> bool:
+    """Whether a frame is a list of few rows that the driver has: Spark needs no task to produce them."""
+    return backend_of(frame).is_at_hand(frame, MOST_LOCAL_ROWS)
+
+
+def _write_local_rows(frame: DataFrame, io: FileIO, metadata: TableMetadata, job: str) -> list[DataFile]:
+    arranged = arrange_local_rows(frame, metadata)
+    spec = msgspec.structs.replace(write_spec(metadata), sort_order_id=arranged.sort_order_id)
+    # `toArrow` casts what Spark gives, and fails where a struct of required fields is null
+    batches = arranged.frame._collect_as_arrow()  # type: ignore[operator]  # noqa: SLF001
+    with DataFileWriter(io, spec, f"00000-0-{job}") as writer:
+        if batches:
+            writer.write(pa.Table.from_batches(batches))
+        return writer.finish()
+
+
 def _remove_files(table: Table, spec: WriteSpec, job: str, *, keep: Iterable[DataFile]) -> None:
-    """Remove the job's files that nobody will name, those that can be found; the rest are orphans."""
+    """Remove the job's files that will not be committed, as far as they can be found; the rest are orphans."""
     kept = {normalized(f.file_path) for f in keep}
     try:
         found = [f for f in table.io.list(spec.data_location) if job in f and normalized(f) not in kept]
@@ -110,6 +132,6 @@ def described_jobs(spark: SparkSession, what: str) -> AbstractContextManager[Non
 
 
 def log_written(what: str, files: Sequence[DataFile], seconds: float) -> None:
-    """One line of what came of it."""
+    """Log one line: rows, files, size and time."""
     rows, size = sum(f.record_count for f in files), sum(f.file_size_in_bytes for f in files)
     _LOG.info("%s: %s rows in %s files, %.1f MB, %.1f s", what, f"{rows:,}", f"{len(files):,}", size / 1e6, seconds)

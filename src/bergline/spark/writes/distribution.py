@@ -25,7 +25,7 @@ class ArrangedRows(NamedTuple):
 
 
 def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
-    """Bring the rows of a partition together (hash, range) and in order; `none` leaves them in their tasks."""
+    """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks."""
     order, keys = _order(metadata), _Keys(rows, metadata)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     clustering = [key for key in partition if key is not None]
@@ -42,8 +42,8 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     return ArrangedRows(frame.select(*keys.columns), order.order_id if sorting else 0)
 
 
-def arrange_here(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
-    """Few rows in the table's order, in one task; the writer brings those of a partition together."""
+def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
+    """Sort local rows by the table's order, in one task; the writer groups them by partition."""
     order, keys = _order(metadata), _Keys(rows, metadata)
     sorting = _sorting(keys, order)
     if not sorting:
@@ -63,11 +63,11 @@ class _Keys:
 
     @property
     def columns(self) -> list[Column]:
-        """The frame's own."""
+        """The frame's own columns."""
         return [F.col(back_quoted(name)) for name in self._names]
 
     def add(self, source_id: int, transform: Transform) -> Column | None:
-        """The column to sort by; None if there is none: its value is the same everywhere, or unknown to Spark."""
+        """The column to sort by; None if the value is the same in all rows, or if Spark cannot compute it."""
         path = self._schema.paths.get(source_id)
         if path is None or path[0] not in self._names:
             return None

@@ -1,4 +1,4 @@
-"""INSERT on lake tables: the query's rows to where PARTITION, column list, REPLACE WHERE and options say."""
+"""INSERT on lake tables: writes the query's rows as PARTITION, column list, REPLACE WHERE and options say."""
 
 from collections.abc import Mapping
 from typing import assert_never

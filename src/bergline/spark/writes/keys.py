@@ -1,6 +1,6 @@
 """Partition and sort values as Spark columns, so that rows of one partition meet in one task.
 
-Only neighbourhood depends on them: the writer works out every partition value itself.
+Only where rows meet depends on them: the writer computes every partition value itself.
 """
 
 import uuid
@@ -33,7 +33,7 @@ _MICROS = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
 
 def key_column(source_id: int, transform: Transform, schema: Schema) -> Column | None:
-    """The transformed column; None where Spark cannot work it out."""
+    """The transformed column; None if Spark cannot compute it."""
     path = schema.paths.get(source_id)
     if path is None:
         return None
@@ -55,7 +55,7 @@ def key_column(source_id: int, transform: Transform, schema: Schema) -> Column |
 
 
 def _as_long(column: Column, type_: IcebergType) -> Column | None:
-    """The number that Iceberg hashes; None where it hashes bytes."""
+    """The number that Iceberg hashes; None if it hashes bytes."""
     if type_ in (INT, LONG):
         return column.cast("bigint")
     if type_ == DATE:

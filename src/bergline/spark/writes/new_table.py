@@ -17,7 +17,7 @@ from bergline.sql.names.selector import VersionSelector
 
 
 class NewTableWrite(msgspec.Struct, frozen=True):
-    """What is said of a new table beside its columns, which are those of the rows."""
+    """A new table but for its columns, which are those of the rows."""
 
     name: TableName
     partition_by: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class NewTableWrite(msgspec.Struct, frozen=True):
 def write_new_table(
     session: WritingSession, lake: Lake, new: NewTableWrite, frame: DataFrame, options: WriteOptions, *, replace: bool
 ) -> None:
-    """Nobody sees the table before its rows are in; AlreadyExistsError if it is there and not to be replaced."""
+    """Create the table and its rows in one commit; AlreadyExistsError if it exists and is not to be replaced."""
     if replace:
         check_replaceable(session, lake, new.name, options.branch)
     with lake.stage_table(

@@ -1,4 +1,4 @@
-"""What a write was told: where its rows go, what its snapshot says of it, how its files are laid out."""
+"""The options of a write: where its rows go, what its snapshot's summary says, how its files are laid out."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, parse_isolation
 from bergline.table.evolution.properties import check_properties
 
-# options that are said of one write what a property says of all
+# options that set for one write what a table property sets for all
 _PROPERTIES = {
     "write-format": "write.format.default",
     "target-file-size-bytes": "write.target-file-size-bytes",
@@ -43,20 +43,20 @@ class WriteOptions(msgspec.Struct, frozen=True):
     summary: dict[str, str] = {}
     """Entries for the snapshot's summary."""
     properties: dict[str, str] = {}
-    """Table properties that this write goes by instead of the table's own."""
+    """Table properties that this write uses instead of the table's own."""
     isolation: Isolation | Literal["none"] | None = None
-    """What others may do to the rows that an overwrite replaces; None where nothing was said."""
+    """What others may do to the rows that an overwrite replaces; None if the option is not set."""
     validate_from: int | None = None
-    """The snapshot since which they may; None where nothing was said."""
+    """The snapshot from which that is validated; None if the option is not set."""
     overwrite_mode: OverwriteMode | None = None
 
     @property
     def goes_by_reads(self) -> bool:
-        """Whether what an overwrite is validated from is for its rows to say."""
+        """Whether an overwrite is validated from the snapshot that its rows were read from."""
         return self.isolation != NO_ISOLATION and self.validate_from is None
 
     def applied_to(self, metadata: TableMetadata) -> TableMetadata:
-        """The table as this write sees it."""
+        """The table's metadata with the properties of this write."""
         if not self.properties:
             return metadata
         check_properties(self.properties, metadata.schema, base=metadata.properties)

@@ -101,7 +101,7 @@ class TableWrite:
         )
 
     def _validation(self, rows: DataFrame) -> ValidateFrom | None:
-        """What the options say, else, if the rows were read from the branch, the snapshot that was read."""
+        """The options' start of validation, else, if the rows were read from the branch, the snapshot that was read."""
         isolation, start = self._options.isolation, self._options.validate_from
         reads = branch_reads(rows) if self._options.goes_by_reads else ()
         return validation_start(self._table.metadata, self._write_target.branch, isolation, start, reads)
@@ -122,7 +122,7 @@ class TableWrite:
 
 
 def _engine_summary(spark: SparkSession) -> dict[str, str]:
-    """What the official runtime puts into every summary, and what the session adds."""
+    """The entries that the official runtime puts into every summary, and those of the session's settings."""
     app_id, app_name = spark.conf.get("spark.app.id", ""), spark.conf.get("spark.app.name", "")
     own = {"engine-name": "spark", "engine-version": spark.version}
     own |= {"app-id": app_id, "spark.app.id": app_id} if app_id else {}

@@ -1,4 +1,4 @@
-"""Spark's ANSI rule of storing: whether a value of one type may go into a column of another, and how it gets there."""
+"""Spark's ANSI store assignment: whether a value of one type may go into a column of another, and the cast for it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
 class Misfit(NamedTuple):
-    """What does not fit, and where inside the column."""
+    """A type that does not fit, and where inside the column."""
 
     path: str
     expected: str

@@ -79,7 +79,7 @@ def resolve_write_target(session: WritingSession, target: Target, option: str | 
 
 
 def check_replaceable(session: WritingSession, lake: Lake, name: TableName, option: str | None = None) -> None:
-    """Refuse to replace a table while writes go to a branch: it begins again as a whole, and `main` would be empty."""
+    """Refuse to replace a table while writes go to a branch: it is replaced as a whole, and `main` would be empty."""
     if not lake.table_exists(name):
         return
     table = lake.load_table(name)
@@ -96,7 +96,7 @@ def check_replaceable(session: WritingSession, lake: Lake, name: TableName, opti
 
 
 def check_moves_no_ref(session: WritingSession, statement: Statement) -> None:
-    """Refuse to move or drop refs in a pipeline: that would stay if an audit fails."""
+    """Refuse to move or drop refs in a pipeline: it cannot be undone if an audit fails."""
     match statement:
         case CallProcedure(procedure=(*_, name)) if name.lower() in _MOVE_REFS:
             what = f"CALL {name}"

@@ -18,7 +18,7 @@ _GATHERED_BYTES = 16 * 1024 * 1024
 
 
 class TaskResult(msgspec.Struct, frozen=True):
-    """What a task sends back: its files, or why the rows were refused (then it left no file)."""
+    """What a task returns: its files, or why the rows were refused (then it left no file)."""
 
     files: list[DataFile]
     refusal: BerglineError | None = None
@@ -55,13 +55,13 @@ class WriteTask:
                 files = writer.finish()
         except (InvalidInputError, UnsupportedError) as error:
             refusal = error
-        for _ in batches:  # a refusal must still take in the rest, or Spark sees a broken pipe
+        for _ in batches:  # the rest must still be consumed, or Spark sees a broken pipe
             pass
         return TaskResult(files, refusal)
 
 
 def gathered(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
-    """The same rows in tables that are worth the work that each costs."""
+    """The same rows in tables that are large enough to be worth the cost of a call."""
     most_bytes = min(most_bytes, _GATHERED_BYTES)
     waiting: list[pa.RecordBatch] = []
     rows = size = 0

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from bergline.spark.runtime.session_settings import LISTED_BY_DRIVER, LISTING_THRESHOLD
+from bergline.spark.runtime.backend import LISTED_BY_DRIVER, LISTING_THRESHOLD
 
 _FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 """Spark's reader by its class: what `parquet` means depends on a setting, and the other one numbers no rows."""

@@ -17,6 +17,8 @@ from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
 from bergline.spark.runtime.backend import (
+    LISTED_BY_DRIVER,
+    LISTING_THRESHOLD,
     NO_SESSION,
     LoadRequest,
     PatchedClasses,
@@ -26,7 +28,6 @@ from bergline.spark.runtime.backend import (
     SaveRequest,
     TableQuery,
 )
-from bergline.spark.runtime.session_settings import LISTED_BY_DRIVER, LISTING_THRESHOLD
 from bergline.sql.rewrite.tables import escaped
 from bergline.table.scans.scan import TableScan
 

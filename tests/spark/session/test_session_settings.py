@@ -19,7 +19,6 @@ from bergline.spark import Pipeline
 from bergline.spark.audits import query, row_count
 from bergline.spark.pipeline.report import PipelineReport
 from bergline.spark.pipeline.run import Run
-from bergline.spark.runtime.session_settings import put_settings, session_settings
 
 pytestmark = pytest.mark.spark
 
@@ -201,14 +200,3 @@ def test_writes_can_be_interrupted(spark: SparkSession, orders: Table, tmp_path:
         with pytest.raises(Exception, match=r"(?i)cancel"):
             writing.result()
     assert orders.refresh().current_snapshot is None
-
-
-def test_settings_are_put_back_as_they_were(spark_session: SparkSession) -> None:
-    spark_session.conf.set("bergline.set", "before")
-    wanted = {"bergline.set": "meanwhile", "bergline.unset": "meanwhile"}
-    with session_settings(spark_session, wanted):
-        assert {key: spark_session.conf.get(key) for key in wanted} == wanted
-    assert spark_session.conf.get("bergline.set") == "before"
-    assert spark_session.conf.get("bergline.unset", None) is None
-    put_settings(spark_session, {"bergline.set": None})
-    assert spark_session.conf.get("bergline.set", None) is None
