@@ -7,9 +7,10 @@ if TYPE_CHECKING:
     from bergline.spark.pipeline.pipeline import Pipeline
     from bergline.spark.reads.explain import explain_read
     from bergline.spark.reads.scan import read
+    from bergline.spark.rows.engine import row_engine
     from bergline.spark.session.attach import attach, detach
 
-__all__ = ["Pipeline", "attach", "detach", "explain_read", "read"]
+__all__ = ["Pipeline", "attach", "detach", "explain_read", "read", "row_engine"]
 
 # found when asked for: tasks on executors import a few modules of the package, and need not wait for the rest
 _MODULES = {
@@ -18,6 +19,7 @@ _MODULES = {
     "detach": "session.attach",
     "explain_read": "reads.explain",
     "read": "reads.scan",
+    "row_engine": "rows.engine",
 }
 
 

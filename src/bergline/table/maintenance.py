@@ -13,6 +13,7 @@ from bergline.table.changes.rewrite_files import RewriteFiles
 from bergline.table.changes.rewrite_manifests import RewriteManifests
 from bergline.table.commits.operation import CommitStamp, Operation
 from bergline.table.commits.snapshot_producer import check_branch_exists
+from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
 from bergline.table.expiry.explain import ExpiryPlan
@@ -44,8 +45,11 @@ class TableMaintenance:
         target_size: int | None = None,
         min_files: int = 2,
         summary: Mapping[str, str] | None = None,
+        engine: RowEngine | None = None,
     ) -> CompactionResult:
-        """Rewrite small files and files with deletes to files of about the target size, in this process.
+        """Rewrite small files and files with deletes to files of about the target size.
+
+        This is done in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
 
         The filter picks files: those that may hold matching rows. Appends of others are never in the way; where others
         delete rows of a file that is being rewritten, compaction starts again on the new head, a few times.
@@ -55,6 +59,7 @@ class TableMaintenance:
             None if target_size is None else check_positive(target_size, "target_size"),
             check_positive(min_files, "min_files"),
         )
+        check_row_engine(engine)
         table_uuid, attempts = self._table.metadata.table_uuid, 0
         while True:
             attempts += 1
@@ -62,7 +67,7 @@ class TableMaintenance:
             if self._table.metadata.table_uuid != table_uuid:
                 raise ConflictError(f"expected table `{self._table.name}` as it was, found it dropped and re-created")
             try:
-                return self._compact(request, branch, summary)
+                return self._compact(request, branch, summary, engine)
             except (ConflictError, NotFoundError) as error:
                 if attempts == _COMPACTIONS or not self._may_be_better_now(error):
                     raise
@@ -183,15 +188,21 @@ class TableMaintenance:
             raise InvalidInputError(f"expected a plan for table `{self._table.name}`, found one for `{plan.table}`")
         return sweep_orphans(self._table.catalog, plan, threads=check_positive(threads, "threads"), progress=progress)
 
-    def _compact(self, request: CompactionRequest, branch: str, summary: Mapping[str, str] | None) -> CompactionResult:
+    def _compact(
+        self,
+        request: CompactionRequest,
+        branch: str,
+        summary: Mapping[str, str] | None,
+        engine: RowEngine | None,
+    ) -> CompactionResult:
         since, own = start_snapshot(self._table, branch), self._table.snapshot_summary(summary)
         check_branch_exists(self._table.metadata, branch)
         if since is None:
             return CompactionResult()
         pinned = not self._table.in_transaction
-        rewritten = compacted(
-            self._table.io, self._table.metadata, self._table.metadata.snapshot(since), request, pinned=pinned
-        )
+        metadata = self._table.metadata
+        start = metadata.snapshot(since)
+        rewritten = compacted(self._table.io, metadata, start, request, pinned=pinned, engine=engine)
         if rewritten is None:
             return CompactionResult()
         operation = RewriteFiles(

@@ -21,6 +21,7 @@ from bergline.table.changes.replace_partitions import head_id, replace_partition
 from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
 from bergline.table.commits.snapshot_producer import check_writable
+from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
 from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged
@@ -79,15 +80,18 @@ class TableWrites:
         isolation: str | Isolation | None = None,
         validate_from: TableScan | int | None = None,
         wap_id: str | None = None,
+        engine: RowEngine | None = None,
     ) -> None:
         """Replace the rows that match a filter, by default all rows of a branch.
 
         With a filter, ConflictError if others changed rows that match since the branch was loaded here; `isolation`
         says how much of it counts ("serializable", "snapshot" or "none"), by default `write.delete.isolation-level`.
         Without a filter only a given level is looked after, unless the new rows were read from the branch: as a scan
-        that is given as `rows`, or that `validate_from` names, it counts from the snapshot that was read.
+        that is given as `rows`, or that `validate_from` names, it counts from the snapshot that was read. Files that
+        hold other rows too are rewritten in this process, or by the `engine` that is given.
         """
         self.check_branch(branch)
+        check_row_engine(engine)
         own = self._table.snapshot_summary(summary, wap_id)
         validate = self._validation(rows, branch, isolation, validate_from)
         if row_filter is None:
@@ -105,7 +109,7 @@ class TableWrites:
             return
         since = validate.snapshot_id if validate else head_id(self._table.metadata, branch)
         wanted = self._rows_to_delete(row_filter, branch, isolation, since)
-        self._delete(wanted, write_data_files(self._table.io, self._table.metadata, rows), summary, wap_id)
+        self._delete(wanted, write_data_files(self._table.io, self._table.metadata, rows), summary, wap_id, engine)
 
     def delete(
         self,
@@ -115,16 +119,19 @@ class TableWrites:
         summary: Mapping[str, str] | None = None,
         isolation: str | Isolation | None = None,
         wap_id: str | None = None,
+        engine: RowEngine | None = None,
     ) -> None:
         """Delete the rows of a branch that match a filter; where none does, nothing is committed.
 
         ConflictError if others change such rows meanwhile; `isolation` says how much of it counts ("serializable",
-        "snapshot" or "none"), by default `write.delete.isolation-level`.
+        "snapshot" or "none"), by default `write.delete.isolation-level`. Files that hold other rows too are rewritten
+        in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
         """
         if row_filter is None:
             raise InvalidInputError("expected a filter, found none", hints=['"true" deletes all rows'])
         self.check_branch(branch)
-        self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id)
+        check_row_engine(engine)
+        self._delete(self._rows_to_delete(row_filter, branch, isolation), (), summary, wap_id, engine)
 
     def overwrite_partitions(
         self,
@@ -179,10 +186,15 @@ class TableWrites:
         return RowsToDelete(bind_filter(to_predicate(row_filter), self._table.schema), branch, level, since)
 
     def _delete(
-        self, rows: RowsToDelete, files: Sequence[DataFile], summary: Mapping[str, str] | None, wap_id: str | None
+        self,
+        rows: RowsToDelete,
+        files: Sequence[DataFile],
+        summary: Mapping[str, str] | None,
+        wap_id: str | None,
+        engine: RowEngine | None,
     ) -> None:
         own = self._table.snapshot_summary(summary, wap_id)
-        self._table.commit(staged(Delete(self._table.io, rows, files, summary=own), wap_id))
+        self._table.commit(staged(Delete(self._table.io, rows, files, summary=own, engine=engine), wap_id))
 
 
 def write_data_files(io: FileIO, metadata: TableMetadata, rows: ArrowRows | TableScan) -> list[DataFile]:

@@ -1,10 +1,12 @@
 """Work spread over tasks."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.reads.errors import find_missing_file
@@ -32,3 +34,20 @@ def test_missing_file_is_known_again_by_its_text() -> None:
     found = find_missing_file(f"…\nbergline.errors.NotFoundError: {error}\n…")
     assert found is not None
     assert (str(found), found.name) == (str(error), "file:///data/x y.parquet")
+
+
+@pytest.mark.parametrize(
+    ("blobs", "tasks", "expected"), [(2, 2, [1, 1]), (1, 5, [1]), (7, 3, [2, 2, 3]), (9, 9, [1] * 9)]
+)
+def test_no_task_has_more_than_its_share(spark: SparkSession, blobs: int, tasks: int, expected: list[int]) -> None:
+    work = [bytes([number]) for number in range(blobs)]
+    frame = task_frame(backend_of(spark), work, "file:///anywhere", tasks)
+    rows = frame.select("task", F.spark_partition_id().alias("partition")).collect()
+    assert sorted(bytes(row.task) for row in rows) == work
+    assert sorted(Counter(row.partition for row in rows).values()) == expected
+    assert frame.columns == ["task"]
+
+
+def test_there_are_a_few_tasks_for_each_core(spark: SparkSession) -> None:
+    frame = task_frame(backend_of(spark), [b"x"] * 100, "file:///anywhere")
+    assert frame.select(F.spark_partition_id().alias("p")).distinct().count() == 8  # two cores

@@ -61,9 +61,10 @@ class WriteSpec(msgspec.Struct, frozen=True):
         return max(1, min(self.options.row_group_bytes, self.target_file_size))
 
 
-def write_spec(metadata: TableMetadata) -> WriteSpec:
-    """The write spec for new data files of a table."""
-    check_writable_types(metadata.schema)
+def write_spec(metadata: TableMetadata, *, check_types: bool = True) -> WriteSpec:
+    """The write spec for new data files of a table; types that cannot be written are refused here, or by the writer."""
+    if check_types:
+        check_writable_types(metadata.schema)
     return _spec(metadata, "write.", _DEFAULT_TARGET_FILE_SIZE)
 
 

@@ -13,7 +13,7 @@ _TASKS_PER_CORE = 4
 
 
 def task_frame(backend: SparkBackend, blobs: Sequence[bytes], location: str, tasks: int | None = None) -> DataFrame:
-    """A frame with a column of bytes, evenly spread, for tasks that use files at a location."""
+    """A frame with a column of bytes, dealt out one by one, for tasks that use files at a location."""
     cores = prepare_executors(backend, location)
     count = max(1, min(len(blobs), _TASKS_PER_CORE * cores if tasks is None else tasks))
     frame = backend.spark.createDataFrame(pa.table({"task": pa.array(blobs, pa.binary())}), "task binary")

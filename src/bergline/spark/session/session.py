@@ -9,6 +9,7 @@ from bergline.arguments import check_text
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
+from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_text
@@ -148,7 +149,7 @@ class LakeSession(SessionTables):
         text = source_with_defaults(insert, target.table.schema)
         # what stands before the query is blank in the text
         source = self._rows(text, args, frames, (insert.whole.text if text == insert.source else "", 0))
-        run_insert(self, insert, target, source)
+        run_insert(self, insert, target, source, engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 
     def _rows(self, source: str, args: Any, frames: dict[str, Any], within: tuple[str, int]) -> DataFrame:

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.errors import spark_errors
 from bergline.spark.session.tables import SessionTables
 from bergline.spark.writes.assignment import assign
@@ -90,7 +91,8 @@ class LakeWriter:
         with spark_errors():
             table, write = self._write()
             row_filter = exact_condition(self._session.spark, table.schema, condition)
-            write.overwrite(assign(self._frame, table.schema, by_name=True), row_filter)
+            rows = assign(self._frame, table.schema, by_name=True)
+            write.overwrite_where(rows, row_filter, SparkRowEngine(self._session.spark))
 
     def overwritePartitions(self) -> None:  # noqa: N802
         """Replace the partitions that the rows are in."""

@@ -23,7 +23,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
+from bergline.parquet.write.write_spec import write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.executors import prepare_executors
@@ -56,22 +56,17 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
     # numbered columns on the way: Spark takes a dot in a name for a struct
     numbered = arranged.frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
     task = WriteTask(table.io, spec, job, frame.columns)
-    try:
+    with removed_on_failure(table.io, spec.data_location, job):
         written = numbered.mapInArrow(task.run, "result binary")
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
-    except BaseException:
-        for wait_s in _AFTER_A_FAILURE_S:  # tasks that run beside the one that failed end a little later
-            time.sleep(wait_s)
-            _remove_files(table, spec, job, keep=())
-        raise
     results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
     files = [file for result in results for file in result.files]
     if refusals := [result.refusal for result in results if result.refusal]:
         table.io.delete([f.file_path for f in files])
         raise refusals[0]
     if any(result.was_repeated for result in results):
-        _remove_files(table, spec, job, keep=files)
+        remove_files(table.io, spec.data_location, job, keep=[f.file_path for f in files])
     log_written(what, files, time.monotonic() - started)
     return files
 
@@ -92,12 +87,23 @@ def _write_local_rows(frame: DataFrame, io: FileIO, metadata: TableMetadata, job
         return writer.finish()
 
 
-def _remove_files(table: Table, spec: WriteSpec, job: str, *, keep: Iterable[DataFile]) -> None:
-    """Remove the job's files that will not be committed, as far as they can be found; the rest are orphans."""
-    kept = {normalized(f.file_path) for f in keep}
+@contextmanager
+def removed_on_failure(io: FileIO, location: str, job: str) -> Iterator[None]:
+    """Remove the files of a job, whose names hold its id, if the block fails."""
     try:
-        found = [f for f in table.io.list(spec.data_location) if job in f and normalized(f) not in kept]
-        table.io.delete(found)
+        yield
+    except BaseException:
+        for wait_s in _AFTER_A_FAILURE_S:  # tasks that run beside the one that failed end a little later
+            time.sleep(wait_s)
+            remove_files(io, location, job, keep=())
+        raise
+
+
+def remove_files(io: FileIO, location: str, job: str, *, keep: Iterable[str]) -> None:
+    """Remove the job's files that nobody will name, those that can be found; the rest are orphans."""
+    kept = {normalized(path) for path in keep}
+    try:
+        io.delete([path for path in io.list(location) if job in path and normalized(path) not in kept])
     except BerglineError:
         return
 

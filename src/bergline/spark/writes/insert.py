@@ -19,13 +19,16 @@ from bergline.spark.writes.store_assignment import ansi_cast
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.statements import Insert
+from bergline.table.engine.row_engine import RowEngine
 from bergline.table.table import Table
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
-def run_insert(session: WritingSession, insert: Insert, target: Target, source: DataFrame) -> None:
-    """Write the rows of an INSERT's query."""
+def run_insert(
+    session: WritingSession, insert: Insert, target: Target, source: DataFrame, *, engine: RowEngine
+) -> None:
+    """Write the rows of an INSERT's query; the engine rewrites files of which it replaces some rows."""
     spark, table, options = session.spark, target.table, parse_write_options(insert.options)
     if insert.if_not_exists:
         raise UnsupportedError("cannot run INSERT with IF NOT EXISTS on lake tables")
@@ -41,30 +44,30 @@ def run_insert(session: WritingSession, insert: Insert, target: Target, source: 
         columns=insert.columns,
         constants=statics,
     )
+    if row_filter is None and insert.overwrite and _overwrite_mode(spark, options) == "static":
+        row_filter = _static_filter(spark, table, statics)
     if row_filter is not None:
-        write.overwrite(rows, row_filter)
+        write.overwrite_where(rows, row_filter, engine)
     elif not insert.overwrite:
         write.append(rows)
     else:
-        overwrite_rows(spark, write, rows, options, _static_filter(spark, table, statics))
+        overwrite_rows(spark, write, rows, options)
 
 
-def overwrite_rows(
-    spark: SparkSession,
-    write: TableWrite,
-    rows: DataFrame,
-    options: WriteOptions,
-    static_filter: BoundFilter | None = None,
-) -> None:
-    """Replace the partitions that the rows are in, or what the filter says, by the session's overwrite mode."""
-    mode = options.overwrite_mode or _session_mode(spark)
+def overwrite_rows(spark: SparkSession, write: TableWrite, rows: DataFrame, options: WriteOptions) -> None:
+    """Replace the partitions that the rows are in, or all rows, by the session's overwrite mode."""
+    mode = _overwrite_mode(spark, options)
     match mode:
         case "dynamic":
             write.overwrite_partitions(rows)
         case "static":
-            write.overwrite(rows, static_filter)
+            write.overwrite(rows)
         case _:
             assert_never(mode)
+
+
+def _overwrite_mode(spark: SparkSession, options: WriteOptions) -> OverwriteMode:
+    return options.overwrite_mode or _session_mode(spark)
 
 
 def _session_mode(spark: SparkSession) -> OverwriteMode:

@@ -20,6 +20,7 @@ from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.commits.validate import Validation
+from bergline.table.engine.row_engine import RowEngine
 from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged, wap_summary
 from bergline.table.references.summary import check_summary
@@ -53,32 +54,36 @@ class TableWrite:
             )
         )
 
-    def overwrite(self, rows: DataFrame, row_filter: BoundFilter | None = None) -> None:
-        """Replace the rows that match a filter, by default all."""
-        write_target, io, validate = self._write_target, self._table.io, self._validation(rows)
+    def overwrite(self, rows: DataFrame) -> None:
+        """Replace all rows."""
+        validate = self._validation(rows)
         if validate is not None:
-            self._check_not_late(validate, row_filter)
-        if row_filter is not None:
-            since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
-            isolation = validate.isolation if validate else None
-            wanted = RowsToDelete(row_filter, write_target.branch, isolation, since, write_target.starts_branch)
-            files = write_files(rows, self._table, self._options)
-            self._commit(Delete(io, wanted, files, summary=self._summary))
-            return
+            self._check_not_late(validate, None)
         files = write_files(rows, self._table, self._options)
         self._commit(
             Overwrite(
-                io,
+                self._table.io,
                 files,
                 [Everything()],
-                branch=write_target.branch,
+                branch=self._write_target.branch,
                 summary=self._summary,
                 checks=OverwriteChecks(validate.snapshot_id, validate.isolation) if validate else None,
                 discard_on_failure=True,
-                starts_branch=write_target.starts_branch,
+                starts_branch=self._write_target.starts_branch,
                 written_for=self._table.schema,
             )
         )
+
+    def overwrite_where(self, rows: DataFrame, row_filter: BoundFilter, engine: RowEngine) -> None:
+        """Replace the rows that match a filter; files that hold others too are rewritten by the engine."""
+        write_target, validate = self._write_target, self._validation(rows)
+        if validate is not None:
+            self._check_not_late(validate, row_filter)
+        since: int | Literal["head"] | None = validate.snapshot_id if validate else "head"
+        isolation = validate.isolation if validate else None
+        wanted = RowsToDelete(row_filter, write_target.branch, isolation, since, write_target.starts_branch)
+        files = write_files(rows, self._table, self._options)
+        self._commit(Delete(self._table.io, wanted, files, summary=self._summary, engine=engine))
 
     def overwrite_partitions(self, rows: DataFrame) -> None:
         """Replace the partitions that the rows are in; without rows there is nothing to do."""

@@ -4,7 +4,6 @@ Files stay in the partition spec that they were written with, rows keep their ro
 number of the snapshot that was read: whoever deletes by equality meanwhile deletes their rows too.
 """
 
-import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,19 +11,18 @@ from typing import Any, Final
 import msgspec
 
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
-from bergline.format.manifest.manifest import DataFile, partition_key
+from bergline.format.manifest.manifest import partition_key
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.parquet.read.reader import read_file
-from bergline.parquet.write.write_spec import WriteSpec, write_spec
-from bergline.parquet.write.writer import DataFileWriter
-from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.parquet.write.write_spec import write_spec
+from bergline.scan.plan import PlannedFile
 from bergline.scan.planner import plan_scan
 from bergline.table.changes.dangling import dangling_deletes
 from bergline.table.changes.rewrite_files import Rewritten
-from bergline.table.changes.rewriting_rows import with_lineage
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import plan_rewrite
+from bergline.table.engine.row_engine import RowEngine
 
 _SMALL: Final = 0.75
 _FIRST_WITH_NUMBERS: Final = 2
@@ -50,12 +48,19 @@ class CompactionRequest(msgspec.Struct, frozen=True):
 
 
 def compacted(
-    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, request: CompactionRequest, *, pinned: bool
+    io: FileIO,
+    metadata: TableMetadata,
+    snapshot: Snapshot,
+    request: CompactionRequest,
+    *,
+    pinned: bool,
+    engine: RowEngine | None = None,
 ) -> Rewritten | None:
     """The files of a snapshot that are worth it, written again; None if there are none. An error leaves no file.
 
     They keep the snapshot's sequence number if they are `pinned`. In a transaction, where it may get another number on
-    another base, they are not, and delete files stay, which may then be about rows of others.
+    another base, they are not, and delete files stay, which may then be about rows of others. Rows are rewritten by the
+    engine, by default in this process.
     """
     plan = plan_scan(
         io,
@@ -65,22 +70,20 @@ def compacted(
         columns=metadata.schema,
         row_filter=request.row_filter,
     )
-    spec = msgspec.structs.replace(write_spec(metadata), schema=with_lineage(metadata))
-    size = max(request.target_size or spec.target_file_size, 1)
+    size = max(request.target_size or write_spec(metadata).target_file_size, 1)
     groups = plan_compaction(plan.files, target_size=size, min_files=request.min_files)
     if not groups:
         return None
-    spec = msgspec.structs.replace(spec, target_file_size=size)
-    added = _write_groups(io, metadata, plan, groups, spec)
+    written = (engine or ArrowRowEngine()).rewrite(io, plan_rewrite(metadata, plan, groups, size))
     try:
         read = tuple(planned for group in groups for planned in group)
         removed = tuple(planned.file for planned in read)
         dangling = dangling_deletes(io, metadata, snapshot, removed, snapshot.sequence_number) if pinned else ()
     except BaseException:
-        io.delete([f.file_path for f in added])
+        io.delete(written.paths)
         raise
     numbered = pinned and metadata.format_version >= _FIRST_WITH_NUMBERS
-    return Rewritten(tuple(added), removed, dangling, snapshot.sequence_number if numbered else None, read)
+    return Rewritten(written.data_files, removed, dangling, snapshot.sequence_number if numbered else None, read)
 
 
 def plan_compaction(files: Sequence[PlannedFile], *, target_size: int, min_files: int) -> list[Group]:
@@ -90,28 +93,6 @@ def plan_compaction(files: Sequence[PlannedFile], *, target_size: int, min_files
         if planned.deletes or planned.file.file_size_in_bytes < _SMALL * target_size:
             candidates[partition_key(planned.file)].append(planned)
     return [tuple(group) for group in candidates.values() if _is_worth_it(group, target_size, min_files)]
-
-
-def _write_groups(
-    io: FileIO, metadata: TableMetadata, plan: ScanPlan, groups: Sequence[Group], spec: WriteSpec
-) -> list[DataFile]:
-    """The rows of the groups that are not deleted, in new files."""
-    everything = msgspec.structs.replace(plan, schema=spec.schema, filter=ALWAYS_TRUE)
-    deletes, prefix = DeleteFiles(io), f"00000-0-{uuid.uuid4()}"
-    added: list[DataFile] = []
-    try:
-        for number, group in enumerate(groups):
-            of_group = msgspec.structs.replace(spec, spec=metadata.specs_by_id[group[0].file.spec_id])
-            partition = group[0].file.partition
-            with DataFileWriter(io, of_group, f"{prefix}-{number:05d}", partition=partition) as writer:
-                for planned in group:
-                    for batch in read_file(io, planned, everything, deletes):
-                        writer.write(batch)
-                added += writer.finish()
-    except BaseException:
-        io.delete([f.file_path for f in added])
-        raise
-    return added
 
 
 def _is_worth_it(group: Sequence[PlannedFile], target_size: int, min_files: int) -> bool:

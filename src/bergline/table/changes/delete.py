@@ -1,7 +1,7 @@
 """Delete the rows of a branch that match a filter, and add files in their place, in one snapshot.
 
 Files of which all rows match go by their metadata alone; others that hold matching rows are written again without them,
-or get delete files (`write.delete.mode`); all others stay as they are.
+or get delete files (`write.delete.mode`), by the row engine that is given; all others stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,25 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.scan.plan import ScanPlan
+from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.delete_rows import DeletesByPosition, write_deletes_by_position
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.rewriting_rows import Matches, find_matches, rewrite_without
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.snapshot_producer import branch_head, check_branch_exists
 from bergline.table.commits.validate import Validation
-from bergline.table.manifests.removal import RemovedFiles
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import plan_copy_on_write
+from bergline.table.engine.row_engine import FileChanges, RowEngine
+from bergline.table.manifests.removal import RemovedFiles, matches_wholly
 
 DELETE_MODE: Final = "write.delete.mode"
 _COPY_ON_WRITE, _MERGE_ON_READ = DELETE_MODES = ("copy-on-write", "merge-on-read")
 _FIRST_WITH_DELETES = 2
+Files = tuple[PlannedFile, ...]
 
 
 class RowsToDelete(msgspec.Struct, frozen=True):
@@ -59,8 +62,11 @@ class Delete:
         files: Sequence[DataFile] = (),
         *,
         summary: Mapping[str, str] | None = None,
+        engine: RowEngine | None = None,
     ) -> None:
+        """Rows are read and rewritten by the engine, by default in this process."""
         self._io = io
+        self._engine = engine or ArrowRowEngine()
         self._rows = rows
         self._files = tuple(files)
         self._summary = dict(summary or {})
@@ -110,12 +116,22 @@ class Delete:
             columns=schema,
             row_filter=self._rows.row_filter,
         )
-        matches = find_matches(self._io, base, plan)
-        if not (matches.wholly or matches.partly or self._files):
+        whole = tuple(p for p in plan.files if matches_wholly(plan.filter, p.file, base))
+        known = {p.file.file_path for p in whole}
+        others = tuple(p for p in plan.files if p.file.file_path not in known)
+        if others and delete_mode(base) == _MERGE_ON_READ:
+            deletes = write_deletes_by_position(self._io, base, plan, others, engine=self._engine)
+            if deletes.deletes:
+                touched = tuple(p for p in others if p.file.file_path in deletes.referenced)
+                return self._row_delta(plan, whole, touched, deletes)
+            others = ()
+        rewritten = FileChanges()
+        if others:
+            rewritten = self._engine.rewrite(self._io, plan_copy_on_write(base, plan, others))
+        partly = tuple(p for p in others if p.file.file_path in rewritten.rewritten)
+        if not (whole or partly or self._files):
             return None
-        if matches.partly and delete_mode(base) == _MERGE_ON_READ:
-            return self._row_delta(base, plan, matches)
-        return self._overwrite(base, plan, matches)
+        return self._overwrite(plan, whole, partly, rewritten.data_files)
 
     def _start(self, base: TableMetadata) -> Snapshot | None:
         """The snapshot to plan on; ConflictError if it is not in the branch's history any more."""
@@ -140,23 +156,23 @@ class Delete:
             self._io, base, parent, since=since, branch=self._rows.branch, earlier=stamp.earlier
         ).check_no_new_data(Scope(self._rows.row_filter))
 
-    def _updated(self, matches: Matches) -> tuple[DataFile, ...]:
+    def _updated(self, *files: PlannedFile) -> tuple[DataFile, ...]:
         """The files whose rows have new versions: who deleted some of them meanwhile would not see them gone."""
         if not self._files or self._rows.isolation is None:
             return ()
-        return tuple(p.file for p in (*matches.wholly, *matches.partly))
+        return tuple(p.file for p in files)
 
-    def _overwrite(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> Overwrite:
+    def _overwrite(self, plan: ScanPlan, whole: Files, partly: Files, remaining: tuple[DataFile, ...]) -> Overwrite:
+        """The remaining rows of files that match partly are in new ones."""
         rows = self._rows
-        stays = rewrite_without(self._io, base, plan, matches.partly) if matches.partly else ()
-        rewritten = tuple(p.file for p in matches.partly)
-        removed = (*(p.file for p in matches.wholly), *rewritten)
+        rewritten = tuple(p.file for p in partly)
+        removed = (*(p.file for p in whole), *rewritten)
         checks = OverwriteChecks(
-            plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten, self._updated(matches)
+            plan.snapshot_id, rows.isolation, Scope(rows.row_filter), removed, rewritten, self._updated(*whole, *partly)
         )
         return Overwrite(
             self._io,
-            (*self._files, *stays),
+            (*self._files, *remaining),
             [RemovedFiles(removed, must_exist=True)],
             branch=rows.branch,
             summary=self._summary,
@@ -164,20 +180,19 @@ class Delete:
             discard_on_failure=True,
         )
 
-    def _row_delta(self, base: TableMetadata, plan: ScanPlan, matches: Matches) -> RowDelta:
+    def _row_delta(self, plan: ScanPlan, whole: Files, touched: Files, deletes: DeletesByPosition) -> RowDelta:
         rows = self._rows
-        deletes = write_deletes_by_position(self._io, base, msgspec.structs.replace(plan, files=matches.partly))
         return RowDelta(
             self._io,
             (*self._files, *deletes.deletes),
-            (*(p.file for p in matches.wholly), *deletes.replaced),
+            (*(p.file for p in whole), *deletes.replaced),
             since=plan.snapshot_id,
             checks=RowDeltaChecks(
                 scope=Scope(rows.row_filter),
                 referenced=deletes.referenced,
                 deleted_files=True,
                 new_data=rows.isolation is Isolation.SERIALIZABLE,
-                updated=self._updated(matches),
+                updated=self._updated(*whole, *touched),
             ),
             branch=rows.branch,
             summary=self._summary,

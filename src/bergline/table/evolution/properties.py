@@ -18,8 +18,8 @@ from bergline.io.locations import is_absolute
 from bergline.parquet.write.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
 from bergline.parquet.write.write_spec import check_codec, compression_level
 from bergline.table.changes.delete import DELETE_MODE, check_delete_mode
-from bergline.table.changes.delete_rows import GRANULARITY, check_granularity
 from bergline.table.commits.isolation import property_isolation
+from bergline.table.engine.plans import GRANULARITY, check_granularity
 from bergline.table.references.published_runs import KEPT_RUNS
 
 Check = Callable[[str, str], object]

@@ -12,7 +12,7 @@ import bergline
 from bergline.errors import UnsupportedError
 from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
 
-TASKS = ("writes.task", "reads.arrow", "reads.deletes", "runtime.arrow_rows")
+TASKS = ("writes.task", "rows.task", "reads.arrow", "reads.deletes", "runtime.arrow_rows")
 """The modules whose functions run on executors."""
 
 

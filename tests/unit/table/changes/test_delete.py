@@ -57,7 +57,7 @@ def test_files_that_match_wholly_go_by_their_metadata_alone(
     table = create(lake, version, partition_by=["region"])
     table.append(order_rows(1, 2)).append(order_rows(3, 4, region="us")).append(order_rows(5))
     kept = paths(table) - {f.file_path for f in files(table) if f.partition == ("us",)}
-    monkeypatch.setattr("bergline.table.changes.rewriting_rows.read_file", None)
+    monkeypatch.setattr("bergline.table.engine.rewrite_rows.read_file", None)
     table.delete("region = 'us' OR id > 100")
     assert paths(table) == kept
     assert ids(table.scan().to_arrow()) == [1, 2, 5]

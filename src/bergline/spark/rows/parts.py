@@ -1,0 +1,69 @@
+"""A plan cut into parts for tasks: between data files, those of a partition together."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from bergline.format.manifest.manifest import partition_key
+from bergline.scan.plan import PlannedFile
+from bergline.table.engine.plans import RewriteGroup, RewritePlan
+
+_LARGEST_PART: Final = 128 * 1024 * 1024
+_OPENING: Final = 4 * 1024 * 1024
+"""What opening a file costs, in bytes that could be read meanwhile."""
+_MOST_OF_TARGET: Final = 1.5
+
+
+def split_groups(plan: RewritePlan, cores: int) -> list[RewriteGroup]:
+    """The groups in parts: where rows are deleted, as many as there is use for; else of the size of a new file."""
+    if plan.delete_where is None:
+        return [part for group in plan.groups for part in _by_target(group)]
+    return [
+        msgspec.structs.replace(group, files=files)
+        for group in plan.groups
+        for files in split_files(group.files, cores)
+    ]
+
+
+def split_files(files: Sequence[PlannedFile], cores: int) -> list[tuple[PlannedFile, ...]]:
+    """Data files for each part: enough parts for all cores, none of them too large, and few partitions in each."""
+    total = sum(map(_cost, files))
+    limit = min(_LARGEST_PART, max(_OPENING, total // max(1, cores)))
+    return list(_bins(_by_partition(files), limit))
+
+
+def _by_target(group: RewriteGroup) -> Iterator[RewriteGroup]:
+    """Parts that become about one file of the target size each; what is a little more becomes no second file."""
+    target = group.write.target_file_size
+    for files in _bins(group.files, target, opening=0):
+        size = sum(planned.file.file_size_in_bytes for planned in files)
+        limit = size if target < size < _MOST_OF_TARGET * target else target
+        yield msgspec.structs.replace(
+            group, files=files, write=msgspec.structs.replace(group.write, target_file_size=limit)
+        )
+
+
+def _bins(files: Iterable[PlannedFile], limit: int, *, opening: int = _OPENING) -> Iterator[tuple[PlannedFile, ...]]:
+    """The files in order, in bins that are closed when they have reached the limit."""
+    waiting: list[PlannedFile] = []
+    size = 0
+    for planned in files:
+        waiting.append(planned)
+        size += planned.file.file_size_in_bytes + opening
+        if size >= limit:
+            yield tuple(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield tuple(waiting)
+
+
+def _by_partition(files: Iterable[PlannedFile]) -> Iterator[PlannedFile]:
+    together: dict[object, list[PlannedFile]] = {}
+    for planned in files:
+        together.setdefault(partition_key(planned.file), []).append(planned)
+    return (planned for group in together.values() for planned in group)
+
+
+def _cost(planned: PlannedFile) -> int:
+    return planned.file.file_size_in_bytes + _OPENING

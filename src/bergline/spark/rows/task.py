@@ -1,0 +1,70 @@
+"""The part of a row engine that runs on executors, which have little more than pyarrow; imports nothing that plans."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+
+from bergline.errors import (
+    AuthenticationError,
+    BerglineError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
+from bergline.io.fileio import FileIO
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.table.engine.row_engine import FileChanges
+
+_CERTAIN = (
+    AuthenticationError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
+"""Errors that another attempt would meet too; after all others Spark runs the task again."""
+
+
+CarryOut = Callable[[Any, str, DeleteFiles], FileChanges]
+"""Reads and writes files for a part of a plan: the part, a prefix for the names of new files, and known deletes."""
+
+
+class RowTaskResult(msgspec.Struct, frozen=True):
+    """What a task sends back of each part: names and counts, or the error (then the part left no file)."""
+
+    changes: FileChanges
+    error: BerglineError | None = None
+    was_repeated: bool = False
+    """Whether an earlier attempt failed, which may have left files."""
+
+
+class RowTask:
+    """Carries out parts of a plan, which come as pickled pairs of a number and the part, and yields a row for each."""
+
+    def __init__(self, io: FileIO, carry_out: CarryOut, job: str) -> None:
+        self._io = io
+        self._carry_out = carry_out
+        self._job = job
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write; the files of an attempt have names that no other attempt uses."""
+        context = TaskContext.get()
+        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+        repeated = bool(context and context.attemptNumber() > 0)
+        deletes = DeleteFiles(self._io)
+        for batch in batches:
+            for blob in batch.column(0).to_pylist():
+                number, part = pickle.loads(blob)  # noqa: S301  (we pickled it)
+                prefix = f"{partition:05d}-{attempt}-{self._job}-{number:05d}"
+                try:
+                    result = RowTaskResult(self._carry_out(part, prefix, deletes), None, repeated)
+                except _CERTAIN as error:
+                    result = RowTaskResult(FileChanges(), error, repeated)
+                yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})

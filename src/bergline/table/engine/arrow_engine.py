@@ -1,0 +1,34 @@
+"""The row engine of this process: one file after the other, as Arrow data, in bounded memory."""
+
+import uuid
+
+from bergline.io.fileio import FileIO
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.table.engine.plans import PositionDeletePlan, RewritePlan
+from bergline.table.engine.position_deletes import delete_matching
+from bergline.table.engine.rewrite_rows import rewrite_group
+from bergline.table.engine.row_engine import FileChanges, joined_changes
+
+
+class ArrowRowEngine:
+    """Delete files are read once for all data files, as long as there is room."""
+
+    def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
+        """Each group in turn, in files of its own."""
+        deletes, prefix = DeleteFiles(io), _prefix()
+        done: list[FileChanges] = []
+        try:
+            for number, group in enumerate(plan.groups):
+                done.append(rewrite_group(io, plan, group, f"{prefix}-{number:05d}", deletes))
+        except BaseException:
+            io.delete(joined_changes(done).paths)
+            raise
+        return joined_changes(done)
+
+    def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
+        """All data files, with deletion vectors in one Puffin file."""
+        return delete_matching(io, plan, plan.files, _prefix())
+
+
+def _prefix() -> str:
+    return f"00000-0-{uuid.uuid4()}"

@@ -1,0 +1,108 @@
+"""Rows deleted where they are (merge on read): their positions, and the files that hold them.
+
+Format version 2 has position delete files, version 3 deletion vectors, those of a task in one Puffin file. Runs in this
+process and in Spark's tasks.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from bergline.format.deletes.deletion_vector import deletion_vector_file
+from bergline.format.deletes.position_set import PositionSet, position_set
+from bergline.format.manifest.manifest import DataFile, partition_key
+from bergline.io.fileio import FileIO
+from bergline.io.locations import join
+from bergline.parquet.delete.delete_files import DeleteFiles
+from bergline.parquet.read.reader import read_file
+from bergline.parquet.write.delete_writer import write_position_deletes
+from bergline.scan.plan import PlannedFile
+from bergline.table.engine.plans import DeleteFileSpec, PositionDeletePlan
+from bergline.table.engine.row_engine import FileChanges
+
+
+class DeletedPositions(msgspec.Struct, frozen=True):
+    """Rows of a data file that are deleted now; those that were deleted before are in its delete files."""
+
+    planned: PlannedFile
+    positions: PositionSet
+
+
+def delete_matching(
+    io: FileIO,
+    plan: PositionDeletePlan,
+    files: Sequence[PlannedFile],
+    prefix: str,
+    deletes: DeleteFiles | None = None,
+) -> FileChanges:
+    """Delete files for the rows of some data files of a plan; an error leaves none."""
+    deletes = deletes or DeleteFiles(io)
+    found = []
+    for planned in files:
+        batches = read_file(io, planned, plan.read, deletes)
+        positions = position_set(pa.chunked_array([b.column(0) for b in batches], pa.int64()))
+        if positions:
+            found.append(DeletedPositions(planned, positions))
+    return write_deletes(io, plan.write, found, prefix, deletes)
+
+
+def write_deletes(
+    io: FileIO, spec: DeleteFileSpec, deleted: Sequence[DeletedPositions], prefix: str, deletes: DeleteFiles
+) -> FileChanges:
+    """Delete files, whose names begin with a prefix, that also hold what the delete files say that they replace."""
+    if not deleted:
+        return FileChanges()
+    full = [(d.planned.file, _with_older(spec, d, deletes)) for d in deleted]
+    write = _write_vectors if spec.kind == "vector" else _write_files
+    return FileChanges(
+        delete_files=write(io, spec, full, prefix),
+        deleted_from=frozenset(d.planned.file.file_path for d in deleted),
+        deleted_rows=sum(len(d.positions) for d in deleted),
+    )
+
+
+_FilePositions = Sequence[tuple[DataFile, PositionSet]]
+
+
+def _with_older(spec: DeleteFileSpec, deleted: DeletedPositions, deletes: DeleteFiles) -> PositionSet:
+    planned = deleted.planned
+    older = (deletes.positions(delete, planned.file.file_path) for delete in spec.taken_over(planned))
+    return reduce(PositionSet.union, older, deleted.positions)
+
+
+def _write_vectors(io: FileIO, spec: DeleteFileSpec, found: _FilePositions, prefix: str) -> tuple[DataFile, ...]:
+    location = join(spec.write.data_location, f"{prefix}-deletes.puffin")
+    data, deletes = deletion_vector_file(location, found, "bergline")
+    io.create(location, data)
+    return deletes
+
+
+def _write_files(io: FileIO, spec: DeleteFileSpec, found: _FilePositions, prefix: str) -> tuple[DataFile, ...]:
+    groups: dict[Any, list[tuple[DataFile, PositionSet]]] = defaultdict(list)
+    for data, positions in found:
+        groups[data.file_path if spec.kind == "file" else partition_key(data)].append((data, positions))
+    written: list[DataFile] = []
+    try:
+        for number, group in enumerate(groups.values(), start=1):
+            written.append(_write_file(io, spec, group, f"{prefix}-{number:05d}-deletes.parquet"))
+    except BaseException:
+        io.delete([f.file_path for f in written])
+        raise
+    return tuple(written)
+
+
+def _write_file(io: FileIO, spec: DeleteFileSpec, group: _FilePositions, name: str) -> DataFile:
+    data, _ = group[0]
+    partition_spec, schema = spec.partitioning[data.spec_id]
+    directory = partition_spec.partition_path(schema, data.partition)
+    return write_position_deletes(
+        io,
+        msgspec.structs.replace(spec.write, spec=partition_spec),
+        join(spec.write.data_location, *([directory] if directory else []), name),
+        {file.file_path: positions for file, positions in group},
+        partition=data.partition,
+    )

@@ -1,0 +1,65 @@
+"""Reading and rewriting rows, apart from planning and committing: an operation is given an engine that does it."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from bergline.arguments import shown
+from bergline.errors import InvalidInputError
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.fileio import FileIO
+from bergline.table.engine.plans import PositionDeletePlan, RewritePlan
+
+
+class FileChanges(msgspec.Struct, frozen=True):
+    """What an engine has written, for an operation to commit: files added, files removed, positions deleted."""
+
+    data_files: tuple[DataFile, ...] = ()
+    """New data files."""
+    rewritten: frozenset[str] = frozenset()
+    """Paths of the data files whose rows are in the new ones, or deleted: they are to be removed."""
+    delete_files: tuple[DataFile, ...] = ()
+    """New position delete files or deletion vectors."""
+    deleted_from: frozenset[str] = frozenset()
+    """Paths of the data files that the delete files are about."""
+    deleted_rows: int = 0
+    """How many rows match what was to be deleted, and were not deleted before."""
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that were written."""
+        return list(dict.fromkeys(f.file_path for f in (*self.data_files, *self.delete_files)))
+
+
+@runtime_checkable
+class RowEngine(Protocol):
+    """Carries out frozen plans. What it returns is the caller's to commit or to delete; an error leaves no file."""
+
+    def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
+        """Write the rows of data files again, without those that are deleted."""
+
+    def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
+        """Write delete files for rows that match, joined with the delete files that they replace."""
+
+
+def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:
+    """What several parts of a plan have written."""
+    parts = list(parts)
+    return FileChanges(
+        tuple(file for part in parts for file in part.data_files),
+        frozenset().union(*(part.rewritten for part in parts)),
+        tuple(file for part in parts for file in part.delete_files),
+        frozenset().union(*(part.deleted_from for part in parts)),
+        sum(part.deleted_rows for part in parts),
+    )
+
+
+def check_row_engine(engine: Any) -> RowEngine | None:
+    """An engine that a caller gave, None for the one in this process."""
+    if engine is not None and not isinstance(engine, RowEngine):
+        raise InvalidInputError(
+            f"expected a row engine, found {shown(engine)}",
+            hints=["`bergline.spark.row_engine(spark)` is one that uses Spark's executors"],
+        )
+    return engine

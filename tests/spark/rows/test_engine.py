@@ -1,0 +1,189 @@
+"""Rows rewritten on executors: the same result as in this process, and the driver opens no data file."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from competing_writers import once, overtaken, rival_lake
+from pyspark.sql import SparkSession
+from rows import ORDERS, ids, order_rows
+from twin_tables import KINDS, all_rows, totals
+
+import bergline
+import bergline.spark
+from bergline import Lake, Table
+from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.io.local import LocalFileIO
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.row_engine import RowEngine
+
+pytestmark = pytest.mark.spark
+
+OPERATIONS: dict[str, Callable[[Table, RowEngine | None], object]] = {
+    "delete": lambda table, engine: table.delete("id IN (2, 9, 10, 31) OR (id >= 20 AND id < 30)", engine=engine),
+    "overwrite": lambda table, engine: table.overwrite(order_rows(100), "id IN (3, 8, 30)", engine=engine),
+    "compact": lambda table, engine: table.compact(engine=engine),
+}
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> RowEngine:
+    return bergline.spark.row_engine(spark)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The data and delete files that this process reads or writes; executors are other processes."""
+    found: list[str] = []
+
+    def noting(method: str) -> None:
+        original = getattr(LocalFileIO, method)
+
+        def noted(io: LocalFileIO, location: str, *args: Any) -> Any:
+            if "/data/" in location:
+                found.append(location)
+            return original(io, location, *args)
+
+        monkeypatch.setattr(LocalFileIO, method, noted)
+
+    for method in ("read", "read_range", "open_input", "create", "create_output"):
+        noting(method)
+    return found
+
+
+def tasks_of(table: Table) -> set[str]:
+    """The tasks that wrote the files which the newest snapshot added."""
+    paths = table.inspect("entries").to_pylist()
+    newest = table.current_snapshot
+    assert newest is not None
+    added = [e["data_file"]["file_path"] for e in paths if e["snapshot_id"] == newest.snapshot_id and e["status"] == 1]
+    return {"-".join(path.rpartition("/")[2].split("-")[:2]) for path in added}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_those_of_the_engine_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
+    ours, theirs = KINDS[kind](lake, "db.ours"), KINDS[kind](lake, "db.theirs")
+    for name, operation in OPERATIONS.items():
+        operation(ours, None)
+        operation(theirs, engine)
+        assert all_rows(theirs) == all_rows(ours), name
+        if name == "delete":  # later ones find other files, which engines have written
+            assert totals(theirs) == totals(ours)
+
+
+@pytest.mark.parametrize("kind", ["v2 copy", "v2 positions", "v3 vectors"])
+@pytest.mark.parametrize("name", ["delete", "compact"])
+def test_driver_opens_no_data_file(lake: Lake, engine: RowEngine, opened: list[str], kind: str, name: str) -> None:
+    table = KINDS[kind](lake, "db.t")
+    opened.clear()
+    OPERATIONS[name](table, engine)
+    assert opened == []
+    table.delete("id = 15", engine=ArrowRowEngine())
+    assert opened != []
+
+
+def test_several_tasks_have_a_part_in_it(lake: Lake, engine: RowEngine) -> None:
+    table = KINDS["v3 vectors"](lake, "db.t")
+    table.delete("id IN (2, 6, 11, 14, 18, 22)", engine=engine)
+    assert len(tasks_of(table)) == 2  # the session has two cores
+    table = KINDS["v2 copy, partitions"](lake, "db.u")
+    table.delete("id IN (2, 6, 11, 14, 18, 22)", engine=engine)
+    assert len(tasks_of(table)) == 2
+    table.compact(engine=engine)
+    assert len(tasks_of(table)) == 2
+    assert {f.partition for f in (p.file for p in table.scan().plan().files)} == {("eu",), ("us",)}
+
+
+def test_statements_and_writers_rewrite_files_on_executors(
+    spark: SparkSession, lake: Lake, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ArrowRowEngine, "rewrite", None)
+    monkeypatch.setattr(ArrowRowEngine, "delete_positions", None)
+    table = KINDS["v2 copy, evolved"](lake, "db.t")
+    KINDS["v2 positions, evolved"](lake, "db.u")
+    new = "id, CAST(id AS DOUBLE) AS amount, 'eu' AS region, CAST(NULL AS STRING) AS note FROM range"
+    for name in ("db.t", "db.u"):
+        table = lake.load_table(name)
+        opened.clear()
+        spark.sql(f"SELECT {new}(200, 201)").writeTo(name).overwrite("id IN (3, 30)")
+        spark.sql(f"INSERT INTO {name} REPLACE WHERE id = 5 SELECT {new}(201, 202)")
+        spark.sql(f"INSERT OVERWRITE {name} PARTITION (region = 'us') SELECT id, 1.0D, 'x' FROM range(202, 203)")
+        assert opened == [], name
+        assert ids(table.refresh().scan("region = 'eu'").to_arrow()) == [
+            *(i for i in range(24) if i % 8 < 4 and i != 3),
+            *(31, 32, 200, 201),
+        ]
+        assert ids(table.scan("region = 'us'").to_arrow()) == [202]
+
+
+def test_jobs_say_what_they_do(
+    spark: SparkSession, lake: Lake, engine: RowEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = KINDS["v3 vectors"](lake, "db.t")
+    with caplog.at_level("INFO", logger="bergline.spark"):
+        table.delete("id IN (7, 22)", engine=engine)
+        table.compact(engine=engine)
+    deleted, rewritten = (record.getMessage() for record in caplog.records)
+    assert deleted.startswith(f"bergline: delete rows of 2 data files of {table.location}/data: 2 rows deleted, ")
+    assert rewritten.startswith(f"bergline: rewrite 6 data files of {table.location}/data: 0 rows deleted, 1 file ")
+
+
+def test_file_that_is_broken_leaves_no_file_and_no_commit(lake: Lake, engine: RowEngine) -> None:
+    table = KINDS["v2 copy"](lake, "db.t")
+    path = table.scan("id = 22").plan().files[0].file.file_path
+    Path(path.removeprefix("file://")).write_bytes(b"broken")
+    before, written = table.metadata_location, set(table.io.list(table.location))
+    with pytest.raises(FormatError, match=path.rpartition("/")[2]):
+        table.delete("id IN (2, 22)", engine=engine)
+    assert set(table.io.list(table.location)) == written
+    table.io.delete([path])
+    with pytest.raises(NotFoundError) as caught:
+        table.delete("id IN (2, 22)", engine=engine)
+    assert (caught.value.kind, caught.value.name) == ("file", path)
+    assert set(table.io.list(table.location)) == written - {path}
+    assert table.refresh().metadata_location == before
+
+
+def test_task_that_fails_leaves_no_file_and_no_commit(lake: Lake, engine: RowEngine) -> None:
+    """One of the new partitions has no place on disk: rows of the others are written, and removed again."""
+    table = KINDS["v2 copy, partitions"](lake, "db.t")
+    with table.update_spec() as spec:
+        spec.remove_field("region")
+        spec.add_field("truncate(12, id)")
+    blocked = Path(table.location.removeprefix("file://")) / "data" / "id_trunc_12=12"
+    blocked.write_text("no directory")
+    before = table.metadata_location, sorted(table.io.list(table.location))
+    with pytest.raises(Exception, match="id_trunc_12=12"):
+        table.delete("id IN (2, 22)", engine=engine)
+    assert (table.refresh().metadata_location, sorted(table.io.list(table.location))) == before
+    blocked.unlink()
+    table.delete("id IN (2, 22)", engine=engine)
+    assert 22 not in ids(table.scan().to_arrow())
+
+
+@pytest.mark.parametrize("kind", ["v2 copy", "v2 positions", "v3 vectors"])
+def test_conflicts_are_those_of_the_engine_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
+    for number, given in enumerate((None, engine)):
+        name = f"db.t{number}"
+        table = KINDS[kind](lake, name)
+        late = rival_lake(lake, before_swap=once(lambda name=name: lake.load_table(name).append(order_rows(2))))[0]
+        with pytest.raises(ConflictError, match="added"):
+            late.load_table(name).delete("id = 2", engine=given)
+        kept = overtaken(lake, lambda name=name: lake.load_table(name).append(order_rows(50)))
+        kept.load_table(name).delete("id = 7", engine=given)
+        found = ids(table.refresh().scan().to_arrow())
+        assert (7 in found, 50 in found, found.count(2)) == (False, True, 2)
+        lost = overtaken(lake, lambda name=name: lake.load_table(name).delete("id = 9"))
+        lost.load_table(name).compact(engine=given)  # looks again
+        assert 9 not in ids(table.refresh().scan().to_arrow())
+
+
+def test_engine_needs_a_session_that_runs_and_files_that_it_reaches(engine: RowEngine) -> None:
+    with pytest.raises(InvalidInputError):
+        bergline.spark.row_engine("local[2]")  # type: ignore[arg-type]
+    with bergline.connect("memory:") as lake:
+        lake.create_namespace("db")
+        table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2, 3))
+        with pytest.raises(UnsupportedError, match="expected files that Spark can reach, found them in memory"):
+            table.delete("id = 2", engine=engine)

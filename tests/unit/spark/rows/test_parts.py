@@ -1,0 +1,67 @@
+"""How a plan is cut into parts for tasks."""
+
+import pytest
+
+from bergline import Lake, Table
+from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.manifest.manifest import DataFile
+from bergline.scan.plan import PlannedFile
+from bergline.spark.rows.parts import split_files, split_groups
+from bergline.table.engine.plans import RewritePlan, plan_copy_on_write, plan_rewrite
+
+MB = 1024 * 1024
+
+
+def planned(*sizes: int, partition: tuple[object, ...] = ()) -> tuple[PlannedFile, ...]:
+    return tuple(
+        PlannedFile(DataFile(f"{partition}-{i}", "PARQUET", partition, 1, size), 1) for i, size in enumerate(sizes)
+    )
+
+
+def compaction(table: Table, *sizes: int) -> RewritePlan:
+    return plan_rewrite(table.metadata, table.scan().plan(), [planned(*sizes)], 100)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cores", "counts"),
+    [
+        ([1] * 8, 4, [2, 2, 2, 2]),
+        ([1], 4, [1]),
+        ([1] * 3, 1000, [1, 1, 1]),
+        ([200 * MB] * 3, 1, [1, 1, 1]),
+        ([60 * MB] * 4, 1, [2, 2]),
+    ],
+)
+def test_deletes_have_a_part_for_each_core_and_none_is_large(sizes: list[int], cores: int, counts: list[int]) -> None:
+    assert [len(part) for part in split_files(planned(*sizes), cores)] == counts
+
+
+def test_files_of_a_partition_come_together() -> None:
+    eu, us = planned(1, 1, partition=("eu",)), planned(1, 1, partition=("us",))
+    mixed = (eu[0], us[0], eu[1], us[1])
+    assert split_files(mixed, 2) == [eu, us]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([10, 10], [(2, 100)]),
+        ([70, 70, 70, 70], [(2, 140), (2, 140)]),  # each of them one file, not one and a bit
+        ([60, 60, 10], [(2, 120), (1, 100)]),
+        ([90, 74], [(2, 100)]),  # two files of the target size
+        ([300], [(1, 100)]),
+    ],
+)
+def test_compaction_has_parts_of_the_target_size(
+    orders: Table, sizes: list[int], expected: list[tuple[int, int]]
+) -> None:
+    groups = split_groups(compaction(orders, *sizes), cores=8)
+    assert [(len(group.files), group.write.target_file_size) for group in groups] == expected
+
+
+def test_groups_stay_apart(lake: Lake, orders: Table) -> None:
+    plan = plan_rewrite(orders.metadata, orders.scan().plan(), [planned(1, 1), planned(1, partition=("x",))], 100)
+    assert [len(group.files) for group in split_groups(plan, cores=1)] == [2, 1]
+    without = plan_copy_on_write(orders.metadata, orders.scan().plan(), planned(1, 1, 1, 1))
+    assert without.delete_where == ALWAYS_TRUE
+    assert [len(group.files) for group in split_groups(without, cores=2)] == [2, 2]

@@ -1,0 +1,72 @@
+"""The row engine of this process, and that operations leave all rows to the engine that they are given."""
+
+import pytest
+from rows import ORDERS, ids, order_rows
+from twin_tables import KINDS, all_rows
+
+from bergline import Lake, Table
+from bergline.errors import NotFoundError
+from bergline.io.fileio import FileIO
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import PositionDeletePlan, RewritePlan, plan_rewrite
+from bergline.table.engine.row_engine import FileChanges
+
+
+class NotedEngine(ArrowRowEngine):
+    """Writes down what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+
+    def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
+        self.asked.append(("rewrite", sum(len(group.files) for group in plan.groups)))
+        return super().rewrite(io, plan)
+
+    def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
+        self.asked.append(("delete_positions", len(plan.files)))
+        return super().delete_positions(io, plan)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_match_are_gone_and_all_others_are_as_they_were(lake: Lake, kind: str) -> None:
+    table = KINDS[kind](lake, "db.t")
+    before = all_rows(table)
+    table.delete("id IN (2, 9, 10, 21, 31)")
+    assert all_rows(table) == [row for row in before if row[0] not in {2, 9, 10, 21, 31}]
+    rest = all_rows(table)
+    table.compact()
+    assert all_rows(table) == rest
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("copy-on-write", "rewrite"), ("merge-on-read", "delete_positions")])
+def test_operations_leave_rows_to_the_engine(lake: Lake, mode: str, asked: str) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"], properties={"write.delete.mode": mode})
+    table.append(order_rows(1, 2, 3)).append(order_rows(6, 7, 8, region="us"))
+    engine = NotedEngine()
+    table.delete("id = 2", engine=engine)
+    table.overwrite(order_rows(9), "id = 7", engine=engine)
+    table.delete("region = 'us'", engine=engine)  # whole files go by their metadata
+    assert ids(table.scan().to_arrow()) == [1, 3, 9]
+    assert engine.asked == [(asked, 1), (asked, 1)]
+    table.compact(engine=engine)
+    assert engine.asked[2:] == [("rewrite", 2)]
+
+
+def test_nothing_is_committed_where_the_engine_finds_no_row(orders: Table) -> None:
+    orders.append(order_rows(1, 3))
+    before, engine = orders.metadata_location, NotedEngine()
+    assert orders.delete("id = 2", engine=engine).metadata_location == before
+    assert engine.asked == [("rewrite", 1)]
+
+
+def test_a_group_that_fails_takes_the_files_of_the_others_with_it(lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"])
+    table.append(order_rows(1)).append(order_rows(2, region="us"))
+    scanned = table.scan().plan()
+    plan = plan_rewrite(table.metadata, scanned, [(planned,) for planned in scanned.files])
+    table.io.delete([plan.groups[-1].files[0].file.file_path])
+    before = table.io.list(table.location)
+    with pytest.raises(NotFoundError):
+        ArrowRowEngine().rewrite(table.io, plan)
+    assert table.io.list(table.location) == before
