@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Self
+from typing import NoReturn, Self
 
 import msgspec
 import pyarrow as pa
@@ -12,7 +12,7 @@ from bergline.arguments import check_list, check_no_nul, check_text, check_texts
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.catalog.sql.sqlite import DEFAULT_BUSY_TIMEOUT_S, LONGEST_BUSY_TIMEOUT_S
-from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, UnsupportedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import absolute_location
@@ -20,7 +20,6 @@ from bergline.lake.handle import LakeHandle
 from bergline.lake.opening import CatalogConfig, open_catalog
 from bergline.lake.references import LakeRefs
 from bergline.lake.staged_table import staged_table
-from bergline.lake.transaction import LakeTransaction
 from bergline.lake.views import LakeViews
 from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.isolation import Isolation
@@ -278,7 +277,7 @@ class Lake:
     tables_with_ref = delegated(LakeRefs, LakeRefs.tables_with_ref)
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[LakeTransaction]:
+    def transaction(self) -> Iterator["LakeTransaction"]:
         """Tables as a block changes them: all pointers move in one step when the block ends, none if it raises."""
         with Transaction(self.catalog, self._handle.timing) as transaction:
             yield LakeTransaction(self.catalog, self._handle.timing, transaction)
@@ -287,3 +286,42 @@ class Lake:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""
         self._is_closed = True
         self.catalog.close()
+
+
+class LakeTransaction:
+    """Tables as a block changes them."""
+
+    def __init__(self, catalog: Catalog, timing: Timing, transaction: Transaction) -> None:
+        self._catalog = catalog
+        self._timing = timing
+        self._transaction = transaction
+        self._tables: dict[TableName, Table] = {}
+
+    def load_table(self, name: str | TableName) -> Table:
+        """A table with the changes of this transaction; the same handle whenever it is asked for.
+
+        UnsupportedError for a second table where the catalog cannot move several at once.
+        """
+        key = parse_table_name(name)
+        if self._transaction.has_ended:
+            raise InvalidInputError(f"expected an open transaction, found one that has ended, for table `{key}`")
+        if key not in self._tables:
+            loaded = self._catalog.load_table(key)
+            chain = self._transaction.chain(loaded)
+            self._tables[key] = Table(self._catalog, loaded, timing=self._timing, chain=chain)
+        return self._tables[key]
+
+    def create_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
+        """Refused: a new table is staged by itself."""
+        raise _not_here(name, "create")
+
+    def stage_table(self, name: str | TableName, *_: object, **__: object) -> NoReturn:
+        """Refused: a new table is staged by itself."""
+        raise _not_here(name, "stage")
+
+
+def _not_here(name: object, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"cannot {what} table {shown(name)} in a transaction of several tables",
+        hints=["stage it by itself: `with lake.stage_table(…) as table:` creates it with its first rows"],
+    )

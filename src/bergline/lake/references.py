@@ -9,12 +9,12 @@ from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.lake.chosen_tables import TableNames, find_tables, named_tables, tables_having, tables_to_mark
 from bergline.lake.handle import LakeHandle
 from bergline.lake.ref_report import RefReport, WatchedRef
+from bergline.lake.table_selection import TableNames, find_tables, named_tables, selected_tables, tables_having
 from bergline.table.commits.commit import TableWork, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
-from bergline.table.references.creating import NewRef
+from bergline.table.references.new_ref import NewRef
 from bergline.table.references.publish import Publish, PublishRequest
 from bergline.table.references.published_runs import PublishedRun
 from bergline.table.references.ref_changes import Retention, drop_ref
@@ -136,7 +136,7 @@ class LakeRefs:
         at: SnapshotChoice | None,
     ) -> dict[TableName, SnapshotChoice | None]:
         check_ref_name(ref)
-        names = tables_to_mark(self._catalog, tables, namespace)
+        names = selected_tables(self._catalog, tables, namespace)
         if not isinstance(tables, Mapping):
             return dict.fromkeys(names, at)
         if at is not None:

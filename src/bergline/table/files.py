@@ -10,8 +10,10 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.scan.manifests import load_manifest_lists
 from bergline.table.changes.append import Append
-from bergline.table.changes.handed_over import handed_over
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.replace_partitions import head_id, replace_partitions
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
@@ -19,10 +21,10 @@ from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta
 from bergline.table.changes.validate_from import validation_start
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
-from bergline.table.commits.operation import Operation
+from bergline.table.commits.operation import Change, CommitStamp, Operation
 from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.handle import TableHandle
-from bergline.table.manifests.given_files import of_unknown_writers
+from bergline.table.manifests.external_files import live_at, without_physical_schemas
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles
 from bergline.table.references.staged import staged
 from bergline.table.scans.scan import TableScan, to_predicate
@@ -57,7 +59,7 @@ class TableFiles:
     ) -> None:
         """Add files that were written for this table."""
         _check_data_files(files)
-        files = of_unknown_writers(files)
+        files = without_physical_schemas(files)
         own = self._table.snapshot_summary(summary, wap_id)
         operation = Append(self._table.io, files, branch=branch, summary=own, fast=fast)
         self._commit(operation, files, wap_id, discard_on_failure=discard_on_failure)
@@ -81,7 +83,7 @@ class TableFiles:
         since which scan or snapshot.
         """
         _check_data_files(files)
-        files = of_unknown_writers(files)
+        files = without_physical_schemas(files)
         check_ref_name(branch)
         validate = validation_start(self._table.metadata, branch, isolation, validate_from)
         removal: Removal = Everything()
@@ -110,7 +112,7 @@ class TableFiles:
     ) -> None:
         """Replace every partition that the files have rows in; without files there is nothing to do."""
         _check_data_files(files)
-        files = of_unknown_writers(files)
+        files = without_physical_schemas(files)
         own = self._table.snapshot_summary(summary, wap_id)
         validate = validation_start(self._table.metadata, branch, isolation, validate_from)
         if files:
@@ -147,7 +149,7 @@ class TableFiles:
         _check_files(remove, _DATA | _DELETES, "files")
         if not (add or deletes or remove):
             raise InvalidInputError("expected files to add or to remove, found none")
-        add = of_unknown_writers(add)
+        add = without_physical_schemas(add)
         scope = Scope(bind_filter(to_predicate(row_filter), self._table.schema))
         about = {*check_list(referenced, "data file"), *_targets(deletes)}
         if isolation == NO_ISOLATION:
@@ -192,7 +194,7 @@ class TableFiles:
                 "expected no sequence number in a transaction, in which snapshots may get other numbers, "
                 f"found {number}"
             )
-        rewritten = Rewritten(tuple(of_unknown_writers(add)), tuple(remove), sequence_number=number)
+        rewritten = Rewritten(tuple(without_physical_schemas(add)), tuple(remove), sequence_number=number)
         operation = RewriteFiles(
             self._table.io,
             rewritten,
@@ -200,17 +202,50 @@ class TableFiles:
             branch=branch,
             summary=self._table.snapshot_summary(summary),
         )
-        self._table.commit(
-            handed_over(operation, self._table.io, add, self._table.metadata, discard_on_failure=discard_on_failure)
-        )
+        self._commit(operation, add, None, discard_on_failure=discard_on_failure)
 
     def _commit(
         self, operation: Operation, files: Sequence[DataFile], wap_id: str | None, *, discard_on_failure: bool
     ) -> None:
-        guarded = handed_over(
-            operation, self._table.io, files, self._table.metadata, discard_on_failure=discard_on_failure
-        )
-        self._table.commit(staged(guarded, wap_id))
+        if discard_on_failure:
+            operation = _DiscardOnFailure(operation, self._table.io, files, self._table.metadata)
+        self._table.commit(staged(operation, wap_id))
+
+
+class _DiscardOnFailure:
+    """An operation that adds files which are deleted if it fails.
+
+    Files that a snapshot of the table references, as it was last loaded, are kept: giving a file that is live already
+    is a mistake, and the table must not lose it.
+    """
+
+    def __init__(self, operation: Operation, io: FileIO, files: Sequence[DataFile], loaded: TableMetadata) -> None:
+        self._operation = operation
+        self._io = io
+        self._paths = list({f.file_path: None for f in files})  # a Puffin file holds several vectors
+        self._loaded = loaded
+
+    @property
+    def needs_validation(self) -> bool:
+        """Whether the operation can become wrong."""
+        return self._operation.needs_validation
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """The operation's change."""
+        self._loaded = base
+        return self._operation.attempt(base, stamp)
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        self._operation.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Remove everything that the operation wrote, and the files."""
+        self._operation.abandoned()
+        lists = load_manifest_lists(self._io, self._loaded.snapshots)
+        manifests = {m.manifest_path: m for manifests in lists for m in manifests}
+        needed = {path for path, _ in live_at(self._io, manifests.values(), self._paths)}
+        self._io.delete([path for path in self._paths if path not in needed])
 
 
 def start_snapshot(table: TableHandle, branch: str, since: int | None = None) -> int | None:

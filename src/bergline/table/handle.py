@@ -11,8 +11,7 @@ from bergline.table.commits.chain import Chain
 from bergline.table.commits.commit import TableWork, commit, load_same_table
 from bergline.table.commits.operation import Operation
 from bergline.table.commits.retry import Timing
-from bergline.table.references.staged import wap_summary
-from bergline.table.references.summary import check_summary
+from bergline.table.references.summary import check_summary, wap_summary
 
 
 class TableHandle:

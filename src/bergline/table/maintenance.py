@@ -16,8 +16,8 @@ from bergline.table.commits.snapshot_producer import check_branch_exists
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
-from bergline.table.expiry.explain import ExpiryPlan
-from bergline.table.expiry.planning import ExplainExpiry
+from bergline.table.expiry.plan import ExpiryPlan
+from bergline.table.expiry.planning import PlanExpiry
 from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest, parse_level
 from bergline.table.files import start_snapshot
 from bergline.table.handle import TableHandle
@@ -134,7 +134,7 @@ class TableMaintenance:
         `print(plan)` shows it, `plan.to_arrow()` gives it as rows; the table stays as it is.
         """
         request = _request(older_than, retain_last, snapshot_ids)
-        operation = ExplainExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
+        operation = PlanExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
         self._look(operation)
         return operation.plan
 

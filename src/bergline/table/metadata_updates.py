@@ -24,9 +24,9 @@ from bergline.format.partition.sort_order import SortOrder, parse_sort_by
 from bergline.io.locations import absolute_location
 from bergline.table.commits.operation import Change, MetadataOperation
 from bergline.table.evolution.layout_change import change_order
+from bergline.table.evolution.pending_update import conflict, conflict_if_refused, is_settled
 from bergline.table.evolution.properties import check_properties
 from bergline.table.evolution.schema_update import SchemaUpdate
-from bergline.table.evolution.seen import conflict, conflict_if_refused, is_settled
 from bergline.table.evolution.spec_update import SpecUpdate
 from bergline.table.handle import TableHandle
 

@@ -16,8 +16,8 @@ from bergline.errors import (
 )
 from bergline.format.metadata.refs import MAIN, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.lake.chosen_tables import named_tables
 from bergline.lake.lake import Lake
+from bergline.lake.table_selection import named_tables
 from bergline.spark.pipeline.audit_kinds import Audit
 from bergline.spark.pipeline.audits_run import AuditResult, AuditRun, check_audit
 from bergline.spark.pipeline.report import PipelineReport, Status, StepResult

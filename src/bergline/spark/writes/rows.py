@@ -22,8 +22,8 @@ from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.manifests.removal import Everything
-from bergline.table.references.staged import staged, wap_summary
-from bergline.table.references.summary import check_summary
+from bergline.table.references.staged import staged
+from bergline.table.references.summary import check_summary, wap_summary
 from bergline.table.table import Table
 
 _SESSION_SUMMARY = "spark.sql.iceberg.snapshot-property."

@@ -18,7 +18,7 @@ from bergline.io.fileio import FileIO
 from bergline.parquet.write.write_spec import write_spec
 from bergline.scan.plan import PlannedFile
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.dangling import dangling_deletes
+from bergline.table.changes.dangling_deletes import dangling_deletes
 from bergline.table.changes.rewrite_files import Rewritten
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import plan_rewrite

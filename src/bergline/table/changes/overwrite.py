@@ -16,8 +16,8 @@ from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.commits.validate import Validation
+from bergline.table.manifests.external_files import check_removed
 from bergline.table.manifests.filtering import ManifestFilter
-from bergline.table.manifests.given_files import check_removed
 from bergline.table.manifests.removal import Removal
 
 

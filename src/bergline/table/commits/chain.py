@@ -12,7 +12,7 @@ from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMe
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
-from bergline.table.commits.joined import join_changes
+from bergline.table.commits.combine import combine_changes
 from bergline.table.commits.layout_check import layout_misfit
 from bergline.table.commits.operation import Change, CommitStamp, Operation, cleaning_up
 
@@ -77,7 +77,7 @@ class Chain:
             if not self._parents.keys().isdisjoint(base.snapshots_by_id):
                 return Change()  # an earlier attempt landed after all
             self._work_out_again(base, stamp.now_ms)
-        return join_changes(self._changes)
+        return combine_changes(self._changes)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Every operation removes what only its losing attempts wrote."""

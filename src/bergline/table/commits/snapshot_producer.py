@@ -30,7 +30,7 @@ from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, spec_of, with_counts
 from bergline.table.commits.layout_check import check_written_columns
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.manifests.given_files import GivenFiles
+from bergline.table.manifests.external_files import ExternalFiles
 from bergline.table.manifests.merging import DEFAULT_MANIFEST_SIZE, ManifestMerger
 
 
@@ -64,6 +64,7 @@ class SnapshotProducer:
         merges: bool = True,
         starts_branch: bool = True,
         written_for: Schema | None = None,
+        snapshot_id: int | None = None,
     ) -> None:
         """`files` are to be added: written for this, and discarded if it certainly fails, or given, and checked.
 
@@ -74,14 +75,14 @@ class SnapshotProducer:
         check_ref_name(branch)
         # a Puffin file holds several vectors
         self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []
-        self._given = GivenFiles(io, () if discard_on_failure else files, branch)
+        self._given = ExternalFiles(io, () if discard_on_failure else files, branch)
         self._io = io
         self._branch = branch
         self._merges = merges
         self._starts_branch = starts_branch
         self._written_for = written_for
         self._summary = dict(summary)
-        self.snapshot_id = secrets.randbits(63) or 1
+        self.snapshot_id = snapshot_id or secrets.randbits(63) or 1
         self._commit_uuid = uuid.uuid4()
         self._earlier: Mapping[int, int | None] = {}
         self._lists: list[str] = []

@@ -23,7 +23,7 @@ from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, Scope
-from bergline.table.manifests.removal import HitFiles, file_key
+from bergline.table.manifests.removal import DeleteTargets, file_key
 
 _ADDS_DATA: Final = frozenset({SnapshotOperation.APPEND, SnapshotOperation.OVERWRITE})
 _ADDS_DELETES: Final = frozenset({SnapshotOperation.OVERWRITE, SnapshotOperation.DELETE})
@@ -100,11 +100,11 @@ class Validation:
         """
         if not files:
             return
-        hit_files = HitFiles(files, self._base)
+        targets = DeleteTargets(files, self._base)
         for delete, snapshot in self._deletes(_ADDS_DELETES, scope):
             if by_position_only and delete.content is FileContent.EQUALITY_DELETES:
                 continue
-            hit = hit_files.by(delete)
+            hit = targets.of(delete)
             if hit:
                 raise self._conflict(
                     snapshot, f"deleted rows of {self._shown(hit[0])}, which this one replaces, by {delete.file_path}"

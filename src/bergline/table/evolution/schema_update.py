@@ -30,26 +30,25 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.parquet.write.write_spec import check_known_types
 from bergline.table.commits.operation import Change, Operation
-from bergline.table.evolution.change_block import ChangeBlock
 from bergline.table.evolution.column_arguments import ColumnType, column_schema, column_type, plain_default
 from bergline.table.evolution.layout_change import change_schema
-from bergline.table.evolution.seen import check_same_column, conflict, conflict_if_refused
+from bergline.table.evolution.pending_update import PendingUpdate, check_same_column, conflict, conflict_if_refused
 
 _COLUMN = "the name of a column"
 
 
-class SchemaUpdate(ChangeBlock[SchemaChange]):
+class SchemaUpdate(PendingUpdate[SchemaChange]):
     """One commit of changes; each is checked as it is made, and sees the ones before it.
 
     Columns are named by their dotted path: `point.x`, `points.element.x` or `points.x`, `by_name.value`.
     """
 
     def __init__(
-        self, seen: TableMetadata, commit: Callable[[Operation], object], *, allow_incompatible: bool = False
+        self, loaded: TableMetadata, commit: Callable[[Operation], object], *, allow_incompatible: bool = False
     ) -> None:
-        super().__init__(seen, commit)
+        super().__init__(loaded, commit)
         self._allow_incompatible = allow_incompatible
-        self._work = evolving(seen)
+        self._work = evolving(loaded)
 
     @property
     def schema(self) -> Schema:
@@ -135,8 +134,8 @@ class SchemaUpdate(ChangeBlock[SchemaChange]):
     def _check_all(self) -> None:
         check_evolved(self._work)
 
-    def _on(self, base: TableMetadata) -> Change:
-        return change_schema(base, rebase_schema(self._seen, base, self._wishes))
+    def _apply(self, base: TableMetadata) -> Change:
+        return change_schema(base, rebase_schema(self._loaded, base, self._requested))
 
 
 def _place(path: str, *, first: bool, after: str | None, before: str | None) -> ColumnPosition | None:
@@ -150,19 +149,19 @@ def _place(path: str, *, first: bool, after: str | None, before: str | None) -> 
     return None if before is None else ("before", check_text(before, _COLUMN))
 
 
-def rebase_schema(seen: TableMetadata, base: TableMetadata, changes: Sequence[SchemaChange]) -> Schema:
-    """The schema after changes that were right for what the caller saw; ConflictError where others came between."""
-    mine, theirs = evolving(seen), evolving(base)
+def rebase_schema(loaded: TableMetadata, base: TableMetadata, changes: Sequence[SchemaChange]) -> Schema:
+    """The schema on a base after changes that were made on the loaded one; ConflictError where others changed it."""
+    mine, theirs = evolving(loaded), evolving(base)
     for change in changes:
-        with conflict_if_refused(seen, base):
+        with conflict_if_refused(loaded, base):
             for path in _touched(change):
-                check_same_column(path, mine.schema, theirs.schema, seen, base)
+                check_same_column(path, mine.schema, theirs.schema, loaded, base)
             before, now = _replaced(change, mine.schema), _replaced(change, theirs.schema)
             made, theirs = apply_schema_change(mine, change), apply_schema_change(theirs, change)
         if now != before and now != _replaced(change, made.schema):
-            raise conflict(_changed_otherwise(change), seen, base)
+            raise conflict(_changed_otherwise(change), loaded, base)
         mine = made
-    with conflict_if_refused(seen, base):
+    with conflict_if_refused(loaded, base):
         check_evolved(theirs)
     return theirs.schema
 

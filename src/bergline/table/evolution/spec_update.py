@@ -9,19 +9,24 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.spec import PartitionField, PartitionSpec
 from bergline.format.partition.terms import parse_term
 from bergline.table.commits.operation import Change, Operation
-from bergline.table.evolution.change_block import ChangeBlock
 from bergline.table.evolution.layout_change import change_spec
-from bergline.table.evolution.seen import check_same_column, conflict, conflict_if_refused, is_settled
+from bergline.table.evolution.pending_update import (
+    PendingUpdate,
+    check_same_column,
+    conflict,
+    conflict_if_refused,
+    is_settled,
+)
 
 _FIELD = "the name of a partition field"
 
 
-class SpecUpdate(ChangeBlock[SpecChange]):
+class SpecUpdate(PendingUpdate[SpecChange]):
     """One commit of changes; files that are there keep the partitions that they were written in."""
 
-    def __init__(self, seen: TableMetadata, commit: Callable[[Operation], object]) -> None:
-        super().__init__(seen, commit)
-        self.spec = seen.spec
+    def __init__(self, loaded: TableMetadata, commit: Callable[[Operation], object]) -> None:
+        super().__init__(loaded, commit)
+        self.spec = loaded.spec
         """The spec as the changes so far make it."""
 
     def add_field(self, term: str, *, name: str | None = None) -> Self:
@@ -38,7 +43,7 @@ class SpecUpdate(ChangeBlock[SpecChange]):
         return self._change(RenameField(check_text(name, _FIELD), check_text(new_name, _FIELD)))
 
     def _change(self, change: SpecChange) -> Self:
-        after = _evolved(self._seen, [*self._wishes, change])
+        after = _evolved(self._loaded, [*self._requested, change])
         self._request(change)
         self.spec = after
         return self
@@ -46,11 +51,11 @@ class SpecUpdate(ChangeBlock[SpecChange]):
     def _check_all(self) -> None:
         """Each change was checked with those before it."""
 
-    def _on(self, base: TableMetadata) -> Change:
-        with conflict_if_refused(self._seen, base):
-            for request in self._wishes:
-                _check_same_field(request, self._seen, base)
-            return change_spec(base, _evolved(base, self._wishes))
+    def _apply(self, base: TableMetadata) -> Change:
+        with conflict_if_refused(self._loaded, base):
+            for request in self._requested:
+                _check_same_field(request, self._loaded, base)
+            return change_spec(base, _evolved(base, self._requested))
 
 
 def _evolved(base: TableMetadata, changes: Sequence[SpecChange]) -> PartitionSpec:
@@ -65,27 +70,27 @@ def _evolved(base: TableMetadata, changes: Sequence[SpecChange]) -> PartitionSpe
     return evolved
 
 
-def _check_same_field(change: SpecChange, seen: TableMetadata, base: TableMetadata) -> None:
+def _check_same_field(change: SpecChange, loaded: TableMetadata, base: TableMetadata) -> None:
     """Refuse fields that others took away or made from something else, and terms whose column is another one now."""
     match change:
         case AddField(term):
-            _check_same_source(term, seen, base)
+            _check_same_source(term, loaded, base)
         case RemoveField(name) | RenameField(name):
-            field, now = _named(seen.spec, name), _named(base.spec, name)
+            field, now = _named(loaded.spec, name), _named(base.spec, name)
             if field is None:
-                _check_same_source(name, seen, base)
+                _check_same_source(name, loaded, base)
             elif now is None:
-                raise conflict(f"partition field `{name}` was removed or renamed", seen, base)
+                raise conflict(f"partition field `{name}` was removed or renamed", loaded, base)
             elif now.transform != field.transform or (
-                now.source_id != field.source_id and is_settled(field.source_id, seen, base)
+                now.source_id != field.source_id and is_settled(field.source_id, loaded, base)
             ):
-                raise conflict(f"partition field `{name}` is another one now", seen, base)
+                raise conflict(f"partition field `{name}` is another one now", loaded, base)
         case _:
             assert_never(change)
 
 
-def _check_same_source(term: str, seen: TableMetadata, base: TableMetadata) -> None:
-    check_same_column(parse_term(term)[1], seen.schema, base.schema, seen, base)
+def _check_same_source(term: str, loaded: TableMetadata, base: TableMetadata) -> None:
+    check_same_column(parse_term(term)[1], loaded.schema, base.schema, loaded, base)
 
 
 def _named(spec: PartitionSpec, name: str) -> PartitionField | None:

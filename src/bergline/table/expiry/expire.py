@@ -22,7 +22,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress, delete_files
-from bergline.table.expiry.explain import size_text
+from bergline.table.expiry.plan import size_text
 from bergline.table.expiry.reachable import FileKind, StoredFile, still_unneeded, unneeded_files
 from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest, decide_expiry
 from bergline.table.expiry.unused_layout import layout_requirements, remove_unused_layout

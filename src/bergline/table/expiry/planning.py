@@ -12,7 +12,7 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifest_cache import FreshReads
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.expiry.expire import Cleanup, work_out_expiry
-from bergline.table.expiry.explain import Amount, ExpiryPlan, total
+from bergline.table.expiry.plan import Amount, ExpiryPlan, total
 from bergline.table.expiry.reachable import NOBODY, Owners, StoredFile, held_files
 from bergline.table.expiry.retention import CleanupLevel, ExpiryDecision, ExpiryRequest
 
@@ -20,7 +20,7 @@ _NO_REF: Owners = frozenset({""})
 _READERS = 16
 
 
-class ExplainExpiry:
+class PlanExpiry:
     """An operation that changes nothing: it plans on the table as it is now."""
 
     needs_validation = False

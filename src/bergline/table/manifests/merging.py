@@ -89,7 +89,7 @@ def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[
 
 
 def _small_runs(manifests: Sequence[ManifestFile], target: int) -> Iterator[list[ManifestFile]]:
-    """Neighbours that are worth joining; one that is half full or more is not written again for what is left."""
+    """OtherTables that are worth joining; one that is half full or more is not written again for what is left."""
     for small, run in groupby(manifests, lambda m: m.manifest_length < target / 2 and m.key_metadata is None):
         if small:
             yield list(run)

@@ -173,8 +173,8 @@ def _among(name: str, values: Collection[Any]) -> Predicate:
     return any_of(tests)
 
 
-class HitFiles:
-    """Data files by path and partition."""
+class DeleteTargets:
+    """Data files by path and partition, to find those that a delete file may apply to."""
 
     def __init__(self, files: Collection[DataFile], base: TableMetadata) -> None:
         self._files = files
@@ -184,8 +184,8 @@ class HitFiles:
         for file in files:
             self._by_partition[partition_key(file)].append(file)
 
-    def by(self, delete: DataFile) -> list[DataFile]:
-        """Those of which a delete file may delete rows, whatever the sequence numbers say."""
+    def of(self, delete: DataFile) -> list[DataFile]:
+        """The files of which a delete file may delete rows, regardless of sequence numbers."""
         if delete.content is FileContent.EQUALITY_DELETES:
             everywhere = self._base.specs_by_id[delete.spec_id].is_unpartitioned
             near = self._files if everywhere else self._by_partition.get(partition_key(delete), ())

@@ -1,4 +1,4 @@
-"""Where a table may have orphan files, and whether it is alone there."""
+"""Which directories may contain orphan files of a table, and whether another table shares them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,48 +12,48 @@ from bergline.io.fileio import FileIO
 from bergline.io.local import is_temporary
 from bergline.io.locations import absolute_location
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.orphans.named_files import named_files, named_in_metadata
-from bergline.table.orphans.neighbours import DirectorySet, Neighbours
+from bergline.table.orphans.other_tables import DirectorySet, OtherTables
+from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
 _HIDDEN = ("_", ".")
 
 
-def places_to_look(io: FileIO, table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
-    """The directories to look through: the table's own, or the given one.
+def directories_to_list(io: FileIO, table: LoadedTable, location: str | None, rules: PathRules) -> tuple[str, ...]:
+    """The directories to list: the table's own, or the given one.
 
     That must be one of them or below one, or one that the table still has files in.
     """
     own = table_directories(table.metadata)
     if location is None:
         return _without_nested(own, HiddenNames(table.metadata), rules)
-    asked = absolute_location(location)
-    below = rules.below(asked)
+    requested = absolute_location(location)
+    below = rules.below(requested)
     is_own = any(below.startswith(rules.below(place)) for place in (*own, *_old_places(table)))
     if not is_own and not _has_files(io, table, below, rules):
         raise RefusedError(
-            f"cannot look for orphan files of `{table.name}` in {asked}: it is no directory of this table",
+            f"cannot look for orphan files of `{table.name}` in {requested}: it is no directory of this table",
             hints=[f"its files are in {place}" for place in own],
         )
-    return (asked,)
+    return (requested,)
 
 
-def check_alone(
-    catalog: Catalog, table: LoadedTable, places: Iterable[str], rules: PathRules, *, read_all: bool = False
+def check_not_shared(
+    catalog: Catalog, table: LoadedTable, directories: Iterable[str], rules: PathRules, *, read_all: bool = False
 ) -> None:
-    """RefusedError if another table or view of the catalog has, or had and still uses, files in one of the places."""
-    doing = f"remove orphan files of `{table.name}`"
-    asked = DirectorySet(rules, places)
-    neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
-    for other in neighbours.tables():
+    """RefusedError if another table or view of the catalog has, or had and still uses, files in a directory."""
+    operation = f"remove orphan files of `{table.name}`"
+    listed = DirectorySet(rules, directories)
+    others = OtherTables(catalog, table.name, listed, operation, read_all=read_all)
+    for other in others.tables():
         same = other.metadata.table_uuid is not None and other.metadata.table_uuid == table.metadata.table_uuid
-        shared = table.metadata.location if same else _shared(neighbours, other, asked, rules)
+        shared = table.metadata.location if same else _shared(others, other, listed, rules)
         if shared is not None:
-            raise _not_alone(doing, f"table `{other.name}`", shared)
-    for view in neighbours.views():
+            raise _shared_error(operation, f"table `{other.name}`", shared)
+    for view in others.views():
         own = (view.metadata.location, metadata_directory(view.metadata))
-        shared = asked.overlapping(own) or asked.holding([rules.exact(view.metadata_location)])
+        shared = listed.overlapping(own) or listed.holding([rules.exact(view.metadata_location)])
         if shared is not None:
-            raise _not_alone(doing, f"view `{view.name}`", shared)
+            raise _shared_error(operation, f"view `{view.name}`", shared)
 
 
 class HiddenNames:
@@ -76,7 +76,7 @@ class HiddenNames:
 
 
 def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
-    """Places that are not looked through with another one anyway."""
+    """Directories that are not listed with another one anyway."""
 
     def is_within(place: str, other: str) -> bool:
         inner, outer = rules.below(place), rules.below(other)
@@ -88,7 +88,7 @@ def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) ->
 
 def _old_places(table: LoadedTable) -> Iterator[str]:
     """The directories that a table was in, by the metadata that it still has there."""
-    for location in named_in_metadata(table):
+    for location in referenced_in_metadata(table):
         directory, _, name = location.rpartition("/")[0].rpartition("/")
         if name == "metadata" and directory:
             yield directory
@@ -96,22 +96,22 @@ def _old_places(table: LoadedTable) -> Iterator[str]:
 
 def _has_files(io: FileIO, table: LoadedTable, below: str, rules: PathRules) -> bool:
     """Whether a file of the table is in a directory, or in one for partitions there."""
-    for location in named_files(io, table):
+    for location in referenced_files(io, table):
         name = rules.exact(location)
         if name.startswith(below) and all("=" in part for part in name[len(below) :].split("/")[:-1]):
             return True
     return False
 
 
-def _shared(neighbours: Neighbours, other: LoadedTable, asked: DirectorySet, rules: PathRules) -> str | None:
-    """A place where another table has files too: where it writes, or where one of its files is all the same."""
-    if (shared := asked.overlapping(table_directories(other.metadata))) is not None:
+def _shared(others: OtherTables, other: LoadedTable, listed: DirectorySet, rules: PathRules) -> str | None:
+    """A directory that another table uses too: that it writes to, or that contains one of its files."""
+    if (shared := listed.overlapping(table_directories(other.metadata))) is not None:
         return shared
-    return asked.holding(rules.exact(location) for location in neighbours.files_of(other))
+    return listed.holding(rules.exact(location) for location in others.files_of(other))
 
 
-def _not_alone(doing: str, other: str, place: str) -> RefusedError:
+def _shared_error(operation: str, other: str, directory: str) -> RefusedError:
     return RefusedError(
-        f"cannot {doing}: {other} has files in {place} too",
+        f"cannot {operation}: {other} has files in {directory} too",
         hints=["give a `location` below it that only this table uses"],
     )

@@ -1,4 +1,4 @@
-"""What is known of orphan files before any is deleted: a value to look at, print, or hand to the sweep."""
+"""What is known about orphan files before any is deleted: a value to inspect, print, or pass to the sweep."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from bergline.catalog.identifiers import TableName
 from bergline.io.fileio import ListedFile
+from bergline.table.expiry.plan import size_text
 
 _SHOWN = 20
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
-_STEP = 1000
 
 
 class PrefixMismatch(Enum):
-    """What becomes of files that metadata may mean, under another scheme, authority or encoding."""
+    """What happens to files that metadata may reference under another scheme, authority or encoding."""
 
     ERROR = "error"
     IGNORE = "ignore"
@@ -24,7 +23,7 @@ class PrefixMismatch(Enum):
 
 
 class OrphanRequest(msgspec.Struct, frozen=True):
-    """What the caller asks for; None means the default."""
+    """The caller's options; None means the default."""
 
     older_than_ms: int | None = None
     location: str | None = None
@@ -43,11 +42,11 @@ class OrphanPlan(msgspec.Struct, frozen=True):
     metadata_location: str
     request: OrphanRequest
     locations: tuple[str, ...]
-    """The directories that were looked through."""
+    """The directories that were listed."""
     cutoff_ms: int
     files: tuple[ListedFile, ...] = ()
     in_doubt: tuple[ListedFile, ...] = ()
-    """Files that stay because metadata may mean them, under another scheme, authority or encoding."""
+    """Files that are kept because metadata may reference them under another scheme, authority or encoding."""
     needed: int = 0
     recent: int = 0
     hidden: int = 0
@@ -73,9 +72,9 @@ class OrphanPlan(msgspec.Struct, frozen=True):
     def _lines(self) -> Iterator[str]:
         yield f"orphan files of `{self.table}` from before {_moment(self.cutoff_ms)}"
         yield from (f"  in {printable(place)}" for place in self.locations)
-        yield f"{len(self.files):,} may go ({_bytes(self.size)}):"
+        yield f"{len(self.files):,} may go ({size_text(self.size)}):"
         for file in self.files[:_SHOWN]:
-            yield f"  {_moment(file.modified_ms)}  {_bytes(file.size):>10}  {printable(file.location)}"
+            yield f"  {_moment(file.modified_ms)}  {size_text(file.size):>10}  {printable(file.location)}"
         if len(self.files) > _SHOWN:
             yield f"  and {len(self.files) - _SHOWN:,} more"
         yield (
@@ -85,17 +84,9 @@ class OrphanPlan(msgspec.Struct, frozen=True):
 
 
 def printable(location: str) -> str:
-    """A location as text that can be printed: names on a disk may be no text at all."""
+    """A location as text that can be printed: names on a local disk may be arbitrary bytes."""
     return location.encode(errors="backslashreplace").decode()
 
 
 def _moment(ms: int) -> str:
     return dt.datetime.fromtimestamp(ms // 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _bytes(size: float) -> str:
-    for unit in _UNITS[:-1]:
-        if size < _STEP:
-            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
-        size /= _STEP
-    return f"{size:.1f} {_UNITS[-1]}"

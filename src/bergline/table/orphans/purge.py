@@ -23,7 +23,7 @@ from bergline.io.locations import join, normalized
 from bergline.table.expiry.deletion import delete_files
 from bergline.table.expiry.path_rules import PathRules
 from bergline.table.expiry.reachable import reachable_files
-from bergline.table.orphans.neighbours import DirectorySet, Neighbours
+from bergline.table.orphans.other_tables import DirectorySet, OtherTables
 
 _TRIES = 100
 _READERS = 16
@@ -152,13 +152,13 @@ def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *,
     places = DirectorySet(rules, table_directories(table.metadata))
     outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
     asked = DirectorySet(rules, [*table_directories(table.metadata), *outside])
-    neighbours = Neighbours(catalog, table.name, asked, doing, read_all=read_all)
-    for other in neighbours.tables():
+    others = OtherTables(catalog, table.name, asked, doing, read_all=read_all)
+    for other in others.tables():
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid
-        if same or any(rules.exact(location) in own for location in neighbours.files_of(other)):
+        if same or any(rules.exact(location) in own for location in others.files_of(other)):
             raise _shared(table.name, other.name)
-    for view in neighbours.views():
+    for view in others.views():
         if rules.exact(view.metadata_location) in own:
             raise _shared(table.name, view.name)
 

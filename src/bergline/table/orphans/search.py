@@ -11,9 +11,9 @@ from bergline.io.locations import normalized, scheme_of
 from bergline.table.commits.commit import load_same_table
 from bergline.table.expiry.deletion import Progress
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.orphans.directories import HiddenNames, check_alone, places_to_look
-from bergline.table.orphans.named_files import NamedBy, NamedFiles
+from bergline.table.orphans.directories import HiddenNames, check_not_shared, directories_to_list
 from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch, printable
+from bergline.table.orphans.referenced_files import ReferencedFiles, ReferenceState
 from bergline.table.scans.version import readable_ms
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -37,10 +37,10 @@ def plan_orphans(
     """Look through the table's directories; raises, and so plans nothing, if any metadata cannot be read."""
     cutoff_ms = _cutoff(request, now_ms)
     rules = PathRules(request.equal_schemes, request.equal_authorities)
-    named = NamedFiles(catalog.io, rules)
+    named = ReferencedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
-    places = places_to_look(catalog.io, table, request.location, rules)
-    check_alone(catalog, table, places, rules, read_all=request.read_all_tables)
+    places = directories_to_list(catalog.io, table, request.location, rules)
+    check_not_shared(catalog, table, places, rules, read_all=request.read_all_tables)
     found: list[ListedFile] = []
     kept: Counter[KeptReason] = Counter()
     for listed, verdict in enumerate(_judge(catalog, table, places, cutoff_ms, named), 1):
@@ -53,7 +53,7 @@ def plan_orphans(
             progress(listed, len(found))
     table = include_newest(catalog, table, named)  # what was committed while files were listed is needed as well
     naming = [(file, named.find(file.location)) for file in sorted(found)]
-    in_doubt = tuple(file for file, how in naming if how is NamedBy.IN_DOUBT)
+    in_doubt = tuple(file for file, how in naming if how is ReferenceState.IN_DOUBT)
     if in_doubt and request.prefix_mismatch is PrefixMismatch.ERROR:
         raise _mismatch(table, in_doubt, named, rules)
     if progress:
@@ -67,14 +67,14 @@ def plan_orphans(
         locations=places,
         cutoff_ms=cutoff_ms,
         files=tuple(file for file, how in naming if how in deletable),
-        in_doubt=in_doubt if NamedBy.IN_DOUBT not in deletable else (),
-        needed=kept[KeptReason.NEEDED] + sum(how is NamedBy.NAMED for _, how in naming),
+        in_doubt=in_doubt if ReferenceState.IN_DOUBT not in deletable else (),
+        needed=kept[KeptReason.NEEDED] + sum(how is ReferenceState.REFERENCED for _, how in naming),
         recent=kept[KeptReason.RECENT],
         hidden=kept[KeptReason.HIDDEN],
     )
 
 
-def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: NamedFiles) -> LoadedTable:
+def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: ReferencedFiles) -> LoadedTable:
     """Add what the table names now; it is loaded again if files went away because it had moved on."""
     name, table_uuid = (
         (table.name, table.metadata.table_uuid) if isinstance(table, LoadedTable) else (table.table, table.table_uuid)
@@ -104,14 +104,14 @@ def list_places(catalog: Catalog, places: Sequence[str]) -> Iterator[tuple[str, 
             yield file.location[len(spelt) :].lstrip("/"), file
 
 
-def deletable_namings(request: OrphanRequest) -> frozenset[NamedBy]:
+def deletable_namings(request: OrphanRequest) -> frozenset[ReferenceState]:
     """How metadata may name a file that is deleted all the same."""
     bold = request.prefix_mismatch is PrefixMismatch.DELETE
-    return frozenset({NamedBy.NOT_NAMED, NamedBy.IN_DOUBT} if bold else {NamedBy.NOT_NAMED})
+    return frozenset({ReferenceState.UNREFERENCED, ReferenceState.IN_DOUBT} if bold else {ReferenceState.UNREFERENCED})
 
 
 def _judge(
-    catalog: Catalog, table: LoadedTable, places: Sequence[str], cutoff_ms: int, named: NamedFiles
+    catalog: Catalog, table: LoadedTable, places: Sequence[str], cutoff_ms: int, named: ReferencedFiles
 ) -> Iterator[KeptReason | ListedFile]:
     """Each file below the places: why it stays, or the file itself."""
     hidden = HiddenNames(table.metadata)
@@ -120,7 +120,7 @@ def _judge(
             yield KeptReason.HIDDEN
         elif file.modified_ms >= cutoff_ms:
             yield KeptReason.RECENT
-        elif named.find(file.location) is NamedBy.NAMED or catalog.is_own_file(file.location):
+        elif named.find(file.location) is ReferenceState.REFERENCED or catalog.is_own_file(file.location):
             yield KeptReason.NEEDED
         else:
             yield file
@@ -139,7 +139,9 @@ def _cutoff(request: OrphanRequest, now_ms: int) -> int:
     return cutoff
 
 
-def _mismatch(table: LoadedTable, files: Sequence[ListedFile], named: NamedFiles, rules: PathRules) -> RefusedError:
+def _mismatch(
+    table: LoadedTable, files: Sequence[ListedFile], named: ReferencedFiles, rules: PathRules
+) -> RefusedError:
     shown = ", ".join(printable(f.location) for f in files[:_NAMED_IN_ERRORS])
     here = ", ".join(sorted({rules.spell(f.location).prefix for f in files}))
     return RefusedError(

@@ -6,9 +6,9 @@ from bergline.catalog.catalog import Catalog
 from bergline.io.fileio import ListedFile
 from bergline.table.expiry.deletion import Progress, delete_files
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.orphans.directories import check_alone
-from bergline.table.orphans.named_files import NamedFiles
+from bergline.table.orphans.directories import check_not_shared
 from bergline.table.orphans.plan import OrphanPlan
+from bergline.table.orphans.referenced_files import ReferencedFiles
 from bergline.table.orphans.search import deletable_namings, include_newest, list_places
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
@@ -30,12 +30,12 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     if not plan.files:
         return SweepResult()
     rules = PathRules(plan.request.equal_schemes, plan.request.equal_authorities)
-    named, deletable = NamedFiles(catalog.io, rules), deletable_namings(plan.request)
+    named, deletable = ReferencedFiles(catalog.io, rules), deletable_namings(plan.request)
     wanted = {file.location: file for file in plan.files}
     there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
     unchanged = [file for file in there if wanted[file.location] == file]
     table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
-    check_alone(catalog, table, plan.locations, rules, read_all=plan.request.read_all_tables)
+    check_not_shared(catalog, table, plan.locations, rules, read_all=plan.request.read_all_tables)
     deleted: list[ListedFile] = []
     failed: set[str] = set()
     for start in range(0, len(unchanged), _FILES_AT_ONCE):

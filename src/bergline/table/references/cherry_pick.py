@@ -18,14 +18,15 @@ from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer, branch_head, check_branch_exists
 from bergline.table.commits.validate import shown_file
+from bergline.table.manifests.external_files import live_files
 from bergline.table.manifests.filtering import ManifestFilter
-from bergline.table.manifests.given_files import live_files
 from bergline.table.manifests.removal import RemovedFiles
 from bergline.table.references.common_ancestor import first_ids, known_by, parts_of, repetition
 from bergline.table.references.merge import MergeResult
 from bergline.table.references.ref_changes import hold_snapshot, move_branch
-from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, SnapshotChange, load_change
-from bergline.table.references.staged import check_not_published, merge_hint, published_summary
+from bergline.table.references.snapshot_change import SnapshotChange, load_change
+from bergline.table.references.staged import check_not_published, merge_hint
+from bergline.table.references.summary import REPLACED, REPLACED_AMONG_OTHERS, published_summary
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 

@@ -6,16 +6,7 @@ import msgspec
 
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-
-SOURCE = "source-snapshot-id"
-"""Summary: the snapshot that this one does again, on another line of history."""
-ORIGIN = "origin-snapshot-id"
-"""Summary: the first of them, where the source was itself a repetition."""
-SQUASHED_SINCE = "squashed-since-snapshot-id"
-"""Summary: the snapshot after which the squashed history began; the source is its last one. Empty for the beginning."""
-
-SQUASHED = "squashed-snapshot-ids"
-"""Summary: the first snapshots of all changes that were squashed, as far as they had not expired."""
+from bergline.table.references.summary import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE
 
 
 class Divergence(msgspec.Struct, frozen=True):

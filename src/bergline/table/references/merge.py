@@ -13,15 +13,16 @@ from bergline.format.metadata.snapshot import SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import set_ref
 from bergline.io.fileio import FileIO
-from bergline.table.commits.joined import join_changes
+from bergline.table.commits.combine import combine_changes
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.references.common_ancestor import SQUASHED, SQUASHED_SINCE, Divergence, first_ids
+from bergline.table.references.common_ancestor import Divergence, first_ids
 from bergline.table.references.merge_conflicts import MergeConflicts
 from bergline.table.references.merge_plan import MergeRequest, plan_merge
 from bergline.table.references.ref_changes import hold_snapshot
 from bergline.table.references.replay import Replay, ReplayBase
 from bergline.table.references.snapshot_change import SnapshotChange, load_change
 from bergline.table.references.squash import load_squashed
+from bergline.table.references.summary import SQUASHED, SQUASHED_SINCE
 
 
 class MergeResult(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ class Merge:
         head = self._used[-1].snapshot_id if self._used else plan.start or previous
         self.result = MergeResult(previous, head, replayed)
         self.needs_validation = any(r.change.operation is not SnapshotOperation.APPEND for r in self._used)
-        return join_changes(changes)
+        return combine_changes(changes)
 
     def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
         """Whether the other line has all that is picked already, so that nothing is left to do again."""
@@ -160,11 +161,15 @@ class Merge:
         known = self._replays.get(key)
         if known is not None and known.change.source == change.source:
             return known
-        replay = Replay(self._io, change, request=self._request, squashed=squashed)
         if known is not None:
-            replay.snapshot_id = known.snapshot_id
             self._outdated.append(known)
-        self._replays[key] = replay
+        replay = self._replays[key] = Replay(
+            self._io,
+            change,
+            request=self._request,
+            squashed=squashed,
+            snapshot_id=None if known is None else known.snapshot_id,
+        )
         return replay
 
 

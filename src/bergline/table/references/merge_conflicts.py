@@ -16,7 +16,7 @@ from bergline.scan.manifests import load_manifest_list
 from bergline.scan.shared_keys import may_share_keys
 from bergline.table.commits.history_window import EVERYTHING, HistoryWindow, WrittenFile
 from bergline.table.commits.validate import shown_file
-from bergline.table.manifests.removal import HitFiles
+from bergline.table.manifests.removal import DeleteTargets
 from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
 
 _ADDED = pl.col("status") == int(EntryStatus.ADDED)
@@ -86,13 +86,13 @@ class MergeConflicts:
             return
         known = (f for f in (*change.removed, *older.values()) if f.number <= self._number)
         numbers = {f.file.file_path: f.number for f in known} | dict(fresh)
-        hit_files = HitFiles(list(touched.values()), self._base)
+        targets = DeleteTargets(list(touched.values()), self._base)
         for written, did in theirs.changed_deletes():
             harmless = self._only_moves(change, written, fresh) if did == _DELETED_ROWS else self._is_obsolete(written)
             if harmless:
                 continue
             by_equality = written.file.content is FileContent.EQUALITY_DELETES
-            for file in hit_files.by(written.file):
+            for file in targets.of(written.file):
                 path = file.file_path
                 new_here = path in fresh or path in older
                 applies = numbers.get(path, 0) < written.number if by_equality else not new_here

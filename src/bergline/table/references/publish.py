@@ -7,7 +7,7 @@ from bergline.format.metadata.apply import apply_updates
 from bergline.format.metadata.refs import SnapshotRefType
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.table.commits.joined import join_changes
+from bergline.table.commits.combine import combine_changes
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.references.merge import Merge, MergeResult
 from bergline.table.references.merge_plan import MergeRequest, plan_merge
@@ -70,7 +70,7 @@ class Publish:
         if not self._request.keep_branch:
             changes.append(drop_ref(base, self._request.branch, SnapshotRefType.BRANCH))
         self._was_attempted = True
-        return join_changes(changes)
+        return combine_changes(changes)
 
     def committed(self, metadata: TableMetadata) -> None:
         """Remove what only losing attempts wrote."""

@@ -1,18 +1,20 @@
-"""Changes to branches and tags, each worked out anew on every base: `(base, wish) -> updates + requirements`."""
+"""Changes to branches and tags, each worked out anew on every base: updates and requirements."""
 
+import datetime as dt
 import uuid
 from collections.abc import Callable, Collection
 
 import msgspec
 
 from bergline.arguments import check_text, counted, shown
-from bergline.errors import AlreadyExistsError, InvalidInputError, RefusedError
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType, check_ref_name
 from bergline.format.metadata.requirements import AssertRefSnapshotId
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import RemoveSnapshotRef, Update, set_ref
 from bergline.table.commits.operation import Change
 from bergline.table.references.common_ancestor import find_divergence
+from bergline.table.scans.version import SnapshotChoice, epoch_ms, readable_ms, snapshot_at
 
 _NAME = "the name of a branch or tag"
 
@@ -125,6 +127,42 @@ def fast_forward(base: TableMetadata, branch: str, to: str) -> Change:
     if not base.is_ancestor(ref.snapshot_id, of=target.snapshot_id):
         raise _not_ahead(base, branch, to)
     return _set(base, branch, msgspec.structs.replace(ref, snapshot_id=target.snapshot_id))
+
+
+def rollback_target(base: TableMetadata, branch: str, to: SnapshotChoice) -> int:
+    """The snapshot that a branch goes back to: for a moment, the last one of its history before it."""
+    head = existing_ref(base, branch, SnapshotRefType.BRANCH).snapshot_id
+    if isinstance(to, dt.datetime):
+        return _last_before(base, branch, head, epoch_ms(to))
+    target = snapshot_at(base, to)
+    if not base.is_ancestor(target, of=head):
+        raise RefusedError(
+            f"cannot roll back `{branch}` to snapshot {target}: it is not in the history of `{branch}`",
+            hints=[f'`refs.set_current("{branch}", to={target})` goes anywhere'],
+        )
+    return target
+
+
+def left_behind(base: TableMetadata, branch: str, target: int) -> frozenset[int]:
+    """The snapshots that a branch has and will not have once it is at the target."""
+    ref = base.refs.get(branch)
+    if ref is None:
+        return frozenset()
+    stay = {s.snapshot_id for s in base.ancestors(target)}
+    return frozenset([s.snapshot_id for s in base.ancestors(ref.snapshot_id) if s.snapshot_id not in stay])
+
+
+def _last_before(base: TableMetadata, branch: str, head: int, moment_ms: int) -> int:
+    history = list(base.ancestors(head))
+    before = [s for s in history if s.timestamp_ms < moment_ms]
+    if not before:
+        raise NotFoundError(
+            f"no snapshot of `{branch}` before {readable_ms(moment_ms)}",
+            kind="snapshot",
+            name=str(moment_ms),
+            hints=[f"its history begins at {readable_ms(min(s.timestamp_ms for s in history))}"],
+        )
+    return max(before, key=lambda s: s.timestamp_ms).snapshot_id
 
 
 def set_retention(base: TableMetadata, name: str, retention: Retention, clear: Collection[str]) -> Change:

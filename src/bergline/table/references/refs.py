@@ -4,30 +4,47 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bergline.arguments import check_list, shown
 from bergline.errors import InvalidInputError
-from bergline.format.metadata.refs import SnapshotRef, SnapshotRefType
+from bergline.format.metadata.refs import MAIN, SnapshotRef, SnapshotRefType
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.commits.operation import Change, MetadataOperation
-from bergline.table.references.creating import NewRef
-from bergline.table.references.moving import MovingRefs
+from bergline.io.fileio import FileIO
+from bergline.table.commits.operation import Change, MetadataOperation, Operation
+from bergline.table.references.cherry_pick import CherryPick
+from bergline.table.references.diff import RefDiff, diff_refs
+from bergline.table.references.merge import Merge, MergeResult
+from bergline.table.references.merge_plan import MergeRequest
+from bergline.table.references.new_ref import NewRef
 from bergline.table.references.ref_changes import (
     Retention,
     check_cleared,
     drop_ref,
+    fast_forward,
+    left_behind,
+    move_branch,
     place_of,
     rename_ref,
     replace_ref,
+    rollback_target,
     set_retention,
 )
+from bergline.table.references.staged import find_staged
 from bergline.table.scans.version import SnapshotChoice, snapshot_at
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
 
-class Refs(MovingRefs):
-    """Every method is one commit, tried again when others come first; reading shows the table as last loaded.
+class Refs:
+    """Every method is one commit, retried when others come first; reading shows the table as last loaded.
 
-    `at` is a snapshot id, a ref, or a moment: what `main` was then.
+    `at` and `to` are a snapshot id, a ref, or a moment: what `main` was then.
     """
+
+    def __init__(
+        self, metadata: Callable[[], TableMetadata], run: Callable[[Operation], TableMetadata], io: FileIO
+    ) -> None:
+        self._metadata = metadata
+        self._run = run
+        self._io = io
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._metadata().refs)
@@ -123,6 +140,53 @@ class Refs(MovingRefs):
         check_cleared(retention, cleared)
         self._change(set_retention, name, retention, cleared)
 
+    def fast_forward(self, branch: str, *, to: str) -> MergeResult:
+        """Move a branch forward to a ref that descends from it; one that does not exist is created there."""
+        return self._move(branch, lambda base: fast_forward(base, branch, to))
+
+    def rollback(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
+        """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a moment.
+
+        ConflictError if others commit to the branch meanwhile: nothing goes that was not there to be seen.
+        """
+        return self._leave(branch, lambda base: rollback_target(base, branch, to))
+
+    def set_current(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
+        """Move a branch to any snapshot: by id, by ref, or what `main` was at a moment."""
+        return self._leave(branch, lambda base: snapshot_at(base, to))
+
+    def cherry_pick(self, snapshot: SnapshotChoice, *, onto: str = MAIN) -> MergeResult:
+        """Bring one snapshot, by its id or the ref that names it, to a branch.
+
+        The branch moves to a snapshot that was made on its head. Else an append is replayed on top of it, and replaced
+        partitions too, if nobody added to them since; RefusedError for all others, and for what the branch has already.
+        """
+        return self._pick(lambda base: base.snapshot(snapshot_at(base, snapshot)), onto)
+
+    def publish(self, wap_id: str, *, into: str = MAIN) -> MergeResult:
+        """Cherry-pick the snapshot that was staged under a WAP id; a second time is refused."""
+        return self._pick(lambda base: find_staged(base, wap_id, into), into)
+
+    def staged(self, wap_id: str) -> Snapshot:
+        """The snapshot that was staged under a WAP id, to be read before it is published."""
+        return find_staged(self._metadata(), wap_id)
+
+    def merge(self, branch: str, *, into: str, squash: bool = False) -> MergeResult:
+        """Bring what a branch has into another: move it forward, or replay each snapshot on top of it.
+
+        ConflictError if both changed the same files. Where history has expired, `squash` takes the difference of the
+        two ends as one snapshot.
+        """
+        return self._merge(MergeRequest(branch, into, "onto", squash))
+
+    def rebase(self, branch: str, *, onto: str, squash: bool = False) -> MergeResult:
+        """Move a branch on top of another ref: its own snapshots are replayed there."""
+        return self._merge(MergeRequest(branch, onto, "picked", squash))
+
+    def diff(self, from_ref: str, to_ref: str) -> RefDiff:
+        """How a ref differs from another as last loaded, from metadata alone; `table.changes` gives the rows."""
+        return diff_refs(self._io, self._metadata(), from_ref, to_ref)
+
     def _of_kind(self, kind: SnapshotRefType) -> dict[str, SnapshotRef]:
         return {name: ref for name, ref in self._metadata().refs.items() if ref.snapshot_ref_type is kind}
 
@@ -146,6 +210,41 @@ class Refs(MovingRefs):
         self._run(
             MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=place_of(name))
         )
+
+    def _leave(self, branch: str, target: Callable[[TableMetadata], int]) -> MergeResult:
+        """Move a branch so that its last snapshots may no longer be in its history."""
+        return self._move(
+            branch,
+            lambda base: move_branch(base, branch, target(base)),
+            leaves=lambda base: left_behind(base, branch, target(base)),
+        )
+
+    def _move(
+        self,
+        branch: str,
+        change: Callable[[TableMetadata], Change],
+        leaves: Callable[[TableMetadata], object] = lambda _: None,
+    ) -> MergeResult:
+        previous: int | None = None
+
+        def attempt(base: TableMetadata) -> Change:
+            nonlocal previous
+            moved = change(base)
+            previous = base.refs[branch].snapshot_id if branch in base.refs else None
+            return moved
+
+        after = self._run(MetadataOperation(attempt, overwrites=leaves))
+        return MergeResult(previous, after.ref(branch).snapshot_id)
+
+    def _pick(self, find: Callable[[TableMetadata], Snapshot], branch: str) -> MergeResult:
+        operation = CherryPick(self._io, find, branch=branch)
+        self._run(operation)
+        return operation.result
+
+    def _merge(self, request: MergeRequest) -> MergeResult:
+        operation = Merge(self._io, request)
+        self._run(operation)
+        return operation.result
 
 
 def _snapshot_at(base: TableMetadata, at: SnapshotChoice | None) -> int | None:

@@ -18,11 +18,20 @@ from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.manifests.filtering import ManifestFilter
 from bergline.table.manifests.removal import RemovedFiles
-from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE, repetition
+from bergline.table.references.common_ancestor import repetition
 from bergline.table.references.merge_conflicts import MergeConflicts
 from bergline.table.references.merge_plan import MergeRequest
-from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS, ChangedFile, SnapshotChange
-from bergline.table.references.staged import WAP_ID, published_summary
+from bergline.table.references.snapshot_change import ChangedFile, SnapshotChange
+from bergline.table.references.summary import (
+    ORIGIN,
+    REPLACED,
+    REPLACED_AMONG_OTHERS,
+    SOURCE,
+    SQUASHED,
+    SQUASHED_SINCE,
+    WAP_ID,
+    published_summary,
+)
 
 _SHOWN: Final = 5
 _COUNTED: Final = ("added-", "deleted-", "removed-", "total-", "manifests-", "partitions.")
@@ -72,8 +81,9 @@ class Replay(SnapshotProducer):
         *,
         request: MergeRequest,
         squashed: Mapping[str, str] | None = None,
+        snapshot_id: int | None = None,
     ) -> None:
-        """`squashed` is what the summary of several in one says of them."""
+        """`squashed` are the summary entries for several snapshots in one; a new `snapshot_id` unless it is given."""
         source = change.source
         kept = {k: v for k, v in source.summary.items() if k not in _COMPUTED and not k.startswith(_COUNTED)}
         if squashed:
@@ -81,7 +91,10 @@ class Replay(SnapshotProducer):
         if change.replaced and REPLACED not in kept:
             kept[REPLACED_AMONG_OTHERS] = "true"
         super().__init__(
-            io, request.moved, kept | repetition(source) | published_summary(source) | dict(squashed or {})
+            io,
+            request.moved,
+            kept | repetition(source) | published_summary(source) | dict(squashed or {}),
+            snapshot_id=snapshot_id,
         )
         self.change = change
         self._request = request

@@ -1,7 +1,7 @@
 """What a snapshot changed, or two snapshots differ in: files added and removed, with their sequence numbers."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -11,11 +11,7 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import live_entries, load_entries, load_manifest_list
 from bergline.table.manifests.removal import FileKey, file_key
-
-REPLACED: Final = "replace-partitions"
-"""Summary: whether the snapshot replaced all rows of the partitions that it wrote to."""
-REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
-"""Summary: whether what the snapshot does again did so, where it cannot be said in the specification's words."""
+from bergline.table.references.summary import REPLACED, REPLACED_AMONG_OTHERS
 
 
 class ChangedFile(msgspec.Struct, frozen=True):

@@ -1,22 +1,16 @@
 """Staged writes: snapshots that no ref names, known by a WAP id (write, audit, publish) until they are published."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
-from bergline.arguments import check_text
-from bergline.errors import InvalidInputError, NotFoundError, RefusedError
+from bergline.errors import NotFoundError, RefusedError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.metadata.updates import AddSnapshot
 from bergline.table.commits.operation import Change, CommitStamp, Operation
 from bergline.table.references.common_ancestor import known_by
-
-WAP_ID: Final = "wap.id"
-"""Summary: the id that a snapshot was staged under."""
-PUBLISHED_WAP_ID: Final = "published-wap-id"
-"""Summary: the id of the staged snapshot that this one repeats on a branch."""
+from bergline.table.references.summary import PUBLISHED_WAP_ID, WAP_ID, check_wap_id
 
 
 class Staged:
@@ -52,19 +46,9 @@ def staged(operation: Operation, wap_id: str | None) -> Operation:
     return operation if wap_id is None else Staged(operation)
 
 
-def wap_summary(wap_id: str | None) -> dict[str, str]:
-    """What the summary of a snapshot says of the WAP id that it is staged under, if any."""
-    return {} if wap_id is None else {WAP_ID: _checked(wap_id)}
-
-
-def published_summary(source: Snapshot) -> dict[str, str]:
-    """What the summary of a snapshot that repeats a staged one says of its WAP id."""
-    return {PUBLISHED_WAP_ID: wap_id} if (wap_id := source.summary.get(WAP_ID)) else {}
-
-
 def find_staged(base: TableMetadata, wap_id: str, branch: str | None = None) -> Snapshot:
     """The one snapshot that was staged under a WAP id; where it is for a branch, one that this has not had."""
-    _checked(wap_id)
+    check_wap_id(wap_id)
     found = [s for s in base.snapshots if s.summary.get(WAP_ID) == wap_id]
     if not found:
         known = {i for s in base.snapshots if (i := s.summary.get(WAP_ID))}
@@ -101,9 +85,3 @@ def merge_hint(snapshot: Snapshot, branch: str) -> str:
         f'`refs.create_branch("pick", at={snapshot.snapshot_id})` and `refs.merge("pick", into="{branch}")` '
         f"bring snapshot {snapshot.snapshot_id} with what it was made on, whatever it did"
     )
-
-
-def _checked(wap_id: str) -> str:
-    if not check_text(wap_id, "text for a WAP id"):
-        raise InvalidInputError("expected a WAP id, found empty text")
-    return wap_id

@@ -1,12 +1,27 @@
-"""Summary entries as callers give them: without those that merges, picks and publishing go by."""
+"""Summary entries by which merges, cherry-picks and publishing recognize snapshots, and those that callers may add."""
 
 from typing import Any, Final
 
-from bergline.arguments import check_texts
+from bergline.arguments import check_text, check_texts
 from bergline.errors import InvalidInputError
-from bergline.table.references.common_ancestor import ORIGIN, SOURCE, SQUASHED, SQUASHED_SINCE
-from bergline.table.references.snapshot_change import REPLACED, REPLACED_AMONG_OTHERS
-from bergline.table.references.staged import PUBLISHED_WAP_ID, WAP_ID
+from bergline.format.metadata.snapshot import Snapshot
+
+SOURCE: Final = "source-snapshot-id"
+"""The snapshot that this one replays, on another line of history."""
+ORIGIN: Final = "origin-snapshot-id"
+"""The first of them, where the source was itself a replay."""
+SQUASHED_SINCE: Final = "squashed-since-snapshot-id"
+"""The snapshot after which the squashed history began; the source is its last one. Empty for the beginning."""
+SQUASHED: Final = "squashed-snapshot-ids"
+"""The first snapshots of all changes that were squashed, as far as they had not expired."""
+REPLACED: Final = "replace-partitions"
+"""Whether the snapshot replaced all rows of the partitions that it wrote to."""
+REPLACED_AMONG_OTHERS: Final = "replayed-replace-partitions"
+"""Whether the snapshot replays one that did, where the specification has no entry for it."""
+WAP_ID: Final = "wap.id"
+"""The id that a snapshot was staged under."""
+PUBLISHED_WAP_ID: Final = "published-wap-id"
+"""The id of the staged snapshot that this one replays on a branch."""
 
 _OWN: Final = frozenset(
     {SOURCE, ORIGIN, SQUASHED, SQUASHED_SINCE, WAP_ID, PUBLISHED_WAP_ID, REPLACED, REPLACED_AMONG_OTHERS}
@@ -14,7 +29,7 @@ _OWN: Final = frozenset(
 
 
 def check_summary(given: Any) -> dict[str, str]:
-    """The entries; InvalidInputError for those that say what a snapshot repeats: rows would be left out of merges."""
+    """A caller's entries; InvalidInputError for those that say what a snapshot replays: merges would leave out rows."""
     summary = {} if given is None else check_texts(given, "summary entry")
     if taken := sorted(_OWN & summary.keys()):
         hints = ["`wap_id` stages a write"] if WAP_ID in taken else []
@@ -22,3 +37,20 @@ def check_summary(given: Any) -> dict[str, str]:
             f"expected summary entries of your own, found `{taken[0]}`, which bergline writes itself", hints=hints
         )
     return summary
+
+
+def check_wap_id(wap_id: str) -> str:
+    """The WAP id; InvalidInputError if it is empty."""
+    if not check_text(wap_id, "text for a WAP id"):
+        raise InvalidInputError("expected a WAP id, found empty text")
+    return wap_id
+
+
+def wap_summary(wap_id: str | None) -> dict[str, str]:
+    """The entry of a snapshot that is staged under a WAP id; none without one."""
+    return {} if wap_id is None else {WAP_ID: check_wap_id(wap_id)}
+
+
+def published_summary(source: Snapshot) -> dict[str, str]:
+    """The entry of a snapshot that replays a staged one."""
+    return {PUBLISHED_WAP_ID: wap_id} if (wap_id := source.summary.get(WAP_ID)) else {}

@@ -202,7 +202,7 @@ def test_purge_is_refused_while_a_table_cannot_be_read_that_may_lie_there_until_
         no = ask_fresh(*purge, query={"purgeRequested": "true"})
         assert no.error == (403, "ForbiddenException")
         assert no.message.startswith("cannot purge table `db.orders`: what `db.broken` uses cannot be read: ")
-        way_out = "; have `db.broken` readable again, or drop it without purging it if it is of no use any more"
+        way_out = "; make `db.broken` readable again, or drop it without purging it if it is no longer needed"
         assert no.message.endswith(way_out)
         assert ask_fresh("GET", ORDERS).status == 200
         broken = "/v1/namespaces/db/tables/broken"

@@ -31,13 +31,13 @@ def table() -> Iterator[Table]:
 def asked_for(table: Table, act: Callable[[Table], object]) -> list[Change]:
     """The changes that a call commits."""
     found: list[Change] = []
-    commit = table.commit
+    commit = table._handle.commit
 
     def note(operation: Operation) -> TableMetadata:
         found.append(operation.attempt(table.metadata, CommitStamp(1, 0)))
         return commit(operation)
 
-    table.commit = note  # type: ignore[method-assign]
+    table._handle.commit = note  # type: ignore[method-assign]
     act(table)
     return found
 

@@ -19,7 +19,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.local import LocalFileIO
 from bergline.io.schemes import SchemeFileIO
 from bergline.scan.manifest_cache import forget_files
-from bergline.table.expiry.explain import size_text
+from bergline.table.expiry.plan import size_text
 from bergline.table.expiry.retention import CleanupLevel
 from bergline.testing.crashes import Crash, CrashingFileIO, Steps
 

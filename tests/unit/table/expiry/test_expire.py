@@ -10,6 +10,7 @@ from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
+from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
 from bergline.errors import CommitUnknownError, FormatError, NotFoundError, UnavailableError
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -164,14 +165,14 @@ def test_file_added_again_after_the_swap_stays(lake: Lake, orders: Table, monkey
     file = orders.append(order_rows(1)).scan().plan().files[0].file
     orders.overwrite(order_rows(2))
     expiring = lake.load_table("db.orders")
-    load_newest = expiring._load_newest
+    load_newest = expiring._handle.load_newest
 
-    def after_another() -> TableMetadata:
+    def after_another() -> LoadedTable:
         if len(orders.metadata.snapshots) == 2:
             orders.append_files([file])
         return load_newest()
 
-    monkeypatch.setattr(expiring, "_load_newest", after_another)
+    monkeypatch.setattr(expiring._handle, "load_newest", after_another)
     result = expiring.expire(older_than=FUTURE)
     assert (result.deleted_data_files, result.deleted_manifests, result.failed) == (0, 1, ())
     assert ids(orders.refresh().scan().to_arrow()) == [1, 2]
@@ -202,7 +203,7 @@ def test_files_are_named_if_the_table_cannot_be_looked_at_again(orders: Table, m
     def gone() -> TableMetadata:
         raise UnavailableError("no answer")
 
-    monkeypatch.setattr(orders, "_load_newest", gone)
+    monkeypatch.setattr(orders._handle, "load_newest", gone)
     before = data_files(orders)
     result = orders.expire(older_than=FUTURE)
     assert (len(result.failed), result.deleted_data_files) == (3, 0)

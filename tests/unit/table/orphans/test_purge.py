@@ -224,7 +224,7 @@ def test_table_that_cannot_be_read_and_may_have_the_same_files_stops_a_purge(
     again, _ = fresh_lake(lake)
     with pytest.raises(RefusedError, match=r"what `db\.items` uses cannot be read") as refused:
         again.purge_table("db.orders")
-    way_out = "have `db.items` readable again, or drop it without purging it if it is of no use any more"
+    way_out = "make `db.items` readable again, or drop it without purging it if it is no longer needed"
     assert refused.value.hints == (way_out,)
     assert files(busy) == before
 

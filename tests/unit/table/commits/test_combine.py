@@ -15,7 +15,7 @@ from bergline.format.metadata.updates import (
     SetSnapshotRef,
 )
 from bergline.format.partition.spec import UNPARTITIONED
-from bergline.table.commits.joined import join_changes
+from bergline.table.commits.combine import combine_changes
 from bergline.table.commits.operation import Change
 
 UUID = AssertTableUuid("u")
@@ -26,7 +26,7 @@ def moved(name: str, snapshot_id: int) -> SetSnapshotRef:
 
 
 def test_the_first_requirement_about_a_ref_is_the_one_about_the_base() -> None:
-    joined = join_changes(
+    joined = combine_changes(
         [
             Change((moved("main", 2),), (UUID, AssertRefSnapshotId("main", 1))),
             Change((moved("main", 3),), (UUID, AssertRefSnapshotId("main", 2))),
@@ -38,7 +38,7 @@ def test_the_first_requirement_about_a_ref_is_the_one_about_the_base() -> None:
 
 
 def test_a_requirement_about_what_an_earlier_change_made_is_dropped() -> None:
-    joined = join_changes(
+    joined = combine_changes(
         [
             Change((RemoveSnapshotRef("main"),), (UUID,)),
             Change((moved("main", 3),), (UUID, AssertRefSnapshotId("main", None))),
@@ -49,7 +49,7 @@ def test_a_requirement_about_what_an_earlier_change_made_is_dropped() -> None:
 
 def test_a_requirement_about_something_else_stays() -> None:
     spec = AddPartitionSpec(UNPARTITIONED)
-    joined = join_changes(
+    joined = combine_changes(
         [
             Change((spec,), (AssertLastAssignedPartitionId(999),)),
             Change((spec, SetDefaultSpec(-1)), (AssertLastAssignedPartitionId(1000), AssertDefaultSpecId(0))),
@@ -59,5 +59,5 @@ def test_a_requirement_about_something_else_stays() -> None:
 
 
 def test_changes_that_change_nothing_are_none() -> None:
-    assert join_changes([Change(), Change()]) == Change()
-    assert join_changes([Change(), Change((SetProperties({"a": "b"}),))]).updates == (SetProperties({"a": "b"}),)
+    assert combine_changes([Change(), Change()]) == Change()
+    assert combine_changes([Change(), Change((SetProperties({"a": "b"}),))]).updates == (SetProperties({"a": "b"}),)

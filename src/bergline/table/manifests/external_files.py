@@ -20,7 +20,7 @@ from bergline.table.manifests.removal import FileKey, PartitionLookup, file_key
 _READERS: Final = 16
 
 
-class GivenFiles:
+class ExternalFiles:
     """The files that one call adds: they are there, with as many rows as is said, and not live on the branch yet.
 
     One for all attempts: later ones look only at manifests that came in between, and at the files themselves only if
@@ -72,7 +72,7 @@ class GivenFiles:
             raise InvalidInputError(f"expected {file.record_count} rows, found {rows} in {file.file_path}")
 
 
-def of_unknown_writers(files: Iterable[DataFile]) -> list[DataFile]:
+def without_physical_schemas(files: Iterable[DataFile]) -> list[DataFile]:
     """Files without a word on what their columns are: whoever gives them may be wrong, their footers are not."""
     return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 

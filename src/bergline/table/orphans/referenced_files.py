@@ -1,4 +1,4 @@
-"""Every file that a table's metadata names, whatever ref or log leads to it."""
+"""Every file that a table's metadata references, from whatever ref or log."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,18 +22,18 @@ _MANIFESTS_AT_ONCE = 100
 _HINT = "version-hint.text"
 
 
-class NamedBy(Enum):
-    """Whether metadata names a file."""
+class ReferenceState(Enum):
+    """Whether metadata references a file."""
 
-    NAMED = "by this location, or one that is equal to it"
+    REFERENCED = "by this location, or one that is equal to it"
     IN_DOUBT = "by a location that differs in scheme, authority or encoding only"
-    NOT_NAMED = "not at all"
+    UNREFERENCED = "not at all"
 
 
-class NamedFiles:
-    """Gathers what states of a table name, and forgets nothing. Only what is new in a state is read.
+class ReferencedFiles:
+    """The files that any of several states of a table references. Only what is new in a state is read.
 
-    Kept are hashes: where two files had the same one, both would count as named.
+    Hashes are kept: if two files had the same one, both would count as referenced.
     """
 
     def __init__(self, io: FileIO, rules: PathRules) -> None:
@@ -46,28 +46,28 @@ class NamedFiles:
         """Schemes and authorities that metadata uses."""
 
     def include(self, table: LoadedTable) -> None:
-        """Add all that a state of the table names; raises if any of its metadata cannot be read."""
-        for location in named_files(self._io, table, self._read):
+        """Add all that a state of the table references; raises if any of its metadata cannot be read."""
+        for location in referenced_files(self._io, table, self._read):
             spelling = self._rules.spell(location)
             self._exact.add(hash(spelling.exact))
             self._loose.add(hash(spelling.loose))
             self.prefixes.add(spelling.prefix)
 
-    def find(self, location: str) -> NamedBy:
-        """Whether a file is named."""
+    def find(self, location: str) -> ReferenceState:
+        """Whether a file is referenced."""
         spelling = self._rules.spell(location)
         if hash(spelling.exact) in self._exact:
-            return NamedBy.NAMED
-        return NamedBy.IN_DOUBT if hash(spelling.loose) in self._loose else NamedBy.NOT_NAMED
+            return ReferenceState.REFERENCED
+        return ReferenceState.IN_DOUBT if hash(spelling.loose) in self._loose else ReferenceState.UNREFERENCED
 
 
-def named_files(io: FileIO, table: LoadedTable, read: set[str] | None = None) -> Iterator[str]:
-    """All locations that metadata names, some twice; lists and manifests in `read` are left out, new ones put there.
+def referenced_files(io: FileIO, table: LoadedTable, read: set[str] | None = None) -> Iterator[str]:
+    """All locations that metadata references, some twice, except from the lists and manifests in `read`.
 
-    They are read from storage: what was read for something else before says nothing of now.
+    New ones are added to `read`. They are read from storage: a cached copy says nothing about the file being there.
     """
     known: set[str] = set() if read is None else read
-    yield from named_in_metadata(table)
+    yield from referenced_in_metadata(table)
     snapshots = [s for s in table.metadata.snapshots if s.manifest_list is None or s.manifest_list not in known]
     fresh = FreshReads()
     manifests = _manifests(io, snapshots, fresh)
@@ -80,8 +80,8 @@ def named_files(io: FileIO, table: LoadedTable, read: set[str] | None = None) ->
     known |= {s.manifest_list for s in snapshots if s.manifest_list is not None}
 
 
-def named_in_metadata(table: LoadedTable) -> Iterator[str]:
-    """The locations that stand in the metadata file itself, and the hint beside it that names it."""
+def referenced_in_metadata(table: LoadedTable) -> Iterator[str]:
+    """The locations in the metadata file itself, and those of the version hint."""
     metadata = table.metadata
     yield table.metadata_location
     yield join(metadata.location, "metadata", _HINT)

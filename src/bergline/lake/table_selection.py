@@ -9,14 +9,14 @@ from bergline.arguments import shown
 from bergline.catalog.catalog import Catalog
 from bergline.catalog.identifiers import Namespace, TableName, parse_namespace, parse_table_name
 from bergline.errors import InvalidInputError, NotFoundError
-from bergline.table.orphans.listed_tables import every_table, load_listed
+from bergline.table.orphans.catalog_tables import every_table, load_listed
 
 TableNames = Iterable[str | TableName]
 _READERS = 8
 _AT_ONCE = 256
 
 
-def tables_to_mark(
+def selected_tables(
     catalog: Catalog, tables: TableNames | None, namespace: str | Namespace | None
 ) -> tuple[TableName, ...]:
     """The tables that are named, or all in a namespace and below it; one of the two must be given."""

@@ -10,7 +10,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.errors import FormatError, RefusedError
-from bergline.table.expiry.explain import Amount, size_text
+from bergline.table.expiry.plan import Amount, size_text
 from bergline.table.expiry.reachable import FileKind
 
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)

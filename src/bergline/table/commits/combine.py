@@ -32,7 +32,7 @@ _ASSERTED_BY: dict[type[Update], type[Requirement]] = {
 }
 
 
-def join_changes(changes: Iterable[Change]) -> Change:
+def combine_changes(changes: Iterable[Change]) -> Change:
     """One change; a later requirement stays only if it speaks of the base, not of what earlier changes made of it."""
     updates: list[Update] = []
     requirements: dict[Hashable, Requirement] = {}

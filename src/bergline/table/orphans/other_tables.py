@@ -1,7 +1,7 @@
-"""The other tables and views of a catalog, asked before files are deleted that one of them may use.
+"""The other tables and views of a catalog, checked before files are deleted that one of them may use.
 
 Locations are compared first: manifests are read only of tables whose directories overlap, or whose metadata shows that
-they may have files outside of their own. What cannot be read stands in the way only where it may be one of those.
+they may have files outside of their own. An unreadable table blocks the deletion only if it may be one of those.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.table.expiry.path_rules import PathRules
-from bergline.table.orphans.listed_tables import every_table, load_listed
-from bergline.table.orphans.named_files import named_files, named_in_metadata
+from bergline.table.orphans.catalog_tables import every_table, load_listed
+from bergline.table.orphans.referenced_files import referenced_files, referenced_in_metadata
 
 _TRIES = 10
 _METADATA = "metadata"
@@ -42,7 +42,7 @@ class DirectorySet:
         self._loose = sorted({rules.loosely_below(directory) for directory in self._exact.values()})
 
     def overlapping(self, directories: Iterable[str]) -> str | None:
-        """One of the places that lies in one of the directories, or around it; what means nothing is no directory."""
+        """The first of ours that is inside one of the directories, or contains it; invalid locations are skipped."""
         for directory in directories:
             with contextlib.suppress(InvalidInputError):
                 place = _overlapping(self._sorted, self._rules.below(directory))
@@ -51,7 +51,7 @@ class DirectorySet:
         return None
 
     def may_overlap(self, directories: Iterable[str]) -> bool:
-        """Whether one does so as far as paths go, whatever their schemes and buckets are called, or means nothing."""
+        """Whether one may overlap by its path alone, whatever its scheme and bucket; true for invalid locations."""
         try:
             below = [self._rules.loosely_below(directory) for directory in directories]
         except InvalidInputError:
@@ -59,7 +59,7 @@ class DirectorySet:
         return any(_overlapping(self._loose, directory) is not None for directory in below)
 
     def holding(self, files: Iterable[str]) -> str | None:
-        """One of the places that one of the files, spelt exactly, is in."""
+        """The first of ours that contains one of the files, given by their exact spelling."""
         for name in files:
             place = next((above for above in _above(name) if above in self._exact), None)
             if place is not None:
@@ -67,27 +67,30 @@ class DirectorySet:
         return None
 
 
-class Neighbours:
-    """All tables and views but one, as they matter to what is being done in some places.
+class OtherTables:
+    """All tables and views but one, where they may use files in some directories.
 
-    RefusedError, which says what that is, if nobody can know what one of them uses. With `read_all` all are read.
+    RefusedError, which names the operation, if the files of one of them cannot be determined. With `read_all` the
+    manifests of all tables are read.
     """
 
-    def __init__(self, catalog: Catalog, name: TableName, places: DirectorySet, doing: str, *, read_all: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, name: TableName, directories: DirectorySet, operation: str, *, read_all: bool
+    ) -> None:
         self._catalog = catalog
         self._name = name
-        self._places = places
-        self._doing = doing
+        self._directories = directories
+        self._operation = operation
         self._read_all = read_all
 
     def tables(self) -> Iterator[LoadedTable]:
-        """The other tables; those that cannot be read and lie elsewhere are left out."""
+        """The other tables, without unreadable ones that are outside of the directories."""
         for other in every_table(self._catalog):
             if other == self._name:
                 continue
             try:
                 loaded = load_listed(self._catalog, other)
-            except UnavailableError:  # it says nothing of the table
+            except UnavailableError:  # it says nothing about the table
                 raise
             except BerglineError as error:
                 if self._is_elsewhere(other, self._catalog.pointer):
@@ -96,14 +99,18 @@ class Neighbours:
             if loaded is not None:
                 yield loaded
             elif self._is_listed(other):
-                raise UnavailableError(f"cannot {self._doing}: the catalog lists table `{other}`, and does not find it")
+                raise UnavailableError(
+                    f"cannot {self._operation}: the catalog lists table `{other}`, and does not find it"
+                )
 
     def files_of(self, other: LoadedTable) -> Iterator[str]:
-        """Every location that another table names and that may be in the places, some twice."""
+        """Every location that another table references and that may be in the directories, some twice."""
         table = other
         for _ in range(_TRIES):
             try:
-                yield from named_files(self._catalog.io, table) if self._matters(table) else named_in_metadata(table)
+                yield from (
+                    referenced_files(self._catalog.io, table) if self._matters(table) else referenced_in_metadata(table)
+                )
             except _UNREADABLE as error:
                 newest = self._newest(other.name)
                 if newest is None:  # dropped meanwhile
@@ -116,7 +123,7 @@ class Neighbours:
         raise UnavailableError(f"table `{other.name}` moved on each of {_TRIES} times that its files were looked for")
 
     def views(self) -> Iterator[LoadedView]:
-        """All views; those that cannot be read and lie elsewhere are left out."""
+        """All views, without unreadable ones that are outside of the directories."""
         for namespace in self._catalog.list_namespaces():
             try:
                 names = self._catalog.list_views(namespace)
@@ -142,15 +149,15 @@ class Neighbours:
             return False
 
     def _matters(self, table: LoadedTable) -> bool:
-        """Whether only its manifests tell which files a table has in the places."""
+        """Whether only its manifests show which files a table has in the directories."""
         return (
             self._read_all
-            or self._places.may_overlap(table_directories(table.metadata))
-            or may_have_files_elsewhere(table, named_in_metadata(table))
+            or self._directories.may_overlap(table_directories(table.metadata))
+            or may_have_files_elsewhere(table, referenced_in_metadata(table))
         )
 
     def _is_elsewhere(self, name: TableName, pointer_of: "_PointerOf") -> bool:
-        """Whether something lies away from the places by its pointer alone, which is in `<location>/metadata`."""
+        """Whether a table or view is elsewhere by its pointer alone, which is in `<location>/metadata`."""
         if self._read_all:
             return False
         try:
@@ -158,7 +165,7 @@ class Neighbours:
         except BerglineError:
             return False
         location, _, last = directory.rpartition("/")
-        return last == _METADATA and not self._places.may_overlap([location])
+        return last == _METADATA and not self._directories.may_overlap([location])
 
     def _newest(self, name: TableName) -> LoadedTable | None:
         try:
@@ -169,9 +176,9 @@ class Neighbours:
     def _unreadable(self, name: TableName, error: BerglineError) -> BerglineError:
         if not isinstance(error, _UNREADABLE):
             return error
-        way_out = f"have `{name}` readable again, or drop it without purging it if it is of no use any more"
+        way_out = f"make `{name}` readable again, or drop it without purging it if it is no longer needed"
         return RefusedError(
-            f"cannot {self._doing}: what `{name}` uses cannot be read: {error}",
+            f"cannot {self._operation}: what `{name}` uses cannot be read: {error}",
             hints=[*error.hints, way_out],
         )
 
@@ -182,21 +189,21 @@ class _PointerOf(Protocol):
 
 @runtime_checkable
 class _ViewPointers(Protocol):
-    """A catalog that says where a view's metadata is, unread."""
+    """A catalog that returns a view's metadata location without reading it."""
 
     def view_pointer(self, name: TableName) -> str:
-        """Where it is."""
+        """The location."""
         ...
 
 
-def _overlapping(places: list[str], directory: str) -> str | None:
-    """One of the sorted places, each ending in a slash, that lies in a directory or around it."""
-    index = bisect_left(places, directory)
-    if index < len(places) and places[index].startswith(directory):
-        return places[index]
+def _overlapping(sorted_: list[str], directory: str) -> str | None:
+    """One of the sorted directories, each ending in a slash, that is inside another or contains it."""
+    index = bisect_left(sorted_, directory)
+    if index < len(sorted_) and sorted_[index].startswith(directory):
+        return sorted_[index]
     for above in _above(directory):
-        index = bisect_left(places, above)
-        if index < len(places) and places[index] == above:
+        index = bisect_left(sorted_, above)
+        if index < len(sorted_) and sorted_[index] == above:
             return above
     return None
 

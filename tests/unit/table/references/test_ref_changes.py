@@ -19,7 +19,7 @@ from bergline.errors import (
     NotFoundError,
     RefusedError,
 )
-from bergline.table.references.moving import rollback_target
+from bergline.table.references.ref_changes import rollback_target
 
 pytestmark = pytest.mark.long
 
