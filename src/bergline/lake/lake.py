@@ -54,8 +54,8 @@ def connect(
             database, and in the directory of an object store. PostgreSQL and Glue have no default, and need one only
             where a new table or view is not given a location. For a REST server it is a name that the server knows.
         name: the catalog's name in the database, which Java and PyIceberg must use too.
-        properties: keys and addresses of object stores by Iceberg's names, such as `s3.endpoint`; what is missing comes
-            from the environment. Also those of the catalog itself, such as `token`.
+        properties: credentials and endpoints of object stores by Iceberg's names, such as `s3.endpoint`; what is
+            missing comes from the environment. Also those of the catalog itself, such as `token`.
         busy_timeout: seconds to wait for another writer on a locked SQLite database; a commit waits so long in each
             of its attempts (`commit.retry.num-retries`, 4 after the first if not set).
         create: whether a catalog that does not exist is created; else it is a NotFoundError. By default only the
@@ -206,9 +206,9 @@ class Lake:
         validate_from: TableScan | int | None = None,
         reads: Iterable[BranchRead] = (),
     ) -> Iterator[Table]:
-        """A new table that comes into being when the block ends, with what the block wrote to it.
+        """A new table that is created when the block ends, with what the block wrote to it.
 
-        With `replace`, a table that exists begins again: its history and its other refs stay, `main` and the columns
+        With `replace`, an existing table is replaced: its history and its other refs stay, `main` and the columns
         are new. Where rows of the old `main` go into the new one, `validate_from` is the scan or the snapshot that they
         came from, or `reads` are those of which some may be of it: ConflictError if others changed it since.
         """
@@ -298,7 +298,7 @@ class LakeTransaction:
         self._tables: dict[TableName, Table] = {}
 
     def load_table(self, name: str | TableName) -> Table:
-        """A table with the changes of this transaction; the same handle whenever it is asked for.
+        """A table with the changes of this transaction; the same handle at every call.
 
         UnsupportedError for a second table where the catalog cannot move several at once.
         """

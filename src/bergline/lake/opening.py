@@ -46,7 +46,7 @@ _PASSWORD = re.compile(r"(?<=:)[^/:@][^/@]*(?=@)")
 
 
 class CatalogConfig(msgspec.Struct, frozen=True):
-    """What the user asked for; the warehouse as a directory or location, unread."""
+    """How to open a catalog; the warehouse as a directory or location, unparsed."""
 
     uri: str
     warehouse: str | None
@@ -144,8 +144,8 @@ def _open_version_hint(config: CatalogConfig) -> Catalog:
         raise _bad_uri(config.uri)
     root = normalized(absolute_location(place))
     properties = check_store_properties({k: v for k, v in config.properties.items() if k != SINGLE_WRITER_PROPERTY})
-    told = check_text(config.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
-    single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: told}).boolean(SINGLE_WRITER_PROPERTY) or False
+    text = check_text(config.properties.get(SINGLE_WRITER_PROPERTY, "false"), f"text for `{SINGLE_WRITER_PROPERTY}`")
+    single_writer = PropertyReader({SINGLE_WRITER_PROPERTY: text}).boolean(SINGLE_WRITER_PROPERTY) or False
     io, directories = SchemeFileIO(properties=properties), directories_for(root, properties)
     if _is_missing(place):
         if not config.create:

@@ -1,4 +1,4 @@
-"""What became of a ref in one table and in several, as people read it."""
+"""Reports of what happened to a ref in one table and in several."""
 
 from typing import Literal
 
@@ -21,12 +21,12 @@ class TableRefChange(msgspec.Struct, frozen=True):
     previous: int | None
     head: int | None
     replayed: dict[int, int] = {}
-    """After a merge: the new snapshots by those of the branch that they repeat."""
+    """After a merge: the new snapshots by those of the branch that they replay."""
 
     def __str__(self) -> str:
         ends = [str(end) for end in (self.previous, self.head) if end is not None]
-        again = f", {counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
-        return f"{self.table}: {self.what} {' → '.join(dict.fromkeys(ends))}{again}"
+        replayed = f", {counted(len(self.replayed), 'snapshot')} replayed" if self.replayed else ""
+        return f"{self.table}: {self.what} {' → '.join(dict.fromkeys(ends))}{replayed}"
 
 
 class RefReport(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class WatchedRef:
         """Pass on."""
         self._operation.abandoned()
 
-    def seen(self, table: str) -> TableRefChange:
+    def outcome(self, table: str) -> TableRefChange:
         """What became of the ref, once it is committed."""
         if not self._updates:
             return TableRefChange(table, "unchanged", self._previous, self._previous)

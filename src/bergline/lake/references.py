@@ -11,7 +11,7 @@ from bergline.format.metadata.refs import MAIN, SnapshotRefType, check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.lake.handle import LakeHandle
 from bergline.lake.ref_report import RefReport, WatchedRef
-from bergline.lake.table_selection import TableNames, find_tables, named_tables, selected_tables, tables_having
+from bergline.lake.table_selection import TableNames, find_tables, named_tables, selected_tables, tables_with_ref
 from bergline.table.commits.commit import TableWork, commit
 from bergline.table.commits.operation import Change, MetadataOperation, Operation
 from bergline.table.references.new_ref import NewRef
@@ -24,7 +24,7 @@ SnapshotChoices = Mapping[str | TableName, SnapshotChoice | None]
 
 
 class LakeRefs:
-    """Every method that changes is one commit to all its tables, tried again when others come first.
+    """Every method that changes is one commit to all its tables, retried when others come first.
 
     If one table cannot, none is changed, and a TablesRefusedError has the reason of every table that cannot.
     """
@@ -52,7 +52,7 @@ class LakeRefs:
         """
         retention = Retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         request = NewRef(name, SnapshotRefType.BRANCH, retention, if_not_exists, or_replace)
-        return self._create(request, self._places(name, tables, namespace, at))
+        return self._create(request, self._snapshots(name, tables, namespace, at))
 
     def tag(
         self,
@@ -67,11 +67,11 @@ class LakeRefs:
     ) -> RefReport:
         """A tag of every table that is named, or of all in a namespace and below it.
 
-        It stands where `at` says, or for each table what a mapping says, by default at the head of its `main`.
+        It names the snapshot that `at` says, or a mapping for each table, by default the head of its `main`.
         """
         retention = Retention(max_ref_age_ms=max_ref_age_ms)
         request = NewRef(name, SnapshotRefType.TAG, retention, if_not_exists, or_replace)
-        return self._create(request, self._places(name, tables, namespace, at))
+        return self._create(request, self._snapshots(name, tables, namespace, at))
 
     def publish(
         self,
@@ -88,9 +88,9 @@ class LakeRefs:
     ) -> RefReport:
         """Bring what a branch has into another, in the named tables or in all that have it, and drop the branch.
 
-        Where the other has moved on by itself that is refused, unless `merge`: then the branch's snapshots are done
-        again on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag`
-        is made in the same commit. A mapping of tables says at which snapshot the branch of each must be. The `run` of
+        Where the other has moved on as well that is refused, unless `merge`: then the branch's snapshots are replayed
+        on top of it. `squash` merges too where history has expired. With `keep_branch` the branch stays. A `tag` is
+        created in the same commit. A mapping of tables says at which snapshot the branch of each must be. The `run` of
         a pipeline is kept in a property of each table whose `into` moves.
         """
         check_ref_name(branch)
@@ -128,7 +128,7 @@ class LakeRefs:
         check_ref_name(name)
         return [str(table) for table in find_tables(self._catalog, name, namespace)]
 
-    def _places(
+    def _snapshots(
         self,
         ref: str,
         tables: TableNames | SnapshotChoices | None,
@@ -140,28 +140,28 @@ class LakeRefs:
         if not isinstance(tables, Mapping):
             return dict.fromkeys(names, at)
         if at is not None:
-            raise InvalidInputError(f"expected no `at` beside a place for each table, found {shown(at)}")
+            raise InvalidInputError(f"expected no `at` beside a snapshot for each table, found {shown(at)}")
         return dict(zip(names, tables.values(), strict=True))
 
     def _having(
         self, ref: str, tables: TableNames | None, namespace: str | Namespace | None, *, if_exists: bool = False
     ) -> tuple[TableName, ...]:
-        seen: set[str] = set()
-        names = tables_having(self._catalog, ref, tables, namespace, seen)
+        known_refs: set[str] = set()
+        names = tables_with_ref(self._catalog, ref, tables, namespace, known_refs)
         if not names and not if_exists:
-            raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref, known=seen)
+            raise NotFoundError(f"no table with a branch or tag `{ref}`", kind="ref", name=ref, known=known_refs)
         return names
 
-    def _create(self, request: NewRef, places: Mapping[TableName, SnapshotChoice | None]) -> RefReport:
+    def _create(self, request: NewRef, snapshots: Mapping[TableName, SnapshotChoice | None]) -> RefReport:
         what = f"{request.kind} `{request.name}`"
-        operations = {table: request.operation(self._catalog.io, at) for table, at in places.items()}
+        operations = {table: request.operation(self._catalog.io, at) for table, at in snapshots.items()}
         return self._commit(f"create {what}", f"created {what}", request.name, operations)
 
     def _commit(self, to_do: str, done: str, ref: str, operations: Mapping[TableName, Operation]) -> RefReport:
         watched = {name: WatchedRef(operation, ref) for name, operation in operations.items()}
         work = [TableWork(name, None, None, one) for name, one in watched.items()]
         commit(self._catalog, work, self._timing, refusal=f"cannot {to_do}")
-        return RefReport(done, ref, tuple(one.seen(str(name)) for name, one in watched.items()))
+        return RefReport(done, ref, tuple(one.outcome(str(name)) for name, one in watched.items()))
 
 
 def _heads(tables: Mapping[str | TableName, int]) -> dict[TableName, int]:

@@ -1,4 +1,4 @@
-"""A table that comes into being, or begins again, together with its first content."""
+"""A table that is created, or replaced, together with its first content."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -46,14 +46,14 @@ def staged_table(
     home = absolute_location(definition.location) if definition.location else None
     start = validate(base.metadata)
 
-    def begin_again(now: TableMetadata) -> Change:
+    def replace_table(now: TableMetadata) -> Change:
         if start is not None:
             _check_unchanged(catalog, now, start)
         return definition.replacement(now, home or now.location)
 
     with Transaction(catalog, timing) as transaction:
         table = Table(catalog, base, timing=timing, chain=transaction.chain(base))
-        table.commit(MetadataOperation(begin_again, needs_validation=start is not None))
+        table.commit(MetadataOperation(replace_table, needs_validation=start is not None))
         yield table
 
 

@@ -1,4 +1,4 @@
-"""The tables that a change to several is about: named one by one, by their namespace, or by a ref that they have."""
+"""The tables of a change to several: named one by one, by their namespace, or by a ref that they have."""
 
 import itertools
 from collections import Counter
@@ -33,15 +33,15 @@ def selected_tables(
     return names
 
 
-def tables_having(
-    catalog: Catalog, ref: str, tables: TableNames | None, namespace: str | Namespace | None, seen: set[str]
+def tables_with_ref(
+    catalog: Catalog, ref: str, tables: TableNames | None, namespace: str | Namespace | None, known_refs: set[str]
 ) -> tuple[TableName, ...]:
     """The tables that are named, or all that have a ref, in a namespace and below it or in all.
 
-    `seen` gets the names of all refs that were looked at.
+    `known_refs` gets the names of all refs of the tables that were loaded.
     """
     if tables is None:
-        return tuple(find_tables(catalog, ref, namespace, seen))
+        return tuple(find_tables(catalog, ref, namespace, known_refs))
     if namespace is not None:
         raise InvalidInputError("expected either tables or a namespace, found both")
     if isinstance(tables, Mapping):
@@ -63,14 +63,14 @@ def named_tables(tables: TableNames) -> tuple[TableName, ...]:
 
 
 def find_tables(
-    catalog: Catalog, ref: str, namespace: str | Namespace | None = None, seen: set[str] | None = None
+    catalog: Catalog, ref: str, namespace: str | Namespace | None = None, known_refs: set[str] | None = None
 ) -> Iterator[TableName]:
-    """The tables that have a branch or tag, in a namespace and below it or in all; `seen` gets all names of refs."""
+    """The tables that have a branch or tag, in a namespace and below it or in all; `known_refs` gets all refs."""
 
     def has_ref(name: TableName) -> bool:
         loaded = load_listed(catalog, name)
-        if loaded is not None and seen is not None:
-            seen.update(loaded.metadata.refs)
+        if loaded is not None and known_refs is not None:
+            known_refs.update(loaded.metadata.refs)
         return loaded is not None and ref in loaded.metadata.refs
 
     names = every_table(catalog, () if namespace is None else parse_namespace(namespace))

@@ -15,14 +15,14 @@ from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_lists
 from bergline.table.changes.append import Append
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.changes.replace_partitions import replace_partitions
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.changes.validate_from import validation_start
+from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.operation import Change, CommitStamp, Operation
-from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.handle import TableHandle
 from bergline.table.manifests.external_files import live_at, without_physical_schemas
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles
@@ -161,7 +161,7 @@ class TableFiles:
             self._table.io,
             [*add, *deletes],
             remove,
-            since=start_snapshot(self._table, branch, since),
+            since=self._start(branch, since),
             checks=checks,
             branch=branch,
             summary=self._table.snapshot_summary(summary, wap_id),
@@ -198,11 +198,18 @@ class TableFiles:
         operation = RewriteFiles(
             self._table.io,
             rewritten,
-            since=start_snapshot(self._table, branch, since),
+            since=self._start(branch, since),
             branch=branch,
             summary=self._table.snapshot_summary(summary),
         )
         self._commit(operation, add, None, discard_on_failure=discard_on_failure)
+
+    def _start(self, branch: str, since: int | None) -> int | None:
+        """The snapshot that an operation was planned on: the given one, or the branch's head as last loaded."""
+        check_write_branch(self._table.metadata, branch)
+        if since is not None:
+            return check_whole(since, "a snapshot id")
+        return head_id(self._table.metadata, branch)
 
     def _commit(
         self, operation: Operation, files: Sequence[DataFile], wap_id: str | None, *, discard_on_failure: bool
@@ -246,15 +253,6 @@ class _DiscardOnFailure:
         manifests = {m.manifest_path: m for manifests in lists for m in manifests}
         needed = {path for path, _ in live_at(self._io, manifests.values(), self._paths)}
         self._io.delete([path for path in self._paths if path not in needed])
-
-
-def start_snapshot(table: TableHandle, branch: str, since: int | None = None) -> int | None:
-    """The snapshot that an operation was planned on: the given one, or the branch's head as last loaded."""
-    check_ref_name(branch)
-    head = branch_head(table.metadata, branch)
-    if since is not None:
-        return check_whole(since, "a snapshot id")
-    return None if head is None else head.snapshot_id
 
 
 def _check_data_files(files: Sequence[DataFile]) -> None:

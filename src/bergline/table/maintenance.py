@@ -11,15 +11,14 @@ from bergline.format.metadata.refs import MAIN
 from bergline.table.changes.compaction import CompactionRequest, CompactionResult, compacted
 from bergline.table.changes.rewrite_files import RewriteFiles
 from bergline.table.changes.rewrite_manifests import RewriteManifests
+from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
 from bergline.table.commits.operation import CommitStamp, Operation
-from bergline.table.commits.snapshot_producer import check_branch_exists
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
 from bergline.table.expiry.plan import ExpiryPlan
 from bergline.table.expiry.planning import PlanExpiry
 from bergline.table.expiry.retention import CleanupLevel, ExpiryRequest, parse_level
-from bergline.table.files import start_snapshot
 from bergline.table.handle import TableHandle
 from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch
 from bergline.table.orphans.search import plan_orphans
@@ -51,8 +50,8 @@ class TableMaintenance:
 
         This is done in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
 
-        The filter picks files: those that may hold matching rows. Appends of others are never in the way; where others
-        delete rows of a file that is being rewritten, compaction starts again on the new head, a few times.
+        The filter picks files: those that may hold matching rows. Appends of others never conflict; where others
+        delete rows of a file that is being rewritten, compaction is planned again on the new head, a few times.
         """
         request = CompactionRequest(
             to_predicate(row_filter),
@@ -69,7 +68,7 @@ class TableMaintenance:
             try:
                 return self._compact(request, branch, summary, engine)
             except (ConflictError, NotFoundError) as error:
-                if attempts == _COMPACTIONS or not self._may_be_better_now(error):
+                if attempts == _COMPACTIONS or not self._is_worth_replanning(error):
                     raise
 
     def rewrite_manifests(
@@ -80,7 +79,7 @@ class TableMaintenance:
         summary: Mapping[str, str] | None = None,
     ) -> None:
         """Put the entries of manifests, given by path or all, into manifests of the target size, by partition."""
-        start_snapshot(self._table, branch)
+        check_write_branch(self._table.metadata, branch)
         operation = RewriteManifests(
             self._table.io,
             paths=None if manifests is None else check_list(manifests, "manifest"),
@@ -105,7 +104,7 @@ class TableMaintenance:
 
         `level` says what is deleted: "all", "metadata" (no data and delete files) or "none". `clean_metadata` also
         removes partition specs and schemas that nothing uses any more. A dry run changes nothing, and says what would
-        go. Files are deleted by up to so many `threads`, and `progress` is told how many are done, and of how many.
+        go. Files are deleted by up to so many `threads`; `progress` is called with how many are done, and of how many.
         """
         cleaning = Cleanup(parse_level(level), bool(clean_metadata), check_positive(threads, "threads"), progress)
         request = _request(older_than, retain_last, snapshot_ids)
@@ -113,7 +112,7 @@ class TableMaintenance:
             self._table.io, request, cleaning, lambda: self._table.load_newest().metadata, dry_run=bool(dry_run)
         )
         if dry_run:
-            self._look(operation)
+            self._dry_run(operation)
         else:
             self._table.commit(operation)
         if operation.interruption is not None:
@@ -135,7 +134,7 @@ class TableMaintenance:
         """
         request = _request(older_than, retain_last, snapshot_ids)
         operation = PlanExpiry(self._table.io, request, Cleanup(parse_level(level), bool(clean_metadata)))
-        self._look(operation)
+        self._dry_run(operation)
         return operation.plan
 
     def plan_orphans(
@@ -156,9 +155,9 @@ class TableMaintenance:
         `allow_recent` says that certainly nobody writes. A `location` narrows it down to one directory. Files that
         metadata names under another scheme, authority or encoding stop it, unless the mappings (`{"s3a,s3n": "s3"}`)
         say that those are equal, or `prefix_mismatch` is "ignore" or "delete". RefusedError where another table of the
-        catalog has files in the same place, or the table says `gc.enabled=false`; `read_all_tables` reads the manifests
-        of all tables to know, not only of those that may have files there. `progress` is called with the files listed
-        and found so far.
+        catalog has files in the same directory, or the table says `gc.enabled=false`; `read_all_tables` reads the
+        manifests of all tables to know, not only of those that may have files there. `progress` is called with the
+        files listed and found so far.
         """
         self._check_no_transaction()
         if prefix_mismatch not in _MODES:
@@ -195,7 +194,8 @@ class TableMaintenance:
         summary: Mapping[str, str] | None,
         engine: RowEngine | None,
     ) -> CompactionResult:
-        since, own = start_snapshot(self._table, branch), self._table.snapshot_summary(summary)
+        check_write_branch(self._table.metadata, branch)
+        since, own = head_id(self._table.metadata, branch), self._table.snapshot_summary(summary)
         check_branch_exists(self._table.metadata, branch)
         if since is None:
             return CompactionResult()
@@ -216,8 +216,8 @@ class TableMaintenance:
             removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
         )
 
-    def _may_be_better_now(self, error: ConflictError | NotFoundError) -> bool:
-        """Whether to look again: files that are gone may have been expired, but only after the table had moved on."""
+    def _is_worth_replanning(self, error: ConflictError | NotFoundError) -> bool:
+        """Whether to plan again: missing files may have been expired, but only after the table had moved on."""
         if self._table.in_transaction:
             return False
         if isinstance(error, ConflictError):
@@ -227,7 +227,7 @@ class TableMaintenance:
             and self._table.catalog.load_table(self._table.name).metadata_location != self._table.metadata_location
         )
 
-    def _look(self, operation: Operation) -> None:
+    def _dry_run(self, operation: Operation) -> None:
         """Run an operation that changes nothing, on the table as it is now; a transaction must not repeat it."""
         if not self._table.in_transaction:
             self._table.commit(operation)

@@ -83,7 +83,7 @@ class TableMetadataUpdates:
         self._table.commit(MetadataOperation(lambda base: upgrade if base.format_version < version else Change()))
 
     def set_statistics(self, file: StatisticsFile | PartitionStatisticsFile) -> None:
-        """Make a file of statistics known, in place of an older one of its kind for the same snapshot."""
+        """Register a statistics file, replacing an older one of its kind for the same snapshot."""
         match file:
             case StatisticsFile():
                 change = Change((SetStatistics(file),))

@@ -1,4 +1,4 @@
-"""Transactions: changes that come in together, or not at all."""
+"""Transactions: changes that are committed together, or not at all."""
 
 import contextlib
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ class Transaction:
 
 @contextlib.contextmanager
 def staged_creation(catalog: Catalog, name: TableName, metadata: TableMetadata, timing: Timing) -> Iterator[Chain]:
-    """A chain on a table that comes into being, with what is in the chain, when the block ends."""
+    """A chain on a table that is created, with what is in the chain, when the block ends."""
     chain = Chain(name, metadata, catalog.io)
     try:
         yield chain

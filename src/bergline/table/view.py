@@ -21,7 +21,7 @@ DEFAULT_DIALECT = "spark"
 
 
 class View:
-    """`refresh` looks again; `replace` and `set_properties` are one commit each and move the handle forward."""
+    """`refresh` loads it again; `replace` and `set_properties` are one commit each and move the handle forward."""
 
     def __init__(self, catalog: Catalog, loaded: LoadedView, *, timing: Timing | None = None) -> None:
         self._catalog = catalog
@@ -71,7 +71,7 @@ class View:
             ) from None
 
     def refresh(self) -> Self:
-        """Look again."""
+        """Load the view again."""
         self._loaded = self._catalog.load_view(self.name)
         return self
 
@@ -83,7 +83,7 @@ class View:
         default_namespace: str | Namespace | None = None,
         default_catalog: str | None = None,
     ) -> Self:
-        """Another query from now on; older versions stay in the history."""
+        """Replace the query; older versions stay in the history."""
 
         def updates(base: ViewMetadata) -> tuple[ViewUpdate, ...]:
             version = new_version(

@@ -8,7 +8,7 @@ from bergline.errors import InvalidInputError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
 from bergline.format.manifest.manifest import DataFile
-from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.parquet.write.input_rows import ArrowRows
@@ -17,10 +17,10 @@ from bergline.parquet.write.writer import DataFileWriter
 from bergline.table.changes.append import Append
 from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
-from bergline.table.changes.replace_partitions import head_id, replace_partitions
+from bergline.table.changes.replace_partitions import replace_partitions
 from bergline.table.changes.validate_from import validation_start
+from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
-from bergline.table.commits.snapshot_producer import check_writable
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
 from bergline.table.manifests.removal import Everything
@@ -40,8 +40,7 @@ class TableWrites:
 
     def check_branch(self, branch: str) -> None:
         """Refuse a tag as the target of a write; a branch that does not exist is created by the write."""
-        check_ref_name(branch)
-        check_writable(self._table.metadata.refs.get(branch), branch)
+        check_write_branch(self._table.metadata, branch)
 
     def append(
         self,

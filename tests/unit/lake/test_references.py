@@ -128,7 +128,7 @@ def test_every_table_may_have_its_own_place(lake: Lake) -> None:
     assert rows(lake, "release-7") == [[1], [1, 2]]
     lake.branch("next", BOTH, at="release-7")
     assert rows(lake, "next") == [[1], [1, 2]]
-    with pytest.raises(InvalidInputError, match="expected no `at` beside a place for each table, found 'main'"):
+    with pytest.raises(InvalidInputError, match="expected no `at` beside a snapshot for each table, found 'main'"):
         lake.tag("v8", {"db.orders": first}, at="main")
 
 
@@ -515,7 +515,7 @@ def test_reports_are_read_by_people(lake: Lake) -> None:
     assert str(report).splitlines() == [
         "published `etl-42` into `main`, 2 tables:",
         f"  db.orders: fast-forwarded {start[0]} → {end[0]}",
-        f"  db.items: merged {start[1]} → {end[1]}, 1 snapshot done again",
+        f"  db.items: merged {start[1]} → {end[1]}, 1 snapshot replayed",
     ]
     assert str(lake.tag("v1", ["db.orders"])) == f"created tag `v1`, 1 table:\n  db.orders: created {end[0]}"
     assert str(lake.tag("v1", ["db.orders"], if_not_exists=True)).endswith(f"unchanged {end[0]}")

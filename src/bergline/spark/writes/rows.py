@@ -15,10 +15,10 @@ from bergline.table.changes.delete import Delete, RowsToDelete
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.replace_partitions import replace_partitions
 from bergline.table.changes.validate_from import validation_start
+from bergline.table.commits.branches import branch_head
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, ValidateFrom
 from bergline.table.commits.operation import Operation
-from bergline.table.commits.snapshot_producer import branch_head
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.manifests.removal import Everything

@@ -91,11 +91,11 @@ def _content(file: DataFile) -> ManifestContent:
 
 
 def _check_fit(base: TableMetadata, files: Sequence[DataFile]) -> None:
-    seen = set()
+    checked = set()
     for file in files:
-        if file_key(file) in seen:
+        if file_key(file) in checked:
             raise InvalidInputError(f"expected each file once, found {file.file_path} twice")
-        seen.add(file_key(file))
+        checked.add(file_key(file))
         if file.file_format != "PARQUET" and not (is_deletion_vector(file) and file.file_format == "PUFFIN"):
             raise InvalidInputError(f"expected the format PARQUET, found {file.file_format} for {file.file_path}")
         spec = base.specs_by_id.get(file.spec_id)

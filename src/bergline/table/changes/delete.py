@@ -21,10 +21,10 @@ from bergline.scan.planner import plan_scan
 from bergline.table.changes.delete_rows import DeletesByPosition, write_deletes_by_position
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
+from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.snapshot_producer import branch_head, check_branch_exists
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import plan_copy_on_write

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bergline.format.manifest.manifest import DataFile, partition_key
-from bergline.format.metadata.refs import MAIN, check_ref_name
+from bergline.format.metadata.refs import check_ref_name
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
@@ -46,9 +46,3 @@ def replace_partitions(
         starts_branch=starts_branch,
         written_for=written_for,
     )
-
-
-def head_id(metadata: TableMetadata, branch: str) -> int | None:
-    """The snapshot that a write to a branch would build on, as far as is known here."""
-    head = metadata.head(branch) or metadata.head(MAIN)
-    return None if head is None else head.snapshot_id

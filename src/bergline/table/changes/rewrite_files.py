@@ -23,7 +23,7 @@ from bergline.table.manifests.removal import FileKey, PartitionLookup, RemovedFi
 
 
 class Rewritten(msgspec.Struct, frozen=True):
-    """Files that take the place of others, with the same rows."""
+    """Files that replace others, with the same rows."""
 
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
@@ -33,7 +33,7 @@ class Rewritten(msgspec.Struct, frozen=True):
     sequence_number: int | None = None
     """The number that the added files keep, so that later deletes by equality still apply to their rows."""
     read: tuple[PlannedFile, ...] = ()
-    """The removed data files as they were read, with their deletes; if it is known, history need not tell."""
+    """The removed data files as they were read, with their deletes; if given, the history is not searched."""
 
 
 class RewriteFiles(SnapshotProducer):
@@ -160,7 +160,7 @@ def check_same_rows(
     if not least <= found <= most:
         left = f"{least} to {most}" if least < most else str(most)
         raise InvalidInputError(
-            f"expected {left} rows, as in the files that are replaced, found {found} in those that take their place",
+            f"expected {left} rows, as in the files that are replaced, found {found} in those that replace them",
             hints=["`overwrite_files` and `row_delta` change rows"],
         )
 

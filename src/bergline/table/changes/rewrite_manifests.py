@@ -16,8 +16,9 @@ from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer, branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 
 _Kind = tuple[ManifestContent, int]
 
@@ -48,7 +49,7 @@ class RewriteManifests(SnapshotProducer):
     ) -> None:
         """`paths` are those of the manifests to rewrite, by default all, or those of a partition spec.
 
-        `sort_by` are the partition fields that count first for what stands side by side.
+        `sort_by` are the partition fields that count first for what is written side by side.
         """
         super().__init__(io, branch, summary or {}, merges=False, starts_branch=False)
         self._paths = None if paths is None else frozenset(paths)
@@ -149,7 +150,7 @@ class RewriteManifests(SnapshotProducer):
 def _by_partition(entry: ManifestEntry, first: Sequence[int]) -> tuple[Any, ...]:
     """Nulls first and NaN last; values of one field are of one type."""
     values = entry.data_file.partition
-    return tuple(_order(value) for value in (*(values[place] for place in first), *values))
+    return tuple(_order(value) for value in (*(values[index] for index in first), *values))
 
 
 def _order(value: Any) -> tuple[int, Any]:

@@ -73,7 +73,7 @@ def row_delta_checks(
 class RowDelta(SnapshotProducer):
     """New data and delete files, and the parent's files without the removed ones.
 
-    `since` is the snapshot whose rows the delete files are about. A new deletion vector takes the place of the one that
+    `since` is the snapshot whose rows the delete files are about. A new deletion vector replaces the one that
     its data file had then: it holds the older positions too, and the older one is among the removed files.
     """
 
@@ -199,8 +199,8 @@ def check_deletes_fit(base: TableMetadata, deletes: Sequence[DataFile]) -> None:
 
 def _check_complete(delete: DataFile) -> None:
     """Refuse a delete file that nobody could read."""
-    place = (delete.referenced_data_file, delete.content_offset, delete.content_size_in_bytes)
-    if is_deletion_vector(delete) and None in place:
+    reference = (delete.referenced_data_file, delete.content_offset, delete.content_size_in_bytes)
+    if is_deletion_vector(delete) and None in reference:
         raise InvalidInputError(
             f"expected a data file, an offset and a size for a deletion vector, found none in {delete.file_path}"
         )

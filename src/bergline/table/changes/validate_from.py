@@ -10,7 +10,7 @@ from bergline.arguments import check_whole, shown
 from bergline.errors import InvalidInputError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.table.changes.replace_partitions import head_id
+from bergline.table.commits.branches import head_id
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, given_isolation
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead, table_identity

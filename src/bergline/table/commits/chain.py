@@ -43,12 +43,12 @@ class Chain:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked for."""
+        """Whether there is no operation."""
         return not self._operations
 
     @property
     def needs_validation(self) -> bool:
-        """Whether one of them can become wrong."""
+        """Whether another commit can make one of them wrong."""
         return any(o.needs_validation for o in self._operations)
 
     def add(self, operation: Operation, now_ms: int) -> None:
@@ -76,7 +76,7 @@ class Chain:
         if base is not self._base and base != self._base:
             if not self._parents.keys().isdisjoint(base.snapshots_by_id):
                 return Change()  # an earlier attempt landed after all
-            self._work_out_again(base, stamp.now_ms)
+            self._rebase(base, stamp.now_ms)
         return combine_changes(self._changes)
 
     def committed(self, metadata: TableMetadata) -> None:
@@ -91,7 +91,7 @@ class Chain:
             with cleaning_up(self.name):
                 operation.abandoned()
 
-    def _work_out_again(self, base: TableMetadata, now_ms: int) -> None:
+    def _rebase(self, base: TableMetadata, now_ms: int) -> None:
         self._runs += 1
         metadata = base
         changes = []

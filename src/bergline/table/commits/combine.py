@@ -33,27 +33,27 @@ _ASSERTED_BY: dict[type[Update], type[Requirement]] = {
 
 
 def combine_changes(changes: Iterable[Change]) -> Change:
-    """One change; a later requirement stays only if it speaks of the base, not of what earlier changes made of it."""
+    """One change; a later requirement is kept only if it is about the base, not about the result of earlier changes."""
     updates: list[Update] = []
     requirements: dict[Hashable, Requirement] = {}
     changed: set[Hashable] = set()
     for change in changes:
         for requirement in change.requirements:
-            thing = _spoken_of(requirement)
-            if thing not in changed:
-                requirements.setdefault(thing, requirement)
+            subject = _subject(requirement)
+            if subject not in changed:
+                requirements.setdefault(subject, requirement)
         updates += change.updates
         changed |= {_changed_by(update) for update in change.updates}
     return Change(tuple(updates), tuple(requirements.values())) if updates else Change()
 
 
-def _spoken_of(requirement: Requirement) -> Hashable:
+def _subject(requirement: Requirement) -> Hashable:
     """What a requirement is about: a ref, or the one thing of its kind."""
     return (AssertRefSnapshotId, requirement.ref) if isinstance(requirement, AssertRefSnapshotId) else type(requirement)
 
 
 def _changed_by(update: Update) -> Hashable:
-    """What an update changes, in the words of `_spoken_of`; None for what no requirement is about."""
+    """What an update changes, as `_subject` names it; None for what no requirement is about."""
     if isinstance(update, SetSnapshotRef | RemoveSnapshotRef):
         return AssertRefSnapshotId, update.ref_name
     return _ASSERTED_BY.get(type(update))

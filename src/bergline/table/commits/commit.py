@@ -38,7 +38,7 @@ from bergline.table.commits.retry import LostRace, RetryLimits, RetryLoop, Timin
 
 
 class TableWork(msgspec.Struct, frozen=True):
-    """What is to be done to one table; the uuid, or else the pointer, says which table of that name is meant.
+    """An operation on one table; the uuid, or else the pointer, identifies the table of that name.
 
     Without a pointer it is the one that has the name when the commit begins.
     """
@@ -161,7 +161,7 @@ class _Attempts:
         self._refusal = refusal
         self._loop = RetryLoop(timing, self._limits)
         self._bases: dict[TableName, LoadedTable] = {}
-        self._meant = {
+        self._identities = {
             one.name: (one.table_uuid, one.metadata_location) for one in work if one.metadata_location is not None
         }
         self._depended_on: set[tuple[tuple[Requirement, ...], ...]] = set()
@@ -251,14 +251,14 @@ class _Attempts:
         return TableChange(base, change.requirements, change.updates)
 
     def _load(self, name: TableName) -> LoadedTable:
-        if name in self._meant:
-            return load_same_table(self._catalog, name, *self._meant[name])
+        if name in self._identities:
+            return load_same_table(self._catalog, name, *self._identities[name])
         base = self._catalog.load_table(name)
-        self._meant[name] = base.metadata.table_uuid, base.metadata_location
+        self._identities[name] = base.metadata.table_uuid, base.metadata_location
         return base
 
     def _check_moved_on(self, base: LoadedTable, error: NotFoundError) -> None:
-        """A file of the base is gone: if the table has moved on, expiry was allowed to delete it, and we look again."""
+        """A file of the base is missing: if the table has moved on, expiry was allowed to delete it."""
         if error.kind == "file" and self._catalog.load_table(base.name).metadata_location != base.metadata_location:
             raise _MovedOnError(ConflictError(f"table `{base.name}` moved on from {base.metadata_location}")) from error
 
@@ -274,8 +274,8 @@ _Result = TypeVar("_Result")
 def each_table(names: Sequence[TableName], run: Callable[[TableName], _Result], refusal: str | None) -> list[_Result]:
     """What `run` gives for every table; what it raises for one is raised at once, unless there is a refusal.
 
-    With one, all tables are gone through, and those that cannot are a TablesRefusedError that begins with it. A store
-    that does not answer says nothing about a table: that is raised at once in any case.
+    With one, all tables are tried, and those that cannot are a TablesRefusedError that begins with it. A store
+    that does not respond says nothing about a table: that is raised at once in any case.
     """
     results: list[_Result] = []
     reasons: dict[str, BerglineError] = {}

@@ -52,7 +52,7 @@ class WrittenFile(msgspec.Struct, frozen=True):
 class HistoryWindow:
     """The ancestors of a branch's head back to, and without, the snapshot that the operation started from.
 
-    No start is the whole history. ConflictError if the start is not met: then nobody knows what came in between.
+    No start is the whole history. ConflictError if the start is not in it: then it is not known what came in between.
     Snapshots that came `earlier` in the same transaction are not others' (see `CommitStamp`).
     """
 

@@ -8,7 +8,7 @@ from bergline.table.commits.operation import Change
 
 
 def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadata, changes: list[Change]) -> str | None:
-    """What no longer fits, in words: files were written on `staged`, made from `first`, and are to stand in `now`."""
+    """What no longer fits, in words: files were written on `staged`, made from `first`, and are to be part of `now`."""
     kinds = {type(update) for change in changes for update in change.updates}
     if AddSnapshot not in kinds:
         return None
@@ -26,7 +26,7 @@ def layout_misfit(first: TableMetadata, staged: TableMetadata, now: TableMetadat
 
 
 def check_written_columns(written: Schema, now: Schema) -> None:
-    """ConflictError if the table has a column of another id in place of one that was written: its values were lost.
+    """ConflictError if the table has a column of another id for one that was written: its values were lost.
 
     Columns that were only dropped are gone as if the rows had come before that.
     """

@@ -1,4 +1,4 @@
-"""What the commit loop asks of every operation, whatever its kind."""
+"""The protocol between the commit loop and every operation."""
 
 import contextlib
 import logging
@@ -35,7 +35,7 @@ class CommitStamp(msgspec.Struct, frozen=True):
     earlier: Mapping[int, int | None] = {}
     """The snapshots that came before in the same transaction, each with the parent that it had at first.
 
-    An operation that looked at one of them has seen nothing newer than that parent of what others committed.
+    An operation that looked at one of them knows nothing newer than that parent of what others committed.
     """
 
 
@@ -44,7 +44,7 @@ class Operation(Protocol):
 
     @property
     def needs_validation(self) -> bool:
-        """Whether another commit can make this one wrong, rather than merely late."""
+        """Whether another commit can make this one wrong, rather than only late."""
         ...
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
@@ -63,8 +63,8 @@ class Operation(Protocol):
 class MetadataOperation:
     """An operation that writes no files of its own; a change that would change nothing is none.
 
-    `overwrites` names what the change takes the place of: if another commit changes that between two attempts, the
-    operation fails rather than undo what it never saw.
+    `overwrites` is what the change replaces: if another commit changes that between two attempts, the
+    operation fails rather than undo what it did not know of.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class MetadataOperation:
         change = self._change(base)
         if not change.updates or _changes_nothing(base, change.updates, stamp.now_ms):
             return Change()
-        self.check_seen(base)
+        self.check_unchanged(base)
         return Change(change.updates, (*same_table(base), *change.requirements))
 
-    def check_seen(self, base: TableMetadata) -> None:
-        """ConflictError if what the change takes the place of is not what it was on the first base."""
+    def check_unchanged(self, base: TableMetadata) -> None:
+        """ConflictError if what the change replaces is not what it was on the first base."""
         self._first_base = first = self._first_base or base
         if self._overwrites(base) != self._overwrites(first):
             raise ConflictError(
@@ -105,7 +105,7 @@ class MetadataOperation:
 
 @contextlib.contextmanager
 def cleaning_up(name: TableName) -> Iterator[None]:
-    """The outcome is settled: leftover files are a pity, never a reason to report it wrongly."""
+    """The outcome is settled: leftover files never change how it is reported."""
     try:
         yield
     except (BerglineError, OSError) as error:

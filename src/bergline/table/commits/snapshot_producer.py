@@ -8,7 +8,7 @@ import msgspec
 
 from bergline.catalog.metadata_files import metadata_directory
 from bergline.catalog.table_locations import FILES_ELSEWHERE, is_outside
-from bergline.errors import ConflictError, NotFoundError, RefusedError
+from bergline.errors import ConflictError
 from bergline.format.manifest.avro import render_manifest_list, render_manifests
 from bergline.format.manifest.inheritance import added_entry, assign_numbers, assign_row_ids
 from bergline.format.manifest.manifest import (
@@ -28,6 +28,7 @@ from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.io.locations import join, normalized
 from bergline.scan.manifests import keep_manifest_list, load_manifest_lists, spec_of, with_counts
+from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.layout_check import check_written_columns
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.manifests.external_files import ExternalFiles
@@ -256,28 +257,6 @@ def _held(base: TableMetadata, branch: str, parent: Snapshot | None) -> Iterator
     yield AssertRefSnapshotId(branch, ref.snapshot_id if ref else None)
     if ref is None and branch != MAIN:
         yield AssertRefSnapshotId(MAIN, parent.snapshot_id if parent else None)
-
-
-def branch_head(base: TableMetadata, branch: str) -> Snapshot | None:
-    """The snapshot that a write to a branch builds on: that of `main` while there is no such branch."""
-    ref = base.refs.get(branch)
-    check_writable(ref, branch)
-    return base.head(branch if ref else MAIN)
-
-
-def check_branch_exists(base: TableMetadata, branch: str) -> None:
-    """NotFoundError with the near names; `main` is there even before its first snapshot."""
-    if branch != MAIN and branch not in base.refs:
-        raise NotFoundError(f"no branch `{branch}`", kind="ref", name=branch, known=base.refs)
-
-
-def check_writable(ref: SnapshotRef | None, name: str) -> None:
-    """Refuse tags: they do not move."""
-    if ref is not None and not ref.is_branch:
-        raise RefusedError(
-            f"cannot write to `{name}`: it is a tag, and tags do not move",
-            hints=["write to a branch, or replace the tag"],
-        )
 
 
 def spec_to_write(base: TableMetadata, spec_id: int) -> PartitionSpec:

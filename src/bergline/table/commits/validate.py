@@ -150,7 +150,7 @@ def shown_file(file: DataFile, base: TableMetadata) -> str:
 
 
 def conflict(branch: str, winner: Snapshot, did: str) -> ConflictError:
-    """The error that says who came first, and what they did that an operation cannot stand."""
+    """The error that names the snapshot that came first, and what it did."""
     return ConflictError(
         f"cannot commit to `{branch}`: {describe_snapshot(winner, [branch])} came first and {did}",
         hints=["look at the table as it is now and plan the operation again"],

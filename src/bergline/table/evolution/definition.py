@@ -1,4 +1,4 @@
-"""What a user says about a new table, checked: its columns, partitions, properties and place."""
+"""The definition of a new table, checked: its columns, partitions, properties and location."""
 
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
@@ -51,7 +51,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
         )
 
     def replacement(self, base: TableMetadata, location: str) -> Change:
-        """The change that makes an existing table begin again as this one."""
+        """The change that replaces an existing table by this one."""
         updates = replacement_updates(
             base,
             schema=self.schema,
@@ -85,7 +85,7 @@ def define_table(
 
 
 def new_location(catalog: Catalog, name: TableName, request: str | None) -> str:
-    """The location that the user wishes, if no other table is there, or the catalog's own choice."""
+    """The requested location, if no other table is there, or the catalog's default."""
     if not request:
         return catalog.default_location(name)
     location = absolute_location(check_text(request, "text for the location"))

@@ -1,6 +1,6 @@
 """Changes of a table's schema: collected in a `with` block, committed together when it ends.
 
-They are kept as wishes: each attempt works them out on the table as it is then, so that columns that others add
+They are kept as requests: each attempt applies them to the table as it is then, so that columns that others add
 meanwhile stay. What others made of the columns that are changed here is a conflict.
 """
 
@@ -67,16 +67,16 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
         after: str | None = None,
         before: str | None = None,
     ) -> Self:
-        """A new column, last of its struct unless a place is given.
+        """A new column, last of its struct unless a position is given.
 
         `default` is the value of rows that are there already, and of new rows that give none; it needs format version
         3. A required column needs one.
         """
         check_text(path, _COLUMN)
-        place = _place(path, first=first, after=after, before=before)
+        position = _position(path, first=first, after=after, before=before)
         iceberg = column_type(type_, path)
         plain = plain_default(iceberg, default, path)
-        return self._change(AddColumn(path, iceberg, doc, required, plain, place, self._allow_incompatible))
+        return self._change(AddColumn(path, iceberg, doc, required, plain, position, self._allow_incompatible))
 
     def drop_column(self, path: str) -> Self:
         """No such column any more; its values stay in files, and no later column ever shows them."""
@@ -89,11 +89,11 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
     def move_column(
         self, path: str, *, first: bool = False, after: str | None = None, before: str | None = None
     ) -> Self:
-        """Another place for a column in its struct."""
-        place = _place(check_text(path, _COLUMN), first=first, after=after, before=before)
-        if place is None:
+        """Another position for a column in its struct."""
+        position = _position(check_text(path, _COLUMN), first=first, after=after, before=before)
+        if position is None:
             raise InvalidInputError(f"expected first, after or before for column `{path}`, found none of them")
-        return self._change(MoveColumn(path, place))
+        return self._change(MoveColumn(path, position))
 
     def set_type(self, path: str, type_: ColumnType) -> Self:
         """A wider type: int to long, float to double, more digits of a decimal; in v3 date to timestamp too."""
@@ -138,7 +138,7 @@ class SchemaUpdate(PendingUpdate[SchemaChange]):
         return change_schema(base, rebase_schema(self._loaded, base, self._requested))
 
 
-def _place(path: str, *, first: bool, after: str | None, before: str | None) -> ColumnPosition | None:
+def _position(path: str, *, first: bool, after: str | None, before: str | None) -> ColumnPosition | None:
     given = sum((bool(first), after is not None, before is not None))
     if given > 1:
         raise InvalidInputError(f"expected first, after or before for column `{path}`, found {given} of them")
@@ -190,7 +190,7 @@ def _touched(change: SchemaChange) -> Iterable[str]:
 
 
 def _replaced(change: SchemaChange, schema: Schema) -> Any:
-    """What a change puts something else in the place of; None where it only adds, moves or removes."""
+    """What a change replaces; None where it only adds, moves or removes."""
     match change:
         case SetType(path):
             return schema.find(path).type

@@ -176,9 +176,9 @@ class Expire:
         rest: Sequence[StoredFile] = planned.files
         try:
             # operations that followed in the same transaction may have brought files back
-            rest, seen = self._unneeded(rest, planned.after, metadata)
+            rest, checked = self._unneeded(rest, planned.after, metadata)
             while rest:
-                rest, seen = self._unneeded(rest, seen, self._newest())
+                rest, checked = self._unneeded(rest, checked, self._newest())
                 batch = rest[:_FILES_AT_ONCE]
                 refused = set(self._delete(batch, len(deleted) + len(failed), len(rest) - len(batch)))
                 failed += sorted(refused)
@@ -191,15 +191,15 @@ class Expire:
             self.result = _result(planned, deleted, failed)
 
     def _unneeded(
-        self, files: Sequence[StoredFile], seen: TableMetadata, now: TableMetadata
+        self, files: Sequence[StoredFile], checked: TableMetadata, now: TableMetadata
     ) -> tuple[Sequence[StoredFile], TableMetadata]:
-        """The files that no snapshot names that came after a state; and the state that was looked at."""
+        """The files that no snapshot added after a checked state references; and the state that was checked."""
         contents = self._cleaning.level is CleanupLevel.ALL
         for _ in range(_TRIES):
-            if now == seen:
-                return files, seen
+            if now == checked:
+                return files, checked
             try:
-                return still_unneeded(self._io, files, seen, now, contents=contents, fresh=self._fresh), now
+                return still_unneeded(self._io, files, checked, now, contents=contents, fresh=self._fresh), now
             except NotFoundError:
                 later = self._newest()
                 if later == now:
@@ -208,12 +208,12 @@ class Expire:
         raise UnavailableError(f"the table moved on each of {_TRIES} times that its files were looked for")
 
     def _delete(self, files: Sequence[StoredFile], before: int, after: int) -> list[str]:
-        told = self._cleaning.progress
+        report = self._cleaning.progress
 
         def progress(done: int, of: int) -> None:
             try:
-                if told is not None:
-                    told(before + done, before + of + after)
+                if report is not None:
+                    report(before + done, before + of + after)
             except Exception as error:
                 self.interruption = error
                 raise

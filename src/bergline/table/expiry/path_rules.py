@@ -1,4 +1,4 @@
-"""When two locations are one file: equal after normalising, or so alike that nobody can tell."""
+"""When two locations are one file: equal after normalizing, or so alike that it cannot be decided."""
 
 import re
 import unicodedata

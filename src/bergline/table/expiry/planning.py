@@ -1,4 +1,4 @@
-"""Working out what expiry would do to a table as it is now, with sizes and with what each ref holds on to."""
+"""What expiry would do to a table as it is now, with sizes and with what each ref holds on to."""
 
 import os
 from collections import defaultdict
@@ -68,7 +68,7 @@ def _held_by_refs(
 
 
 def _with_sizes(io: FileIO, files: Iterable[StoredFile]) -> list[StoredFile]:
-    """Files with their sizes; those that metadata does not know are asked of storage."""
+    """Files with their sizes; those that metadata does not have are read from storage."""
     with ThreadPoolExecutor(_READERS) as pool:
         return list(pool.map(lambda f: f if f.size is not None else _with_size(io, f), files))
 

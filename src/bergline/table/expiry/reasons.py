@@ -84,7 +84,7 @@ class NamedByCaller(msgspec.Struct, frozen=True):
     """The caller named the snapshot."""
 
     def __str__(self) -> str:
-        return "asked for by its id"
+        return "requested by its id"
 
 
 class MainStays(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Which snapshots and refs expiry removes, and by which rule. Pure: the same metadata, time and wish, the same answer.
+"""Which snapshots and refs expiry removes, and by which rule. Pure: the result depends on metadata, time and request.
 
 What is decided and why come from one walk, so they cannot disagree.
 """
@@ -41,7 +41,7 @@ _NEVER = 2**63 - 1
 
 
 class ExpiryRequest(msgspec.Struct, frozen=True):
-    """What the caller asks for; None means the table's own setting."""
+    """The caller's options; None means the table's own setting."""
 
     older_than_ms: int | None = None
     retain_last: int | None = None
@@ -105,8 +105,8 @@ def decide_expiry(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) 
     decided = []
     for snapshot in metadata.snapshots:
         rules = reasons.get(snapshot.snapshot_id) or [_without_ref(snapshot, limits.age)]
-        asked_for = snapshot.snapshot_id in request.snapshot_ids
-        decided.append(_decide_snapshot(snapshot, rules, asked_for=asked_for))
+        requested = snapshot.snapshot_id in request.snapshot_ids
+        decided.append(_decide_snapshot(snapshot, rules, requested=requested))
     return ExpiryDecision(refs, tuple(decided))
 
 
@@ -158,10 +158,10 @@ def _by_ref(
     young, newest = Young(name, limits.age), AmongNewest(name, limits.least)
     beyond = {is_old: Beyond(name, limits.age, limits.least, is_old) for is_old in (False, True)}
     past = False
-    for place, snapshot in enumerate(metadata.ancestors(ref.snapshot_id)):
+    for count, snapshot in enumerate(metadata.ancestors(ref.snapshot_id)):
         is_old = snapshot.timestamp_ms < limits.age.cutoff_ms
-        past = past or (place >= limits.least and is_old)
-        if place == 0:
+        past = past or (count >= limits.least and is_old)
+        if count == 0:
             continue
         if past:
             yield snapshot.snapshot_id, beyond[is_old]
@@ -175,14 +175,14 @@ def _without_ref(snapshot: Snapshot, limit: AgeLimit) -> KeepReason | RemoveReas
 
 
 def _decide_snapshot(
-    snapshot: Snapshot, rules: list[KeepReason | RemoveReason], *, asked_for: bool
+    snapshot: Snapshot, rules: list[KeepReason | RemoveReason], *, requested: bool
 ) -> SnapshotDecision:
-    """One rule that keeps is enough, unless the snapshot was asked for."""
+    """One rule that keeps is enough, unless the snapshot was requested."""
     keeping = tuple(r for r in rules if isinstance(r, KeepReason))
-    if keeping and not asked_for:
+    if keeping and not requested:
         return SnapshotDecision(snapshot, True, keeping)
     removing = tuple(r for r in rules if isinstance(r, RemoveReason)) if not keeping else ()
-    return SnapshotDecision(snapshot, False, (*((NamedByCaller(),) if asked_for else ()), *removing))
+    return SnapshotDecision(snapshot, False, (*((NamedByCaller(),) if requested else ()), *removing))
 
 
 def _check_not_referenced(live: dict[str, SnapshotRef], snapshot_ids: Collection[int]) -> None:

@@ -34,7 +34,7 @@ def files_table(view: MetadataView, content: ManifestContent | None = None) -> p
 
 
 def all_files_table(view: MetadataView, content: ManifestContent | None = None) -> pa.Table:
-    """The files of all snapshots; a file stands there once for each manifest that has it."""
+    """The files of all snapshots; a file appears once for each manifest that lists it."""
     return _files(view, view.live_entries(of_content(view.all_manifests(), content)))
 
 
@@ -112,8 +112,8 @@ def _file_type(union: StructType) -> pa.StructType:
     partition = [pa.field("partition", partition_type(union), nullable=False)] if union.fields else []
     required = {"file_path", "file_format", "record_count", "file_size_in_bytes"}
     fields = [pa.field(name, type_, nullable=name not in required) for name, type_ in _FILE_COLUMNS.items()]
-    place = [f.name for f in fields].index("record_count")
-    return pa.struct([*fields[:place], *partition, *fields[place:]])
+    index = [f.name for f in fields].index("record_count")
+    return pa.struct([*fields[:index], *partition, *fields[index:]])
 
 
 def _file_arrays(entries: pl.DataFrame, spec_id: int, union: StructType) -> list[pa.Array]:

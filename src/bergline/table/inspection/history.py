@@ -1,4 +1,4 @@
-"""Metadata tables that the table's metadata file alone can answer: refs, snapshots, history, its own log."""
+"""Metadata tables from the table's metadata file alone: refs, snapshots, history, its own log."""
 
 import pyarrow as pa
 

@@ -16,7 +16,7 @@ from bergline.scan.manifests import load_manifest_list, resolved_columns
 
 
 class MetadataView(msgspec.Struct, frozen=True):
-    """A table as loaded; `snapshot` is the one that was asked for, none while the table is empty."""
+    """A table as loaded; `snapshot` is the requested one, none while the table is empty."""
 
     io: FileIO
     metadata: TableMetadata

@@ -1,4 +1,4 @@
-"""Files that a caller made, looked at before they are committed; what cannot be right is an InvalidInputError."""
+"""Files that were written elsewhere, checked before they are committed: InvalidInputError for what cannot be right."""
 
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,41 +21,41 @@ _READERS: Final = 16
 
 
 class ExternalFiles:
-    """The files that one call adds: they are there, with as many rows as is said, and not live on the branch yet.
+    """The files that one call adds: they exist, with the stated number of rows, and are not live on the branch yet.
 
-    One for all attempts: later ones look only at manifests that came in between, and at the files themselves only if
-    snapshots went, with which expiry may have deleted them.
+    One for all attempts: later ones check only manifests that were added in between, and the files themselves only if
+    snapshots were removed, with which expiry may have deleted them.
     """
 
     def __init__(self, io: FileIO, files: Sequence[DataFile], branch: str) -> None:
         self._io = io
         self._files = files
         self._branch = branch
-        self._there_with: frozenset[int] | None = None
-        self._looked_at: set[str] = set()
+        self._existed_with: frozenset[int] | None = None
+        self._checked: set[str] = set()
 
     def check(self, base: TableMetadata, parent: Snapshot | None) -> None:
         """Refuse files that are missing or live; `parent` is the branch's head."""
         if not self._files:
             return
-        if self._there_with is None or not self._there_with <= base.snapshots_by_id.keys():
-            self._check_there()
-        self._there_with = frozenset(base.snapshots_by_id)
+        if self._existed_with is None or not self._existed_with <= base.snapshots_by_id.keys():
+            self._check_exist()
+        self._existed_with = frozenset(base.snapshots_by_id)
         manifests = load_manifest_list(self._io, parent) if parent else []
-        new = [m for m in manifests if m.manifest_path not in self._looked_at]
+        new = [m for m in manifests if m.manifest_path not in self._checked]
         if live := live_files(self._io, new, self._files):
             path = min(path for path, _ in live)
             raise InvalidInputError(
                 f"expected new files, found {path}, which is on branch `{self._branch}` already{_more(live)}"
             )
-        self._looked_at |= {m.manifest_path for m in new}
+        self._checked |= {m.manifest_path for m in new}
 
-    def _check_there(self) -> None:
+    def _check_exist(self) -> None:
         once = list({f.file_path: f for f in self._files}.values())
         if len(once) == 1:
             self._check_one(once[0])
             return
-        with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-given") as threads:
+        with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-files") as threads:
             list(threads.map(self._check_one, once))
 
     def _check_one(self, file: DataFile) -> None:
@@ -73,7 +73,7 @@ class ExternalFiles:
 
 
 def without_physical_schemas(files: Iterable[DataFile]) -> list[DataFile]:
-    """Files without a word on what their columns are: whoever gives them may be wrong, their footers are not."""
+    """Files without their physical schema: the caller may be wrong about it, the footers are not."""
     return [msgspec.structs.replace(file, physical_schema=None) for file in files]
 
 

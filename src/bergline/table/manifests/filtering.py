@@ -63,7 +63,7 @@ class ManifestFilter:
         """The parent's manifests without what is removed; ConflictError if a file that must exist does not.
 
         With data files go the deletes by position that name one of them alone, and delete files older than all data
-        that is left: the data of `added` manifests too, which the snapshot brings in itself.
+        that is left: the data of `added` manifests too, which the snapshot adds itself.
         """
         live = [m for m in manifests if m.has_live_files]
         selector = FileSelector(self._removals, base)
@@ -106,13 +106,13 @@ class ManifestFilter:
         if key not in self._rewritten:
             entries = load_entries(self._io, manifest, base)
             live = [
-                deleted_entry(e, self._writer.snapshot_id) if place in picked else existing_entry(e)
-                for place, e in enumerate(entries)
+                deleted_entry(e, self._writer.snapshot_id) if index in picked else existing_entry(e)
+                for index, e in enumerate(entries)
                 if e.is_live
             ]
             self._rewritten[key] = Filtered(
                 self._writer.write_manifests(base, manifest.partition_spec_id, live, manifest.content),
-                tuple(entries[place].data_file for place in sorted(picked)),
+                tuple(entries[index].data_file for index in sorted(picked)),
                 1,
             )
         return self._rewritten[key]

@@ -68,7 +68,7 @@ class ManifestMerger:
 
 
 def plan_merges(base: TableMetadata, manifests: Sequence[ManifestFile]) -> list[tuple[ManifestFile, ...]]:
-    """Which manifests of earlier snapshots to join: those of one spec and kind that stand next to each other.
+    """Which manifests of earlier snapshots to join: those of one spec and kind that are next to each other.
 
     As many as fill a manifest, or the newest ones as soon as there are `commit.manifest.min-count-to-merge` of them.
     What a table that was never merged has beyond some groups is left to the next commits; partitions by a transform
@@ -114,8 +114,8 @@ def _groups(run: Sequence[ManifestFile], target: int, least: int) -> Iterator[tu
 def _without_large(oldest_first: Sequence[ManifestFile]) -> Sequence[ManifestFile]:
     """Without old ones larger than all newer ones together, so that no entry is written again and again."""
     newer = sum(m.manifest_length for m in oldest_first)
-    for place, manifest in enumerate(oldest_first):
+    for index, manifest in enumerate(oldest_first):
         newer -= manifest.manifest_length
         if manifest.manifest_length <= newer:
-            return oldest_first[place:]
+            return oldest_first[index:]
     return ()

@@ -29,7 +29,7 @@ from bergline.scan.manifests import spec_of
 from bergline.scan.shared_keys import may_share_keys
 
 POSITION = "position"
-"""The column that says where in its manifest an entry stands."""
+"""The column with the position of an entry in its manifest."""
 Partition = tuple[int, tuple[Any, ...]]
 FileKey = tuple[str, int | None]
 
@@ -55,7 +55,7 @@ Removal = RemovedFiles | RemovedPartitions | Everything
 
 
 def file_key(file: DataFile) -> FileKey:
-    """What tells files of a snapshot apart: one Puffin file holds many deletion vectors."""
+    """What identifies a file of a snapshot: one Puffin file holds many deletion vectors."""
     return file.file_path, file.content_offset
 
 
@@ -158,8 +158,8 @@ def _partition_filter(base: TableMetadata, spec_id: int, partitions: Collection[
     spec = base.specs_by_id[spec_id]
     known = partition_schema(spec, base.schema).ids
     return all_of(
-        _among(field.name, {values[place] for values in partitions})
-        for place, field in enumerate(spec.fields)
+        _among(field.name, {values[index] for values in partitions})
+        for index, field in enumerate(spec.fields)
         if field.field_id in known
     )
 
@@ -167,10 +167,10 @@ def _partition_filter(base: TableMetadata, spec_id: int, partitions: Collection[
 def _among(name: str, values: Collection[Any]) -> Predicate:
     nans = [v for v in values if isinstance(v, float) and math.isnan(v)]
     plain = tuple(v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v)))
-    tests: list[Predicate] = [IsIn(name, plain)] if plain else []
-    tests += [IsNull(name)] if None in values else []
-    tests += [IsNan(name)] if nans else []
-    return any_of(tests)
+    predicates: list[Predicate] = [IsIn(name, plain)] if plain else []
+    predicates += [IsNull(name)] if None in values else []
+    predicates += [IsNan(name)] if nans else []
+    return any_of(predicates)
 
 
 class DeleteTargets:

@@ -28,11 +28,11 @@ def directories_to_list(io: FileIO, table: LoadedTable, location: str | None, ru
         return _without_nested(own, HiddenNames(table.metadata), rules)
     requested = absolute_location(location)
     below = rules.below(requested)
-    is_own = any(below.startswith(rules.below(place)) for place in (*own, *_old_places(table)))
+    is_own = any(below.startswith(rules.below(directory)) for directory in (*own, *_old_directories(table)))
     if not is_own and not _has_files(io, table, below, rules):
         raise RefusedError(
             f"cannot look for orphan files of `{table.name}` in {requested}: it is no directory of this table",
-            hints=[f"its files are in {place}" for place in own],
+            hints=[f"its files are in {directory}" for directory in own],
         )
     return (requested,)
 
@@ -75,18 +75,20 @@ class HiddenNames:
         return any(part.startswith(_HIDDEN) and not part.startswith(self._partitions) for part in parts)
 
 
-def _without_nested(places: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
+def _without_nested(directories: list[str], hidden: HiddenNames, rules: PathRules) -> tuple[str, ...]:
     """Directories that are not listed with another one anyway."""
 
-    def is_within(place: str, other: str) -> bool:
-        inner, outer = rules.below(place), rules.below(other)
+    def is_within(directory: str, other: str) -> bool:
+        inner, outer = rules.below(directory), rules.below(other)
         return inner != outer and inner.startswith(outer) and not hidden.holds(inner[len(outer) :].rstrip("/"))
 
-    once = list({rules.below(p): p for p in reversed(places)}.values())[::-1]  # the first of those that are spelt alike
+    once = list({rules.below(p): p for p in reversed(directories)}.values())[
+        ::-1
+    ]  # the first of those that are spelt alike
     return tuple(p for p in once if not any(is_within(p, other) for other in once))
 
 
-def _old_places(table: LoadedTable) -> Iterator[str]:
+def _old_directories(table: LoadedTable) -> Iterator[str]:
     """The directories that a table was in, by the metadata that it still has there."""
     for location in referenced_in_metadata(table):
         directory, _, name = location.rpartition("/")[0].rpartition("/")

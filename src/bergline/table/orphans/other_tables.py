@@ -45,9 +45,9 @@ class DirectorySet:
         """The first of ours that is inside one of the directories, or contains it; invalid locations are skipped."""
         for directory in directories:
             with contextlib.suppress(InvalidInputError):
-                place = _overlapping(self._sorted, self._rules.below(directory))
-                if place is not None:
-                    return self._exact[place]
+                found = _overlapping(self._sorted, self._rules.below(directory))
+                if found is not None:
+                    return self._exact[found]
         return None
 
     def may_overlap(self, directories: Iterable[str]) -> bool:
@@ -61,9 +61,9 @@ class DirectorySet:
     def holding(self, files: Iterable[str]) -> str | None:
         """The first of ours that contains one of the files, given by their exact spelling."""
         for name in files:
-            place = next((above for above in _above(name) if above in self._exact), None)
-            if place is not None:
-                return self._exact[place]
+            found = next((above for above in _above(name) if above in self._exact), None)
+            if found is not None:
+                return self._exact[found]
         return None
 
 

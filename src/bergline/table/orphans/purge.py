@@ -120,9 +120,9 @@ def _forgotten_metadata(io: FileIO, table: LoadedTable, known: list[str]) -> lis
         return []
     named = {normalized(location) for location in known}
     found: dict[str, str] = {}
-    for place in (metadata_directory(metadata), join(metadata.location, "metadata")):
+    for directory in (metadata_directory(metadata), join(metadata.location, "metadata")):
         with contextlib.suppress(NotFoundError):
-            found |= {normalized(location): location for location in io.list(place) if _METADATA_FILE in location}
+            found |= {normalized(location): location for location in io.list(directory) if _METADATA_FILE in location}
     unknown = [location for key, location in found.items() if key not in named]
     with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-purge") as pool:
         uuids = pool.map(lambda location: _uuid(io, location), unknown)
@@ -147,12 +147,12 @@ def _metadata_files(table: LoadedTable) -> list[str]:
 
 def _check_not_shared(catalog: Catalog, table: LoadedTable, files: list[str], *, read_all: bool) -> None:
     """Refuse where another name leads to the same table, as after registering it twice, or has any of its files."""
-    doing, rules = f"purge table `{table.name}`", PathRules({}, {})
+    operation, rules = f"purge table `{table.name}`", PathRules({}, {})
     own = {rules.exact(location) for location in files}
-    places = DirectorySet(rules, table_directories(table.metadata))
-    outside = {name.rpartition("/")[0] for name in own if places.holding([name]) is None}
-    asked = DirectorySet(rules, [*table_directories(table.metadata), *outside])
-    others = OtherTables(catalog, table.name, asked, doing, read_all=read_all)
+    own_directories = DirectorySet(rules, table_directories(table.metadata))
+    outside = {name.rpartition("/")[0] for name in own if own_directories.holding([name]) is None}
+    directories = DirectorySet(rules, [*table_directories(table.metadata), *outside])
+    others = OtherTables(catalog, table.name, directories, operation, read_all=read_all)
     for other in others.tables():
         uuid = other.metadata.table_uuid
         same = uuid is not None and uuid == table.metadata.table_uuid

@@ -39,11 +39,11 @@ def plan_orphans(
     rules = PathRules(request.equal_schemes, request.equal_authorities)
     named = ReferencedFiles(catalog.io, rules)
     table = include_newest(catalog, table, named)
-    places = directories_to_list(catalog.io, table, request.location, rules)
-    check_not_shared(catalog, table, places, rules, read_all=request.read_all_tables)
+    directories = directories_to_list(catalog.io, table, request.location, rules)
+    check_not_shared(catalog, table, directories, rules, read_all=request.read_all_tables)
     found: list[ListedFile] = []
     kept: Counter[KeptReason] = Counter()
-    for listed, verdict in enumerate(_judge(catalog, table, places, cutoff_ms, named), 1):
+    for listed, verdict in enumerate(_judge(catalog, table, directories, cutoff_ms, named), 1):
         match verdict:
             case KeptReason():
                 kept[verdict] += 1
@@ -64,7 +64,7 @@ def plan_orphans(
         table_uuid=table.metadata.table_uuid,
         metadata_location=table.metadata_location,
         request=request,
-        locations=places,
+        locations=directories,
         cutoff_ms=cutoff_ms,
         files=tuple(file for file, how in naming if how in deletable),
         in_doubt=in_doubt if ReferenceState.IN_DOUBT not in deletable else (),
@@ -96,11 +96,11 @@ def include_newest(catalog: Catalog, table: LoadedTable | OrphanPlan, named: Ref
     raise UnavailableError(f"table `{name}` moved on each of {_TRIES} times that its files were looked for")
 
 
-def list_places(catalog: Catalog, places: Sequence[str]) -> Iterator[tuple[str, ListedFile]]:
-    """Every file below the places, with its path in the place."""
-    for place in places:
-        spelt = normalized(place) if scheme_of(place) == "file" else place
-        for file in catalog.io.list_files(place):
+def list_directories(catalog: Catalog, directories: Sequence[str]) -> Iterator[tuple[str, ListedFile]]:
+    """Every file below the directories, with its path in the directory."""
+    for directory in directories:
+        spelt = normalized(directory) if scheme_of(directory) == "file" else directory
+        for file in catalog.io.list_files(directory):
             yield file.location[len(spelt) :].lstrip("/"), file
 
 
@@ -111,11 +111,11 @@ def deletable_namings(request: OrphanRequest) -> frozenset[ReferenceState]:
 
 
 def _judge(
-    catalog: Catalog, table: LoadedTable, places: Sequence[str], cutoff_ms: int, named: ReferencedFiles
+    catalog: Catalog, table: LoadedTable, directories: Sequence[str], cutoff_ms: int, named: ReferencedFiles
 ) -> Iterator[KeptReason | ListedFile]:
-    """Each file below the places: why it stays, or the file itself."""
+    """Each file below the directories: why it is kept, or the file itself."""
     hidden = HiddenNames(table.metadata)
-    for path, file in list_places(catalog, places):
+    for path, file in list_directories(catalog, directories):
         if hidden.holds(path):
             yield KeptReason.HIDDEN
         elif file.modified_ms >= cutoff_ms:

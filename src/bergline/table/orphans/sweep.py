@@ -9,7 +9,7 @@ from bergline.table.expiry.path_rules import PathRules
 from bergline.table.orphans.directories import check_not_shared
 from bergline.table.orphans.plan import OrphanPlan
 from bergline.table.orphans.referenced_files import ReferencedFiles
-from bergline.table.orphans.search import deletable_namings, include_newest, list_places
+from bergline.table.orphans.search import deletable_namings, include_newest, list_directories
 
 _FILES_AT_ONCE = 2000  # are deleted before the table is looked at again
 
@@ -32,9 +32,9 @@ def sweep_orphans(catalog: Catalog, plan: OrphanPlan, *, threads: int, progress:
     rules = PathRules(plan.request.equal_schemes, plan.request.equal_authorities)
     named, deletable = ReferencedFiles(catalog.io, rules), deletable_namings(plan.request)
     wanted = {file.location: file for file in plan.files}
-    there = [file for _, file in list_places(catalog, plan.locations) if file.location in wanted]
+    there = [file for _, file in list_directories(catalog, plan.locations) if file.location in wanted]
     unchanged = [file for file in there if wanted[file.location] == file]
-    table = include_newest(catalog, plan, named)  # after listing: whoever committed one of the files before is seen
+    table = include_newest(catalog, plan, named)  # after listing: a file that was committed before is then referenced
     check_not_shared(catalog, table, plan.locations, rules, read_all=plan.request.read_all_tables)
     deleted: list[ListedFile] = []
     failed: set[str] = set()

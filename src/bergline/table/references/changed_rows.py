@@ -57,16 +57,16 @@ def row_changes(
 def _rows_without(
     io: FileIO, plan: ScanPlan, files: dict[str, PlannedFile], other: ScanPlan, others: dict[str, PlannedFile]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that are in the files of one plan and not, in the same places, in those of the other."""
+    """The rows that are in the files of one plan and not, at the same positions, in those of the other."""
     deletes = DeleteFiles(io)
     placed = msgspec.structs.replace(plan, schema=Schema(fields=(*plan.schema.fields, _POSITION)))
-    places = msgspec.structs.replace(other, schema=Schema(fields=(_POSITION,)))
+    positions = msgspec.structs.replace(other, schema=Schema(fields=(_POSITION,)))
     for path, planned in files.items():
         twin = others.get(path)
         if twin is None:
             yield from read_file(io, planned, plan, deletes)
         elif _deletes(planned) != _deletes(twin):
-            there = pa.chunked_array([b.column(0) for b in read_file(io, twin, places, deletes)], pa.int64())
+            there = pa.chunked_array([b.column(0) for b in read_file(io, twin, positions, deletes)], pa.int64())
             for batch in read_file(io, planned, placed, deletes):
                 only_here = batch.filter(pc.invert(pc.is_in(batch.column(_POSITION.name), there)))
                 yield only_here.select([f.name for f in plan.schema.fields])

@@ -14,9 +14,10 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_list
 from bergline.table.changes.append import AddedFiles
+from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.history_window import HistoryWindow, Scope
 from bergline.table.commits.operation import Change, CommitStamp
-from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer, branch_head, check_branch_exists
+from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
 from bergline.table.commits.validate import shown_file
 from bergline.table.manifests.external_files import live_files
 from bergline.table.manifests.filtering import ManifestFilter
@@ -32,7 +33,7 @@ _ADDED = pl.col("status") == int(EntryStatus.ADDED)
 
 
 class CherryPick(SnapshotProducer):
-    """The branch moves to a snapshot that was made on its head; else appends and replaced partitions are done again.
+    """The branch moves to a snapshot that was made on its head; else appends and replaced partitions are replayed.
 
     `find` names the snapshot on each base; it must be the same on all.
     """
@@ -40,11 +41,11 @@ class CherryPick(SnapshotProducer):
     def __init__(self, io: FileIO, find: Callable[[TableMetadata], Snapshot], *, branch: str) -> None:
         super().__init__(io, branch, {})
         self._find = find
-        self._again: _Again | None = None
+        self._replayed: _Replayed | None = None
         self.result = MergeResult(None, None)
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """A branch that merely moves, or a new snapshot on its head; all checks anew."""
+        """A branch that only moves, or a new snapshot on its head; all checks anew."""
         if self.has_landed(base):
             return Change()
         check_branch_exists(base, self._branch)
@@ -77,39 +78,39 @@ class CherryPick(SnapshotProducer):
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """What the snapshot added in new manifests, then the parent's without what it removed."""
-        if self._again is None:
-            raise InvalidInputError("expected a snapshot to do again, found none")
+        if self._replayed is None:
+            raise InvalidInputError("expected a snapshot to replay, found none")
         before = load_manifest_list(self._io, parent) if parent else []
-        self._check_partitions(base, parent, self._again.change)
-        self._check_files(before, self._again.change)
-        added = self._again.added.manifests(base)
-        filtered = self._again.filter.apply(base, before, added=added)
+        self._check_partitions(base, parent, self._replayed.change)
+        self._check_files(before, self._replayed.change)
+        added = self._replayed.added.manifests(base)
+        filtered = self._replayed.filter.apply(base, before, added=added)
         return Draft(
-            self._again.change.operation,
+            self._replayed.change.operation,
             (*added, *filtered.manifests),
-            added=self._again.added.files,
+            added=self._replayed.added.files,
             removed=filtered.removed,
             replaced=filtered.replaced,
         )
 
     def committed(self, metadata: TableMetadata) -> None:
-        """Remove what only losing attempts wrote: everything, if the branch merely moved in the end."""
+        """Remove what only losing attempts wrote: everything, if the branch only moved in the end."""
         if self.snapshot_id in metadata.snapshots_by_id:
             super().committed(metadata)
         else:
             self.abandoned()
 
     def _prepare(self, base: TableMetadata, picked: Snapshot) -> None:
-        found = picked if self._again is None else self._again.change.source
+        found = picked if self._replayed is None else self._replayed.change.source
         if found.snapshot_id != picked.snapshot_id:
             raise ConflictError(
                 f"expected to pick snapshot {found.snapshot_id}, found {picked.snapshot_id} in its place meanwhile"
             )
         # a snapshot of the same transaction keeps its id when it is drafted on another base
-        if self._again is None or found.manifest_list != picked.manifest_list:
-            self._again = _Again(self._io, self, load_change(self._io, base, picked))
+        if self._replayed is None or found.manifest_list != picked.manifest_list:
+            self._replayed = _Replayed(self._io, self, load_change(self._io, base, picked))
             self._summary |= repetition(picked) | published_summary(picked)
-            if self._again.change.replaced:
+            if self._replayed.change.replaced:
                 self._summary |= {REPLACED_AMONG_OTHERS: "true"}
             self.needs_validation = picked.operation != SnapshotOperation.APPEND
 
@@ -149,19 +150,19 @@ class CherryPick(SnapshotProducer):
             )
 
     def _check_files(self, before: Iterable[ManifestFile], change: SnapshotChange) -> None:
-        """A file may stand in a snapshot once."""
+        """A snapshot lists a file once."""
         if there := live_files(self._io, before, change.added_data):
             raise ConflictError(f"{min(path for path, _ in there)} is on `{self._branch}` already")
 
     def _unknown_base(self, change: SnapshotChange, why: str) -> RefusedError:
-        """To look again does not help: the branch has never had what the partitions were replaced in."""
+        """A retry does not help: the branch has never had what the partitions were replaced in."""
         return RefusedError(f"{self._refusal(change.source)}: {why}", hints=[merge_hint(change.source, self._branch)])
 
     def _refusal(self, picked: Snapshot) -> str:
         return f"cannot cherry-pick snapshot {picked.snapshot_id} onto `{self._branch}`"
 
 
-class _Again:
+class _Replayed:
     """What a picked snapshot did, and what is written for it, the same in all attempts."""
 
     def __init__(self, io: FileIO, producer: SnapshotProducer, change: SnapshotChange) -> None:

@@ -14,7 +14,7 @@ class Divergence(msgspec.Struct, frozen=True):
 
     ancestor: Snapshot | None
     picked: tuple[Snapshot, ...]
-    """The line that is to be done again on top of the other."""
+    """The line that is to be replayed on top of the other."""
     others: tuple[Snapshot, ...]
 
     @property
@@ -28,34 +28,34 @@ class Divergence(msgspec.Struct, frozen=True):
         return 0 if self.ancestor is None else self.ancestor.sequence_number
 
     def present(self) -> frozenset[int]:
-        """The picked snapshots that the other line has done already."""
+        """The picked snapshots that the other line has already."""
         return known_by(self.picked, self.others)
 
     def leading_present(self) -> int:
-        """How many of the oldest picked snapshots the other line has done already."""
+        """How many of the oldest picked snapshots the other line has already."""
         present = self.present()
         return next((n for n, s in enumerate(self.picked) if s.snapshot_id not in present), len(self.picked))
 
-    def seen_before(self, place: int) -> frozenset[int]:
-        """The snapshots of the other line that the picked ones up to a place have done already."""
-        return known_by(self.others, self.picked[:place])
+    def known_before(self, count: int) -> frozenset[int]:
+        """The snapshots of the other line that the first picked ones have already."""
+        return known_by(self.others, self.picked[:count])
 
     def partly_present(self) -> Snapshot | None:
-        """A picked snapshot that was squashed from several, of which the other line has done some and not all."""
+        """A picked snapshot that was squashed from several, of which the other line has some and not all."""
         there = all_names(self.others)
         present = self.present()
         partly = (s for s in self.picked if s.snapshot_id not in present and not there.isdisjoint(parts_of(s)))
         return next(partly, None)
 
     def numbers_there(self) -> tuple[tuple[int, int], ...]:
-        """The sequence numbers of picked snapshots that the other line has done already, each with the one there."""
+        """The sequence numbers of picked snapshots that the other line has already, each with the one there."""
         by_name = {name: s.sequence_number for s in self.others for name in all_names([s])}
         found = ((s, [by_name[name] for name in names_of(s) | parts_of(s) if name in by_name]) for s in self.picked)
         return tuple((s.sequence_number, max(numbers)) for s, numbers in found if numbers)
 
 
 def find_divergence(base: TableMetadata, picked: int, other: int) -> Divergence | None:
-    """How the history of one snapshot differs from that of another; None if expired snapshots are needed to tell."""
+    """How the history of one snapshot differs from that of another; None if that depends on expired snapshots."""
     ours, theirs = list(base.ancestors(other)), list(base.ancestors(picked))
     known = {s.snapshot_id for s in ours}
     common = next((s for s in theirs if s.snapshot_id in known), None)
@@ -108,11 +108,11 @@ def all_names(snapshots: Iterable[Snapshot]) -> set[int]:
 
 
 def repetition(source: Snapshot) -> dict[str, str]:
-    """What the summary of a snapshot that repeats another says about it."""
-    said, origin = {SOURCE: str(source.snapshot_id)}, _first_id(source)
+    """The summary entries of a snapshot that replays another."""
+    entries, origin = {SOURCE: str(source.snapshot_id)}, _first_id(source)
     if origin != source.snapshot_id:
-        said |= {ORIGIN: str(origin)}
-    return said | ({SQUASHED: source.summary[SQUASHED]} if SQUASHED in source.summary else {})
+        entries |= {ORIGIN: str(origin)}
+    return entries | ({SQUASHED: source.summary[SQUASHED]} if SQUASHED in source.summary else {})
 
 
 def _first_id(snapshot: Snapshot) -> int:
@@ -120,8 +120,8 @@ def _first_id(snapshot: Snapshot) -> int:
 
 
 def _since(newest_first: Sequence[Snapshot], ancestor: Snapshot | None = None) -> tuple[Snapshot, ...]:
-    place = len(newest_first) if ancestor is None else newest_first.index(ancestor)
-    return tuple(reversed(newest_first[:place]))
+    count = len(newest_first) if ancestor is None else newest_first.index(ancestor)
+    return tuple(reversed(newest_first[:count]))
 
 
 def _by_squash(ours: Sequence[Snapshot], theirs: Sequence[Snapshot]) -> Divergence | None:

@@ -1,4 +1,4 @@
-"""Merge and rebase: the snapshots of one line of history done again on top of another, in one commit."""
+"""Merge and rebase: the snapshots of one line of history replayed on top of another, in one commit."""
 
 from collections.abc import Iterator
 
@@ -35,13 +35,13 @@ class MergeResult(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.previous == self.head:
             return f"unchanged at snapshot {self.head}"
-        again = f", {counted(len(self.replayed), 'snapshot')} done again" if self.replayed else ""
-        came = "made at" if self.previous is None else f"moved from snapshot {self.previous} to"
-        return f"{came} snapshot {self.head}{again}"
+        replayed = f", {counted(len(self.replayed), 'snapshot')} replayed" if self.replayed else ""
+        moved = "created at" if self.previous is None else f"moved from snapshot {self.previous} to"
+        return f"{moved} snapshot {self.head}{replayed}"
 
 
 class Merge:
-    """Worked out anew on every base; a snapshot that is done again has the same id and manifests in all attempts."""
+    """Worked out anew on every base; a replayed snapshot has the same id and manifests in all attempts."""
 
     def __init__(self, io: FileIO, request: MergeRequest) -> None:
         self._io = io
@@ -53,11 +53,11 @@ class Merge:
         self.result = MergeResult(None, None)
 
     def has_landed(self, base: TableMetadata) -> bool:
-        """Whether an earlier attempt landed after all; one that merely moved a ref is not known by itself."""
+        """Whether an earlier attempt landed after all; one that only moved a ref leaves nothing to recognize it by."""
         return any(r.has_landed(base) for r in self._replays.values())
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """All snapshots on this base, or a ref that merely moves."""
+        """All snapshots on this base, or a ref that only moves."""
         if self.has_landed(base):
             return Change()
         plan = plan_merge(self._io, base, self._request)
@@ -78,7 +78,7 @@ class Merge:
         return combine_changes(changes)
 
     def is_done(self, base: TableMetadata, divergence: Divergence) -> bool:
-        """Whether the other line has all that is picked already, so that nothing is left to do again."""
+        """Whether the other line has all that is picked already, so that nothing is left to replay."""
         return next(self._to_replay(base, divergence), None) is None
 
     def committed(self, metadata: TableMetadata) -> None:
@@ -117,22 +117,22 @@ class Merge:
                 f"{self._request.refusal}: snapshot {partly.snapshot_id} was squashed from several, "
                 f"of which `{self._request.onto}` has some already, and not all"
             )
-        place = ReplayBase(
+        replay_base = ReplayBase(
             MergeConflicts(self._io, base, head, since=divergence.ancestor_id, branch=self._request.onto),
             divergence.ancestor_number,
             numbers=divergence.numbers_there(),
         )
-        for known, replay in self._to_replay(base, divergence):
-            place = msgspec.structs.replace(place, seen=divergence.seen_before(known))
-            change = replay.attempt_at(now, stamp, place)
+        for count, replay in self._to_replay(base, divergence):
+            replay_base = msgspec.structs.replace(replay_base, known=divergence.known_before(count))
+            change = replay.attempt_on(now, stamp, replay_base)
             now = _after(now, change, stamp)
             held = hold_snapshot(replay.change.source.snapshot_id)
             yield msgspec.structs.replace(change, updates=(*held, *change.updates))
             self._used.append(replay)
-            place = place.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
+            replay_base = replay_base.after(replay.change, now.snapshot(replay.snapshot_id).sequence_number)
 
     def _to_replay(self, base: TableMetadata, divergence: Divergence) -> Iterator[tuple[int, Replay]]:
-        """What is to be done, each with the number of picked snapshots that it builds on."""
+        """What is to be replayed, each with the number of picked snapshots that it builds on."""
         if self._request.squash:
             squashed = load_squashed(self._io, base, divergence, self._request.refusal)
             if squashed is not None:
@@ -141,14 +141,14 @@ class Merge:
                 yield done, self._known(squashed, start, _of_squash(divergence, done))
             return
         present = divergence.present()
-        for place, snapshot in enumerate(divergence.picked):
+        for count, snapshot in enumerate(divergence.picked):
             if snapshot.snapshot_id in present:
                 continue
             known = self._replays.get((snapshot.snapshot_id, None))
             is_same = known is not None and known.change.source == snapshot
             change = known.change if known is not None and is_same else load_change(self._io, base, snapshot)
             if not change.is_nothing:
-                yield place, self._known(change)
+                yield count, self._known(change)
 
     def _known(
         self, change: SnapshotChange, start: int | None = None, squashed: dict[str, str] | None = None

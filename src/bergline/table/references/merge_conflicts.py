@@ -1,4 +1,4 @@
-"""What the other line of history did since the common ancestor that a snapshot cannot be done again on top of."""
+"""Conflicts of a merge: what the other line of history did since the common ancestor that prevents a replay."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
@@ -26,14 +26,14 @@ _TOOK_BACK: Final = "took back deletes"
 
 
 class MergeConflict(msgspec.Struct, frozen=True):
-    """One thing that is in the way: a file, and who did what with it."""
+    """One conflict: a snapshot, and what it did with a file."""
 
     snapshot: Snapshot
     did: str
 
 
 class MergeConflicts:
-    """The other line, in one attempt; `since` is the common ancestor, None if there is none."""
+    """The conflicts with the other line, in one attempt; `since` is the common ancestor, None if there is none."""
 
     def __init__(self, io: FileIO, base: TableMetadata, head: Snapshot, *, since: int | None, branch: str) -> None:
         self._io = io
@@ -42,59 +42,63 @@ class MergeConflicts:
         self._window = HistoryWindow(io, base, head, since=since, branch=branch, earlier={})
         self._number = self._window.starting_number
 
-    def findings(
-        self, change: SnapshotChange, *, seen: Collection[int], fresh: Mapping[str, int]
+    def find(
+        self, change: SnapshotChange, *, known: Collection[int], replayed: Mapping[str, int]
     ) -> list[MergeConflict]:
-        """Everything that stands against a change.
+        """Everything that prevents a change.
 
-        `seen` are snapshots of this line whose changes were in what the change was made on. `fresh` data files, with
-        their sequence numbers here, come with the same merge: nobody on this line can have touched them, except by
-        equality under a later number.
+        `known` are snapshots of this line whose changes were in what the change was made on. `replayed` data files,
+        with their sequence numbers here, are added by the same merge: nobody on this line can have touched them, except
+        by equality under a later sequence number.
         """
-        theirs = _Theirs(self._window, seen)
+        theirs = _Theirs(self._window, known)
         if not theirs.any:
             return []
         return [
             *self._twice(change, theirs),
-            *self._touched(change, theirs, fresh),
+            *self._touched(change, theirs, replayed),
             *self._new_rows(change, theirs),
             *self._needed_deletes(change, theirs),
             *self._taken_back(change, theirs),
         ]
 
-    def described(self, finding: MergeConflict) -> str:
-        """A finding in words."""
-        return f"{describe_snapshot(finding.snapshot, [self._branch])} {finding.did}"
+    def described(self, conflict: MergeConflict) -> str:
+        """A conflict in words."""
+        return f"{describe_snapshot(conflict.snapshot, [self._branch])} {conflict.did}"
 
     def _twice(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """A file may stand in a snapshot once."""
+        """A snapshot lists a file once."""
         paths = [f.file_path for f in change.added_data]
         for written in theirs.data(_ADDED & pl.col("file_path").is_in(paths)) if paths else ():
             yield MergeConflict(written.snapshot, f"added {self._shown(written.file)} too")
 
-    def _touched(self, change: SnapshotChange, theirs: "_Theirs", fresh: Mapping[str, int]) -> Iterator[MergeConflict]:
+    def _touched(
+        self, change: SnapshotChange, theirs: "_Theirs", replayed: Mapping[str, int]
+    ) -> Iterator[MergeConflict]:
         """Data files that the change removes, or deletes rows of, must be as they were."""
         touched = {f.file_path: f for f in _data_files_of(change)}
         wide = [d.file for d in change.added_deletes if _is_wide_by_position(d.file)]
         for written in theirs.data(_DELETED) if touched or wide else ():
             path = written.file.file_path
-            if (path in touched and path not in fresh) or any(_may_be_about(d, written.file) for d in wide):
+            if (path in touched and path not in replayed) or any(_may_be_about(d, written.file) for d in wide):
                 yield MergeConflict(written.snapshot, f"removed {self._shown(written.file)}")
         older = {f.file.file_path: f for f in change.added if f.is_data and f.pinned and f.number <= self._number}
         touched |= {path: f.file for path, f in older.items()}
         if not touched and not wide:
             return
         known = (f for f in (*change.removed, *older.values()) if f.number <= self._number)
-        numbers = {f.file.file_path: f.number for f in known} | dict(fresh)
+        numbers = {f.file.file_path: f.number for f in known} | dict(replayed)
         targets = DeleteTargets(list(touched.values()), self._base)
         for written, did in theirs.changed_deletes():
-            harmless = self._only_moves(change, written, fresh) if did == _DELETED_ROWS else self._is_obsolete(written)
+            harmless = (
+                self._only_moves(change, written, replayed) if did == _DELETED_ROWS else self._is_obsolete(written)
+            )
             if harmless:
                 continue
             by_equality = written.file.content is FileContent.EQUALITY_DELETES
             for file in targets.of(written.file):
                 path = file.file_path
-                new_here = path in fresh or path in older
+                new_here = path in replayed or path in older
                 applies = numbers.get(path, 0) < written.number if by_equality else not new_here
                 if applies:
                     yield MergeConflict(written.snapshot, f"{did} of {self._shown(file)} by {written.file.file_path}")
@@ -105,7 +109,7 @@ class MergeConflicts:
                     )
 
     def _new_rows(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """Nothing may have come that the change would delete now, and did not know of."""
+        """Nothing may have been added that the change would delete now, and did not know of."""
         equality = [d.file for d in change.added_deletes if self._deletes_new_rows(d)]
         if not change.replaced and not equality:
             return
@@ -137,7 +141,7 @@ class MergeConflicts:
                     )
 
     def _taken_back(self, change: SnapshotChange, theirs: "_Theirs") -> Iterator[MergeConflict]:
-        """Rows that come back because deletes of many files went must still be in their files."""
+        """Rows that reappear because deletes of many files were removed must still be in their files."""
         if change.operation is SnapshotOperation.REPLACE:
             return
         gone = [d for d in change.removed_deletes if only_data_file(d.file) is None]
@@ -155,20 +159,20 @@ class MergeConflicts:
         near = _same_partition(written.file, delete.file, self._base)
         return written.number < delete.number and near and may_share_keys(written.file, delete.file, self._base)
 
-    def _only_moves(self, change: SnapshotChange, delete: WrittenFile, fresh: Mapping[str, int]) -> bool:
+    def _only_moves(self, change: SnapshotChange, delete: WrittenFile, replayed: Mapping[str, int]) -> bool:
         """Whether an equality delete that came after the rows still deletes them where the change has moved them."""
         if change.operation is not SnapshotOperation.REPLACE or delete.file.content is not FileContent.EQUALITY_DELETES:
             return False
         added = [f for f in change.added if f.is_data]
         if any(not f.pinned or f.number > self._number or f.number >= delete.number for f in added):
             return False
-        if any(fresh.get(f.file_path, 0) >= delete.number for f in change.removed_data):
+        if any(replayed.get(f.file_path, 0) >= delete.number for f in change.removed_data):
             return False
         specs = {f.spec_id for f in (*change.added_data, *change.removed_data)}
         return len(specs) <= 1 or self._base.specs_by_id[delete.file.spec_id].is_unpartitioned
 
     def _is_obsolete(self, delete: WrittenFile) -> bool:
-        """Whether a delete file went because all data that was left is younger."""
+        """Whether a delete file was removed because all remaining data is newer."""
         manifests = load_manifest_list(self._io, delete.snapshot)
         data = (m for m in manifests if m.content is ManifestContent.DATA and m.has_live_files)
         return all((m.min_sequence_number or 0) > delete.number for m in data)
@@ -182,23 +186,23 @@ class MergeConflicts:
 
 
 class _Theirs:
-    """The entries that the snapshots of the other line wrote, without those that were seen."""
+    """The entries that the snapshots of the other line wrote, without those that the change knew of."""
 
-    def __init__(self, window: HistoryWindow, seen: Collection[int]) -> None:
+    def __init__(self, window: HistoryWindow, known: Collection[int]) -> None:
         self._window = window
-        self._unseen = [s for s in window.snapshots if s.snapshot_id not in seen]
-        self.any = bool(self._unseen)
+        self._unknown = [s for s in window.snapshots if s.snapshot_id not in known]
+        self.any = bool(self._unknown)
 
     def data(self, entries: pl.Expr) -> Iterator[WrittenFile]:
         return self._files(ManifestContent.DATA, entries)
 
     def new_rows(self) -> Iterator[WrittenFile]:
-        """Data files that came, without those that only took the place of others."""
+        """Added data files, without those that only replaced others with the same rows."""
         files = self._files(ManifestContent.DATA, _ADDED)
         return (written for written in files if written.snapshot.operation != SnapshotOperation.REPLACE)
 
     def changed_deletes(self) -> Iterator[tuple[WrittenFile, str]]:
-        """Delete files that came or went, each with what that did; in a rewrite none of them went for good."""
+        """Delete files that were added or removed, each with its effect; a rewrite removes none for good."""
         for written in self._files(ManifestContent.DELETES, _ADDED):
             yield written, _DELETED_ROWS
         for written in self._files(ManifestContent.DELETES, _DELETED):
@@ -206,9 +210,9 @@ class _Theirs:
                 yield written, _TOOK_BACK
 
     def _files(self, content: ManifestContent, entries: pl.Expr) -> Iterator[WrittenFile]:
-        unseen = pl.col("snapshot_id").is_in([s.snapshot_id for s in self._unseen])
-        every = {s.operation for s in self._unseen}
-        return self._window.files(content, every, EVERYTHING, entries & unseen)
+        by_unknown = pl.col("snapshot_id").is_in([s.snapshot_id for s in self._unknown])
+        every = {s.operation for s in self._unknown}
+        return self._window.files(content, every, EVERYTHING, entries & by_unknown)
 
 
 def _data_files_of(change: SnapshotChange) -> Iterable[DataFile]:

@@ -1,4 +1,4 @@
-"""What a merge or rebase comes down to on one base: refs that merely move, or two lines of history to be joined."""
+"""What a merge or rebase amounts to on one base: a ref that only moves, or two lines of history to be merged."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from bergline.errors import InvalidInputError, RefusedError
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
-from bergline.table.commits.snapshot_producer import check_writable
+from bergline.table.commits.branches import check_writable
 from bergline.table.references.common_ancestor import Divergence, find_divergence
 from bergline.table.references.squash import squash_divergence
 
@@ -43,14 +43,14 @@ class MergeRequest(msgspec.Struct, frozen=True):
 
 
 class MergePlan(msgspec.Struct, frozen=True):
-    """Where the moved ref goes first, if it does, and what is to be done again on top of that."""
+    """Where the moved ref goes first, if it does, and what is to be replayed on top of that."""
 
     start: int | None = None
     divergence: Divergence | None = None
 
 
 def plan_merge(io: FileIO, base: TableMetadata, request: MergeRequest) -> MergePlan:
-    """The plan on this base; RefusedError where expired snapshots are needed to tell."""
+    """The plan on this base; RefusedError if it depends on expired snapshots."""
     picked = base.ref(request.picked).snapshot_id
     if request.onto == request.moved == MAIN and MAIN not in base.refs:
         return MergePlan(picked)
@@ -69,7 +69,7 @@ def plan_merge(io: FileIO, base: TableMetadata, request: MergeRequest) -> MergeP
 
 
 def _unknown(base: TableMetadata, request: MergeRequest) -> RefusedError:
-    """Nobody knows any more where the lines parted: the oldest known parents say which snapshots are missing."""
+    """The common ancestor has expired: the oldest known parents show which snapshots are missing."""
     oldest = {name: list(base.ancestors(base.ref(name).snapshot_id))[-1] for name in (request.picked, request.onto)}
     missing = [f"{s.parent_snapshot_id} of `{name}`" for name, s in oldest.items() if s.parent_snapshot_id is not None]
     hints = (

@@ -11,12 +11,12 @@ from bergline.format.metadata.updates import SetSnapshotRef
 from bergline.io.fileio import FileIO
 from bergline.table.changes.append import Append
 from bergline.table.commits.operation import Change, CommitStamp, MetadataOperation, Operation
-from bergline.table.references.ref_changes import Retention, create_ref, existing_ref, place_of
+from bergline.table.references.ref_changes import Retention, create_ref, existing_ref, head_of
 from bergline.table.scans.version import SnapshotChoice, snapshot_at
 
 
 class NewRef(msgspec.Struct, frozen=True):
-    """What is wanted: a ref with its retention, and what is to happen where there is one of that name."""
+    """A requested ref with its retention, and what happens if one of that name exists."""
 
     name: str
     kind: SnapshotRefType
@@ -29,8 +29,8 @@ class NewRef(msgspec.Struct, frozen=True):
             raise InvalidInputError("expected one of if_not_exists and or_replace, found both")
 
     def operation(self, io: FileIO, at: SnapshotChoice | None) -> Operation:
-        """The ref at a place, by default the head of `main`; a branch of an empty table gets an empty snapshot."""
-        replaced = place_of(self.name) if self.or_replace else lambda _: None
+        """The ref at a snapshot, by default the head of `main`; a branch of an empty table gets an empty snapshot."""
+        replaced = head_of(self.name) if self.or_replace else lambda _: None
         create = MetadataOperation(self._creation(at), overwrites=replaced)
         if at is None and self.kind is SnapshotRefType.BRANCH:
             return StartBranch(io, self.name, self.retention, create)
@@ -62,7 +62,7 @@ class StartBranch(Append):
             return Change()
         if MAIN in base.refs or self._branch in base.refs:
             return self._create.attempt(base, stamp)
-        self._create.check_seen(base)
+        self._create.check_unchanged(base)
         change = super().attempt(base, stamp)
         given = self._retention.given()
         updates = tuple(

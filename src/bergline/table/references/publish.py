@@ -118,5 +118,5 @@ class Publish:
             raise RefusedError(
                 f"cannot fast-forward `{self._request.into}` to `{self._request.branch}`: "
                 f"both have moved on since {since}",
-                hints=["`merge=True` does the branch's snapshots again on top of the other"],
+                hints=["`merge=True` replays the branch's snapshots on top of the other"],
             )

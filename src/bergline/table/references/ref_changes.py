@@ -37,8 +37,8 @@ class Retention(msgspec.Struct, frozen=True):
         return {k: v for k, v in msgspec.structs.asdict(self).items() if v is not None}
 
 
-def place_of(name: str) -> Callable[[TableMetadata], object]:
-    """Where a ref stands: what moving or dropping it takes away."""
+def head_of(name: str) -> Callable[[TableMetadata], object]:
+    """The snapshot of a ref: what moving or dropping it overwrites."""
     return lambda base: ref.snapshot_id if (ref := base.refs.get(name)) else None
 
 
@@ -108,7 +108,7 @@ def drop_ref(base: TableMetadata, name: str, kind: SnapshotRefType, *, if_exists
 def hold_snapshot(snapshot_id: int) -> tuple[Update, Update]:
     """Updates that change nothing, and that no catalog takes once the snapshot has expired.
 
-    What is made of its files needs them, and requirements speak of refs alone: a server that compares nothing else
+    What is made of its files needs them, and requirements are about refs alone: a server that compares nothing else
     would let in a commit on files that expiry has deleted.
     """
     name = f"hold-{snapshot_id}-{uuid.uuid4()}"

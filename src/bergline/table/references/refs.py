@@ -19,9 +19,9 @@ from bergline.table.references.ref_changes import (
     check_cleared,
     drop_ref,
     fast_forward,
+    head_of,
     left_behind,
     move_branch,
-    place_of,
     rename_ref,
     replace_ref,
     rollback_target,
@@ -147,7 +147,7 @@ class Refs:
     def rollback(self, branch: str = MAIN, *, to: SnapshotChoice) -> MergeResult:
         """Move a branch back to a snapshot of its history, by id, by ref, or the last one before a moment.
 
-        ConflictError if others commit to the branch meanwhile: nothing goes that was not there to be seen.
+        ConflictError if others commit to the branch meanwhile: their snapshots are never undone unseen.
         """
         return self._leave(branch, lambda base: rollback_target(base, branch, to))
 
@@ -202,13 +202,13 @@ class Refs:
         self._run(
             MetadataOperation(
                 lambda base: replace_ref(base, name, kind, _snapshot_at(base, at), wanted),
-                overwrites=place_of(name),
+                overwrites=head_of(name),
             )
         )
 
     def _drop(self, name: str, kind: SnapshotRefType, *, if_exists: bool) -> None:
         self._run(
-            MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=place_of(name))
+            MetadataOperation(lambda base: drop_ref(base, name, kind, if_exists=if_exists), overwrites=head_of(name))
         )
 
     def _leave(self, branch: str, target: Callable[[TableMetadata], int]) -> MergeResult:

@@ -1,4 +1,4 @@
-"""Replay: what a snapshot did on one line of history, done again on top of another. Data files are used again."""
+"""Replay: the change of a snapshot on one line of history, applied on top of another. Data files are reused."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -42,14 +42,14 @@ _COMPUTED: Final = frozenset(
 
 
 class ReplayBase(msgspec.Struct, frozen=True):
-    """Where a snapshot is done again, in one attempt."""
+    """What a snapshot is replayed on, in one attempt."""
 
-    other: MergeConflicts
+    conflicts: MergeConflicts
     ancestor_number: int
-    seen: frozenset[int] = frozenset()
-    """Snapshots of the other line that the change knew of."""
-    fresh: dict[str, int] = {}
-    """Data files that came just before, from the same line as the change, with the sequence numbers they have here."""
+    known: frozenset[int] = frozenset()
+    """Snapshots of the other line whose changes were in what the replayed one was made on."""
+    replayed: dict[str, int] = {}
+    """Data files that earlier replays of the same merge added, with the sequence numbers that they have here."""
     numbers: tuple[tuple[int, int], ...] = ()
     """The sequence numbers of the line, oldest first, each with the one that the same change has here."""
 
@@ -62,11 +62,11 @@ class ReplayBase(msgspec.Struct, frozen=True):
         return next((here for there, here in reversed(self.numbers) if there <= added.number), self.ancestor_number)
 
     def after(self, change: SnapshotChange, number: int) -> "ReplayBase":
-        """The place of the next change, once one was done again under a sequence number."""
+        """What the next change is replayed on, once one was replayed under a sequence number."""
         added = ((f.file.file_path, self.number_of(f)) for f in change.added if f.is_data)
         return msgspec.structs.replace(
             self,
-            fresh=self.fresh | {path: number if given is None else given for path, given in added},
+            replayed=self.replayed | {path: number if given is None else given for path, given in added},
             numbers=tuple(sorted((*self.numbers, (change.source.sequence_number, number)))),
         )
 
@@ -98,16 +98,16 @@ class Replay(SnapshotProducer):
         )
         self.change = change
         self._request = request
-        self._place: ReplayBase | None = None
+        self._replay_base: ReplayBase | None = None
         self._written: dict[tuple[bool, tuple[int | None, ...]], tuple[ManifestFile, ...]] = {}
         removed_deletes = tuple(d.file for d in change.removed_deletes)
         self._filter = ManifestFilter(
             io, self, [RemovedFiles(change.removed_data, must_exist=True), RemovedFiles(removed_deletes)]
         )
 
-    def attempt_at(self, base: TableMetadata, stamp: CommitStamp, place: ReplayBase) -> Change:
-        """The snapshot on the branch's head; ConflictError says what is in the way."""
-        self._place = place
+    def attempt_on(self, base: TableMetadata, stamp: CommitStamp, replay_base: ReplayBase) -> Change:
+        """The snapshot on the branch's head; ConflictError names the conflicts."""
+        self._replay_base = replay_base
         try:
             return self.attempt(base, stamp)
         except ConflictError as error:
@@ -117,12 +117,12 @@ class Replay(SnapshotProducer):
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
-        change, place = self.change, self._place
-        if place is None:
-            raise InvalidInputError("expected a place to replay at, found none")
+        change, replay_base = self.change, self._replay_base
+        if replay_base is None:
+            raise InvalidInputError("expected a base to replay on, found none")
         check_deletes_fit(base, [d.file for d in change.added_deletes])
-        self._check(place)
-        added = self._added_manifests(base, [place.number_of(f) for f in change.added])
+        self._check(replay_base)
+        added = self._added_manifests(base, [replay_base.number_of(f) for f in change.added])
         filtered = self._filter.apply(base, load_manifest_list(self._io, parent) if parent else [], added=added)
         return Draft(
             change.operation,
@@ -132,9 +132,9 @@ class Replay(SnapshotProducer):
             replaced=filtered.replaced,
         )
 
-    def _check(self, place: ReplayBase) -> None:
-        findings = place.other.findings(self.change, seen=place.seen, fresh=place.fresh)
-        texts = list(dict.fromkeys(place.other.described(f) for f in findings))
+    def _check(self, on: ReplayBase) -> None:
+        found = on.conflicts.find(self.change, known=on.known, replayed=on.replayed)
+        texts = list(dict.fromkeys(on.conflicts.described(conflict) for conflict in found))
         if texts:
             more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
             raise ConflictError("; ".join(texts[:_SHOWN]) + more)
@@ -156,13 +156,13 @@ class Replay(SnapshotProducer):
 
     def _refused(self) -> str:
         described = describe_snapshot(self.change.source, [self._request.picked])
-        return f"{self._request.refusal}: {described} cannot be done again"
+        return f"{self._request.refusal}: {described} cannot be replayed"
 
     def _hints(self) -> list[str]:
         picked, onto = self._request.picked, self._request.onto
         return [
             f'`refs.diff("{onto}", "{picked}")` shows how they differ',
-            f"make that change anew on a branch at `{onto}`, and merge that one",
+            f"make that change again on a branch at `{onto}`, and merge that one",
         ]
 
 

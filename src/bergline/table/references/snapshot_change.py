@@ -29,7 +29,7 @@ class ChangedFile(msgspec.Struct, frozen=True):
 
 
 class SnapshotChange(msgspec.Struct, frozen=True):
-    """Files that came and went."""
+    """Files that were added and removed."""
 
     source: Snapshot
     """The snapshot, or the last of several."""
@@ -37,7 +37,7 @@ class SnapshotChange(msgspec.Struct, frozen=True):
     added: tuple[ChangedFile, ...] = ()
     removed: tuple[ChangedFile, ...] = ()
     replaced: frozenset[tuple[Any, ...]] = frozenset()
-    """The partitions (see `partition_key`) whose rows, whatever they were, made way for others."""
+    """The partitions (see `partition_key`) whose rows were all replaced."""
 
     @property
     def is_nothing(self) -> bool:
@@ -46,22 +46,22 @@ class SnapshotChange(msgspec.Struct, frozen=True):
 
     @property
     def added_data(self) -> tuple[DataFile, ...]:
-        """The data files that came."""
+        """The added data files."""
         return tuple(f.file for f in self.added if f.is_data)
 
     @property
     def removed_data(self) -> tuple[DataFile, ...]:
-        """The data files that went."""
+        """The removed data files."""
         return tuple(f.file for f in self.removed if f.is_data)
 
     @property
     def added_deletes(self) -> tuple[ChangedFile, ...]:
-        """The delete files that came."""
+        """The added delete files."""
         return tuple(f for f in self.added if not f.is_data)
 
     @property
     def removed_deletes(self) -> tuple[ChangedFile, ...]:
-        """The delete files that went."""
+        """The removed delete files."""
         return tuple(f for f in self.removed if not f.is_data)
 
 
@@ -87,19 +87,19 @@ def load_change(io: FileIO, base: TableMetadata, snapshot: Snapshot) -> Snapshot
 
 
 def replaces_partitions(snapshot: Snapshot) -> bool:
-    """Whether all rows of a partition made way, by this snapshot or one that it repeats."""
+    """Whether all rows of a partition were replaced, by this snapshot or one that it replays."""
     return "true" in (snapshot.summary.get(key, "").lower() for key in (REPLACED, REPLACED_AMONG_OTHERS))
 
 
 def load_difference(io: FileIO, base: TableMetadata, before: Snapshot | None, after: Snapshot) -> SnapshotChange:
-    """What came and went between two snapshots, as if one had done it; numbers up to the first's count as given."""
+    """What two snapshots differ in, as one change; sequence numbers up to the first's count as given."""
     old, new = differing_entries(io, base, before, after)
     since = 0 if before is None else before.sequence_number
     # format version 1 does not count: there a low number says nothing
     # a file that was removed and added again has another number: deletes that were about it are no longer
     first, last = ({(k, e.sequence_number): e for k, e in entries.items()} for entries in (old, new))
-    came = (e for k, e in last.items() if k not in first)
-    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for e in came)
+    new_entries = (e for k, e in last.items() if k not in first)
+    added = tuple(_changed(e, pinned=0 < since >= (e.sequence_number or 0)) for e in new_entries)
     removed = tuple(_changed(e) for k, e in first.items() if k not in last)
     adds_data, adds_deletes = (any(f.is_data is kind for f in added) for kind in (True, False))
     if not removed and not adds_deletes:
@@ -130,6 +130,6 @@ def _changed(entry: ManifestEntry, *, pinned: bool = False) -> ChangedFile:
 
 
 def _operation(snapshot: Snapshot) -> SnapshotOperation:
-    """What it did; words that nobody knows count as the most that a snapshot can do."""
+    """Its operation; an unknown one counts as the most that a snapshot can do."""
     known: Iterator[SnapshotOperation] = (o for o in SnapshotOperation if o == snapshot.operation)
     return next(known, SnapshotOperation.OVERWRITE)

@@ -65,7 +65,7 @@ def _last_missing(base: TableMetadata, divergence: Divergence) -> int:
 
 
 def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence, refusal: str) -> None:
-    """What the other line did again may be what has expired of this one, unless it is younger or known to be here."""
+    """What the other line replayed may be what has expired of this one, unless it is newer or known to be here."""
     missing, here = _last_missing(base, divergence), all_names(divergence.picked)
     for snapshot in divergence.others:
         parts = parts_of(snapshot)
@@ -75,7 +75,7 @@ def _check_nothing_missing_is_there(base: TableMetadata, divergence: Divergence,
             known = base.snapshots_by_id.get(name)
             if known is None or known.sequence_number <= missing:
                 raise RefusedError(
-                    f"{refusal} by squashing: snapshot {snapshot.snapshot_id} has done snapshot {name} again, which "
+                    f"{refusal} by squashing: snapshot {snapshot.snapshot_id} replays snapshot {name}, which "
                     "may be among those that have expired",
                     hints=["append the rows that `changes` gives, or keep snapshots longer than branches live"],
                 )

@@ -14,7 +14,7 @@ from bergline.table.references.summary import PUBLISHED_WAP_ID, WAP_ID, check_wa
 
 
 class Staged:
-    """A write whose snapshot comes into the table while every ref stays where it is."""
+    """A write whose snapshot is added to the table while every ref stays where it is."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
@@ -25,7 +25,7 @@ class Staged:
         return self._operation.needs_validation
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """The snapshot alone; a branch that does not exist is not made.
+        """The snapshot alone; a branch that does not exist is not created.
 
         What it was made on must still be there all the same: once that has expired, so have its files.
         """

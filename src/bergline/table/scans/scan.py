@@ -95,7 +95,7 @@ class TableScan:
         return narrower
 
     def as_branch(self, branch: str) -> Self:
-        """The same read of `main`, made in place of a branch that does not exist yet."""
+        """The same read of `main`, for a branch that does not exist yet."""
         stand_in = copy.copy(self)
         stand_in.version = msgspec.structs.replace(self.version, branch=branch)
         return stand_in
@@ -168,7 +168,7 @@ def to_predicate(row_filter: str | Predicate | None) -> Predicate:
 
 
 def select_columns(metadata: TableMetadata, schema: Schema, names: Iterable[str]) -> Schema:
-    """The columns of these names, in the order asked for; a table's own column hides a reserved one."""
+    """The columns of these names, in the given order; a table's own column hides a reserved one."""
     fields: dict[int, NestedField] = {}
     for name in names:
         field = _find(metadata, schema, name)

@@ -36,7 +36,7 @@ class BranchRead(msgspec.Struct, frozen=True):
 
 
 def table_identity(metadata: TableMetadata) -> str:
-    """What tells tables apart, whatever their names: the uuid, or the location of a v1 table without one."""
+    """What identifies a table, whatever its name: the uuid, or the location of a v1 table without one."""
     return metadata.table_uuid or metadata.location
 
 
@@ -66,17 +66,17 @@ def resolve_version(
     return _at_snapshot(metadata, found.snapshot_id)
 
 
-def snapshot_at(metadata: TableMetadata, place: SnapshotChoice) -> int:
-    """The id of the snapshot at a place; NotFoundError if there is none."""
-    if isinstance(place, str):
-        return metadata.ref(place).snapshot_id
-    if isinstance(place, dt.datetime):
-        return _snapshot_as_of(metadata, epoch_ms(place))
-    if type(place) is not int:
+def snapshot_at(metadata: TableMetadata, at: SnapshotChoice) -> int:
+    """The id of a chosen snapshot; NotFoundError if there is none."""
+    if isinstance(at, str):
+        return metadata.ref(at).snapshot_id
+    if isinstance(at, dt.datetime):
+        return _snapshot_as_of(metadata, epoch_ms(at))
+    if type(at) is not int:
         raise InvalidInputError(
-            f"expected a snapshot id, a branch or tag, or a datetime with a time zone, found {shown(place)}"
+            f"expected a snapshot id, a branch or tag, or a datetime with a time zone, found {shown(at)}"
         )
-    return metadata.snapshot(check_whole(place, "the id of a snapshot")).snapshot_id
+    return metadata.snapshot(check_whole(at, "the id of a snapshot")).snapshot_id
 
 
 def epoch_ms(moment: dt.datetime) -> int:

@@ -205,8 +205,8 @@ def test_each_snapshot_says_by_which_rule_it_stays_or_goes() -> None:
 
 def test_a_snapshot_says_that_it_was_asked_for() -> None:
     said = reasons(table(), ExpiryRequest(snapshot_ids=frozenset({3, 5})))
-    assert said[5] == "removed: asked for by its id"
-    assert said[3] == "removed: asked for by its id; older than 5 d, beyond the newest 1 of `main`"
+    assert said[5] == "removed: requested by its id"
+    assert said[3] == "removed: requested by its id; older than 5 d, beyond the newest 1 of `main`"
 
 
 def test_a_young_snapshot_before_an_old_one_says_so() -> None:

@@ -1,4 +1,4 @@
-"""One snapshot brought to a branch: moved to, or done again; what cannot be is refused and changes nothing."""
+"""One snapshot brought to a branch: moved to, or replayed; what cannot be is refused and changes nothing."""
 
 from collections.abc import Callable
 from typing import Any

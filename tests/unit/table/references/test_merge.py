@@ -1,4 +1,4 @@
-"""Merging branches that have moved apart: what is done again, what is refused, and what stays as it was."""
+"""Merging branches that have moved apart: what is replayed, what is refused, and what stays as it was."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -294,7 +294,7 @@ def test_the_result_is_printed_in_a_line(parts: Table) -> None:
     before = parts.append(order_rows(7), branch="staging").append(order_rows(8)).refs["main"].snapshot_id
     merged = parts.refs.merge("staging", into="main")
     now = parts.refs["main"].snapshot_id
-    assert str(merged) == f"moved from snapshot {before} to snapshot {now}, 1 snapshot done again"
+    assert str(merged) == f"moved from snapshot {before} to snapshot {now}, 1 snapshot replayed"
     assert str(parts.refs.merge("staging", into="main")) == f"unchanged at snapshot {now}"
     assert str(parts.refs.fast_forward("new", to="main")) == f"made at snapshot {now}"
 
@@ -439,7 +439,7 @@ def test_a_conflict_that_comes_meanwhile_is_found(lake: Lake, parts: Table) -> N
     parts.append(order_rows(7), branch="staging").delete("id = 2", branch="staging").append(order_rows(9))
     before = files_on_disk(parts, "*.avro")
     others = overtaken(lake, lambda: lake.load_table("db.parts").delete("id = 1"))
-    with pytest.raises(ConflictError, match="cannot be done again"):
+    with pytest.raises(ConflictError, match="cannot be replayed"):
         others.load_table("db.parts").refs.merge("staging", into="main")
     assert rows(parts) == [2, 3, 4, 5, 6, 9]
     assert len(files_on_disk(parts, "*.avro") - before) == 2
