@@ -76,8 +76,8 @@ def referenced_files(io: FileIO, table: LoadedTable, read: set[str] | None = Non
     for start in range(0, len(new), _MANIFESTS_AT_ONCE):
         for frame in load_columns(io, new[start : start + _MANIFESTS_AT_ONCE], fresh):
             yield from frame.filter(pl.col("status") != int(EntryStatus.DELETED))["file_path"]
-    known |= manifests.keys()  # only now: what raised is read again
-    known |= {s.manifest_list for s in snapshots if s.manifest_list is not None}
+    known.update(manifests)  # only now: what raised is read again
+    known.update(s.manifest_list for s in snapshots if s.manifest_list is not None)
 
 
 def referenced_in_metadata(table: LoadedTable) -> Iterator[str]:

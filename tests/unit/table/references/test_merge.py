@@ -296,7 +296,7 @@ def test_the_result_is_printed_in_a_line(parts: Table) -> None:
     now = parts.refs["main"].snapshot_id
     assert str(merged) == f"moved from snapshot {before} to snapshot {now}, 1 snapshot replayed"
     assert str(parts.refs.merge("staging", into="main")) == f"unchanged at snapshot {now}"
-    assert str(parts.refs.fast_forward("new", to="main")) == f"made at snapshot {now}"
+    assert str(parts.refs.fast_forward("new", to="main")) == f"created at snapshot {now}"
 
 
 def test_rebase_of_a_branch_without_snapshots_of_its_own_moves_it_forward(parts: Table) -> None:

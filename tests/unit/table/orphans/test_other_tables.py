@@ -1,0 +1,54 @@
+"""The other tables of a catalog, where they may use files in some directories."""
+
+import pytest
+from rows import ORDERS, order_rows
+
+from bergline import Lake, Table
+from bergline.errors import RefusedError
+from bergline.table.expiry.path_rules import PathRules
+from bergline.table.orphans.other_tables import DirectorySet, OtherTables
+
+RULES = PathRules({}, {})
+
+
+def test_directories_overlap_inside_and_around() -> None:
+    ours = DirectorySet(RULES, ["s3://b/db/t"])
+    assert ours.overlapping(["s3://b/db/t/data"]) == ours.overlapping(["s3://b/db"]) == "s3://b/db/t"
+    assert ours.overlapping(["s3://b/db/t2"]) is None
+    assert ours.overlapping(["s3://other/db/t"]) is None
+    assert ours.may_overlap(["s3a://other/db/t"])
+    assert not ours.may_overlap(["s3a://other/db/t2"])
+    assert ours.holding([RULES.exact("s3://b/db/t/data/f")]) == "s3://b/db/t"
+    assert ours.holding([RULES.exact("s3://b/db/f")]) is None
+
+
+def others(lake: Lake, table: Table, *, read_all: bool = False) -> OtherTables:
+    directories = DirectorySet(RULES, [table.location])
+    return OtherTables(lake.catalog, table.name, directories, "purge it", read_all=read_all)
+
+
+def test_other_tables_and_views_are_listed_without_the_table_itself(lake: Lake, orders: Table) -> None:
+    lake.create_table("db.items", ORDERS)
+    lake.create_view("db.v", "SELECT 1", ORDERS)
+    found = others(lake, orders)
+    assert [str(t.name) for t in found.tables()] == ["db.items"]
+    assert [str(v.name) for v in found.views()] == ["db.v"]
+
+
+def test_manifests_are_read_only_where_directories_may_overlap(lake: Lake, orders: Table) -> None:
+    lake.create_table("db.items", ORDERS).append(order_rows(1))
+    for read_all, data_files in ((False, 0), (True, 1)):
+        found = others(lake, orders, read_all=read_all)
+        (items,) = found.tables()
+        assert len([f for f in found.files_of(items) if f.endswith(".parquet")]) == data_files
+
+
+def test_unreadable_table_blocks_only_where_it_may_overlap(lake: Lake, orders: Table) -> None:
+    inside = lake.create_table("db.inside", ORDERS, location=f"{orders.location}/inside").append(order_rows(1))
+    snapshot = inside.current_snapshot
+    assert snapshot is not None
+    assert snapshot.manifest_list is not None
+    (loaded,) = others(lake, orders).tables()
+    inside.io.delete([snapshot.manifest_list])
+    with pytest.raises(RefusedError, match=r"cannot purge it: what `db\.inside` uses cannot be read"):
+        list(others(lake, orders).files_of(loaded))

@@ -1,0 +1,46 @@
+"""Operations that create a branch or a tag."""
+
+import pytest
+from rows import order_rows
+
+from bergline import Table
+from bergline.errors import AlreadyExistsError, InvalidInputError
+from bergline.format.metadata.refs import SnapshotRefType
+from bergline.table.references.new_ref import NewRef, StartBranch
+from bergline.table.references.ref_changes import Retention
+
+BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
+
+
+def test_ref_is_created_at_a_snapshot_with_its_retention(orders: Table) -> None:
+    first = orders.append(order_rows(1)).refs["main"].snapshot_id
+    orders.append(order_rows(2))
+    orders.commit(NewRef("v1", TAG, Retention(max_ref_age_ms=7)).operation(orders.io, first))
+    orders.commit(NewRef("dev", BRANCH, Retention()).operation(orders.io, None))
+    assert (orders.refs["v1"].snapshot_id, orders.refs["v1"].max_ref_age_ms) == (first, 7)
+    assert orders.refs["dev"].snapshot_id == orders.refs["main"].snapshot_id
+
+
+def test_branch_of_an_empty_table_gets_an_empty_snapshot(orders: Table) -> None:
+    operation = NewRef("dev", BRANCH, Retention(min_snapshots_to_keep=3)).operation(orders.io, None)
+    assert isinstance(operation, StartBranch)
+    orders.commit(operation)
+    assert list(orders.refs) == ["dev"]
+    assert orders.refs["dev"].min_snapshots_to_keep == 3
+    assert orders.scan(ref="dev").to_arrow().num_rows == 0
+
+
+def test_existing_ref_is_kept_replaced_or_refused(orders: Table) -> None:
+    first = orders.append(order_rows(1)).refs["main"].snapshot_id
+    orders.refs.create_tag("v1")
+    orders.append(order_rows(2))
+    with pytest.raises(AlreadyExistsError, match="tag `v1` exists already"):
+        orders.commit(NewRef("v1", TAG, Retention()).operation(orders.io, None))
+    orders.commit(NewRef("v1", TAG, Retention(), if_not_exists=True).operation(orders.io, None))
+    assert orders.refs["v1"].snapshot_id == first
+    with pytest.raises(InvalidInputError, match="expected a branch, found the tag `v1`"):
+        orders.commit(NewRef("v1", BRANCH, Retention(), if_not_exists=True).operation(orders.io, None))
+    orders.commit(NewRef("v1", TAG, Retention(), or_replace=True).operation(orders.io, None))
+    assert orders.refs["v1"].snapshot_id == orders.refs["main"].snapshot_id
+    with pytest.raises(InvalidInputError, match="expected one of if_not_exists and or_replace, found both"):
+        NewRef("v1", TAG, Retention(), if_not_exists=True, or_replace=True)
