@@ -16,9 +16,10 @@ from bergline import Lake, Table
 from bergline.errors import BerglineError
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import load_entries, load_manifest_list
+from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.analyze import analyze
-from bergline.sql.run.run import run_statement
+from bergline.sql.statements.registry import run_statement
+from bergline.sql.text.tokens import SqlText
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
@@ -101,7 +102,7 @@ class Pair:
 
     def _call(self, text: str) -> pa.Table | None:
         try:
-            return run_statement(analyze(text), self._lakes, time_zone="UTC")  # type: ignore[arg-type]
+            return run_statement(analyze(SqlText(text)), self._lakes)  # type: ignore[arg-type]
         except BerglineError:
             return None
 

@@ -1,8 +1,8 @@
 """Files that were written elsewhere: added, replaced, removed; and discarded only if the caller says so."""
 
 import pytest
-from data_files import written_files
 from competing_writers import files
+from data_files import written_files
 from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table

@@ -13,13 +13,13 @@ from bergline.format.partition.transforms import Identity
 from bergline.lake.lake import Lake
 from bergline.quoting import dotted
 from bergline.spark.session.session import LakeSession
+from bergline.sql.grammar.spark_types import type_text
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.spark_types import type_text
-from bergline.sql.run.run import run_statement
-from bergline.sql.run.show_names import child_namespaces, matching
-from bergline.sql.statements.show_statements import Use
-from bergline.sql.statements.statements import Name
-from bergline.sql.text.cursor import Cursor
+from bergline.sql.statements.namespaces import Use
+from bergline.sql.statements.registry import run_statement
+from bergline.sql.statements.show_names import child_namespaces, matching
+from bergline.sql.text.names import parse_name
+from bergline.sql.text.tokens import Name
 
 Original = Callable[..., Any]
 
@@ -80,7 +80,7 @@ def current_database(session: LakeSession, original: Original, catalog: Catalog)
 
 def set_current_database(session: LakeSession, original: Original, catalog: Catalog, dbName: str) -> Any:  # noqa: N803
     """Use a namespace of a lake, or a database of Spark's."""
-    used = run_statement(Use(_parts(dbName)), session.lakes, time_zone="UTC")
+    used = run_statement(Use(_parts(dbName)), session.lakes)
     return original(catalog, dbName) if used is None else None
 
 
@@ -212,7 +212,4 @@ def _joined(table: str, database: str | None) -> Name:
 
 
 def _parts(name: str) -> Name:
-    cursor = Cursor(check_text(name, "a name as text"))
-    parts = cursor.expect_dotted_name("a name")
-    cursor.expect_end()
-    return parts
+    return parse_name(check_text(name, "a name as text"), "a name")

@@ -2,16 +2,18 @@
 
 from typing import Any
 
+import msgspec
 from pyspark.errors import PySparkException
 
 from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.spark.runtime.backend import RunSql
+from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.analyze import analyze
-from bergline.sql.parse.immediate import parse_immediate
-from bergline.sql.parse.query_tables import loose_names
-from bergline.sql.statements.statements import Insert, Query
-from bergline.sql.statements.table_statements import CreateTable
+from bergline.sql.queries.query import Insert, Query
+from bergline.sql.statements.create_table import CreateTable
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.names import loose_names
+from bergline.sql.text.tokens import SqlText
 
 
 def constant(expression: str, args: Any, run_sql: RunSql) -> Any:
@@ -22,14 +24,15 @@ def constant(expression: str, args: Any, run_sql: RunSql) -> Any:
         return None
 
 
-def immediate_text(text: str, args: Any, lakes: Lakes, run_sql: RunSql) -> tuple[str, Any] | None:
+def immediate_statement(sql: SqlText, args: Any, lakes: Lakes, run_sql: RunSql) -> tuple[SqlText, Any] | None:
     """The statement and the arguments that EXECUTE IMMEDIATE runs, if it is about lake tables; None if it is not."""
     try:
-        immediate = parse_immediate(text)
+        immediate = _parse_immediate(sql)
     except SqlSyntaxError:
         return None
-    inner = constant(immediate.statement, args, run_sql) if immediate else None
-    if immediate is None or not isinstance(inner, str) or not _is_about(inner, lakes):
+    value = constant(immediate.statement, args, run_sql) if immediate else None
+    inner = SqlText(value) if isinstance(value, str) else None
+    if immediate is None or inner is None or not _is_about(inner, lakes):
         return None
     if immediate.into:
         raise UnsupportedError(
@@ -41,8 +44,8 @@ def immediate_text(text: str, args: Any, lakes: Lakes, run_sql: RunSql) -> tuple
     return inner, row.asDict() if immediate.named else list(row)
 
 
-def _is_about(text: str, lakes: Lakes) -> bool:
-    match analyze(text):
+def _is_about(sql: SqlText, lakes: Lakes) -> bool:
+    match analyze(sql):
         case Query() as query:
             names = tuple(use.name for use in query.tables)
         case Insert() as insert:
@@ -50,5 +53,45 @@ def _is_about(text: str, lakes: Lakes) -> bool:
         case CreateTable() as create:
             names = (create.table,)
         case _:
-            names = loose_names(text)
+            names = loose_names(sql.text)
     return any(lakes.owns(name) for name in names)
+
+
+class _Immediate(msgspec.Struct, frozen=True):
+    """The expression that gives the text, and the arguments of USING as they are written."""
+
+    statement: str
+    arguments: str | None = None
+    named: bool = False
+    """Whether the arguments have names."""
+    into: bool = False
+    """Whether the result goes to variables."""
+
+
+def _parse_immediate(sql: SqlText) -> _Immediate | None:
+    """EXECUTE IMMEDIATE; None if the text is another kind of statement."""
+    cursor = Cursor(sql)
+    if not cursor.accept("EXECUTE", "IMMEDIATE"):
+        return None
+    statement, _ = _until(cursor, "INTO", "USING")
+    into = cursor.accept("INTO")
+    if into:
+        _until(cursor, "USING")
+    if not cursor.accept("USING"):
+        return _Immediate(statement.text, into=into)
+    arguments, named = _until(cursor)
+    if arguments.text.startswith("(") and arguments.text.endswith(")"):
+        arguments, named = _until(Cursor(arguments.part(1, len(arguments.text) - 1)))
+    return _Immediate(statement.text, arguments.text, named, into)
+
+
+def _until(cursor: Cursor, *words: str) -> tuple[SqlText, bool]:
+    """The text up to one of the words outside of brackets, and whether there is an AS in it."""
+    start = end = cursor.token.start
+    depth, named = 0, False
+    while not cursor.is_at_end and not (depth == 0 and cursor.token.is_word(*words)):
+        named = named or (depth == 0 and cursor.token.is_word("AS"))
+        token = cursor.advance()
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        end = token.end
+    return cursor.sql.part(start, end), named

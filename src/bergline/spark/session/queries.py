@@ -21,8 +21,9 @@ from bergline.spark.reads.explain import remember_reads
 from bergline.spark.reads.scan import read
 from bergline.spark.runtime.arrow_rows import arrow_frame
 from bergline.spark.runtime.backend import RunSql, SparkBackend, TableQuery
-from bergline.sql.parse.wrappers import ViewHead, cached_view, parse_view_head
+from bergline.sql.queries.wrappers import ViewHead, cached_view, parse_view_head
 from bergline.sql.rewrite.tables import RewrittenQuery
+from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 
 
@@ -63,20 +64,20 @@ def no_result(spark: SparkSession) -> DataFrame:
     return backend_of(spark).empty_frame()
 
 
-def create_view(rows: DataFrame, head: str, run_sql: RunSql) -> None:
+def create_view(rows: DataFrame, head: SqlText, run_sql: RunSql) -> None:
     """CREATE TEMPORARY VIEW … AS: a view of a frame keeps its plan, with the names and comments that the head gives."""
     view = parse_view_head(head)
     if view is None or len(view.columns) not in {0, len(rows.columns)}:
         # Spark refuses such a head in its own words
-        run_sql(head + "SELECT " + ", ".join(f"{i} AS _{i}" for i in range(len(rows.columns))))
-        raise UnsupportedError(f"cannot make a temporary view of lake tables by `{head.strip()}`")
+        run_sql(head.text + "SELECT " + ", ".join(f"{i} AS _{i}" for i in range(len(rows.columns))))
+        raise UnsupportedError(f"cannot make a temporary view of lake tables by `{head.text.strip()}`")
     if view.columns:
         numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
         rows = numbered.select(*(_named(F.col(f"_{i}"), *column) for i, column in enumerate(view.columns)))
     _creation(rows, view)(back_quoted(view.name))
 
 
-def cache_rows(rows: DataFrame, head: str, run_sql: RunSql) -> None:
+def cache_rows(rows: DataFrame, head: SqlText, run_sql: RunSql) -> None:
     """CACHE TABLE … AS: a temporary view of the rows, which is cached; nothing is left if that fails."""
     name, statement = cached_view(head)
     rows.createTempView(name)

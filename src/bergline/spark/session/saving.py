@@ -14,7 +14,7 @@ from bergline.spark.writes.options import parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
-from bergline.sql.statements.statements import Name
+from bergline.sql.text.tokens import Name
 
 # what Spark puts where no format was given; a lake's namespace says more than that
 _DEFAULT_SOURCES = ("iceberg", "parquet")

@@ -12,7 +12,7 @@ from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.rows.engine import SparkRowEngine
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
-from bergline.spark.session.immediate import constant, immediate_text
+from bergline.spark.session.immediate import constant, immediate_statement
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
 from bergline.spark.session.tables import SessionTables, SparkEngineContext
 from bergline.spark.writes.assignment import assign
@@ -20,22 +20,22 @@ from bergline.spark.writes.insert import run_insert
 from bergline.spark.writes.options import WriteOptions
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, resolve_write_target
+from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes, Target
 from bergline.sql.names.selector import VersionSelector, with_as_of
-from bergline.sql.parse.analyze import Statement, analyze
-from bergline.sql.procedures.parameters import bind_parameters
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.rewrite.partition_functions import check_no_partition_functions
 from bergline.sql.rewrite.tables import rewrite_query
-from bergline.sql.run.refused import check_not_of_lakes
-from bergline.sql.run.run import run_statement
-from bergline.sql.run.tables import check_exists, place_new_table, staged
-from bergline.sql.statements.statements import CallProcedure, Insert, OtherStatement, Query, QueryWrapper
-from bergline.sql.statements.table_statements import CreateTable
-from bergline.sql.text.tokens import tokenize
+from bergline.sql.statements.call import CallProcedure, bind_parameters
+from bergline.sql.statements.create_table import CreateTable, check_exists, place_new_table, staged
+from bergline.sql.statements.other import check_not_of_lakes
+from bergline.sql.statements.registry import run_statement
+from bergline.sql.statements.statement import LakeStatement
+from bergline.sql.text.tokens import SqlText
 from bergline.table.commits.isolation import NO_ISOLATION
 
 
@@ -50,57 +50,58 @@ class LakeSession(SessionTables):
 
     def sql(self, text: str, args: Any = None, **frames: Any) -> DataFrame:
         """Run a statement."""
-        check_text(text, "a statement as text")
-        text, args = with_identifiers(text, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
-        statement = analyze(text)
+        return self._run(SqlText(check_text(text, "a statement as text")), args, frames)
+
+    def _run(self, sql: SqlText, args: Any, frames: dict[str, Any]) -> DataFrame:
+        sql, args = with_identifiers(sql, args, self.lakes, functools.partial(constant, run_sql=self._run_sql))
+        statement = analyze(sql)
         match statement:
             case Query():
                 return self._run_query(statement, args, frames)
             case QueryWrapper():
-                return self._around(statement, args, frames)
+                return self._run_wrapper(statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
-            case CreateTable(source=str()):
-                return self._create_as(statement, args, frames)
+            case CreateTable(query=Query() as query):
+                return self._create_as(statement, query, args, frames)
             case OtherStatement(keyword="EXECUTE"):
-                immediate = immediate_text(text, args, self.lakes, self._run_sql)
+                immediate = immediate_statement(sql, args, self.lakes, self._run_sql)
                 if immediate is not None:
-                    return self.sql(*immediate)
+                    return self._run(*immediate, {})
             case OtherStatement():
                 check_not_of_lakes(statement, self.lakes)
-            case _:
-                bound = bind_parameters(statement, args) if isinstance(statement, CallProcedure) else statement
-                check_moves_no_ref(self, bound)
-                self._check_replaceable(bound)
-                rows = run_statement(bound, self.lakes, time_zone=self._time_zone)
+            case LakeStatement():
+                rows = self._run_on_lakes(statement, args)
                 if rows is not None:
-                    return result_frame(self._spark, rows)
-        return self._run_sql(text, args, **frames)
+                    return rows
+        return self._run_sql(sql.text, args, **frames)
 
-    def _around(self, statement: QueryWrapper, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _run_on_lakes(self, statement: LakeStatement, args: Any) -> DataFrame | None:
+        """The rows of a statement that needs no engine; None if it is about something that is not a lake's."""
+        bound = bind_parameters(statement, args) if isinstance(statement, CallProcedure) else statement
+        check_moves_no_ref(self, bound)
+        if isinstance(bound, CreateTable):
+            self._check_replaceable(bound)
+        rows = run_statement(bound, self.lakes)
+        return None if rows is None else result_frame(self._spark, rows)
+
+    def _run_wrapper(self, statement: QueryWrapper, args: Any, frames: dict[str, Any]) -> DataFrame:
         query = statement.query
         if statement.target is not None and self.lakes.place(statement.target):
-            rows = analyze(statement.source or "")
-            query = rows if isinstance(rows, Query) else query
+            query = statement.source or query
         match statement.kind:
             case "CACHE TABLE" if any(self.lakes.place(use.name) for use in query.tables):
                 cache_rows(self._run_query(query, args, frames), statement.head, self._run_sql)
                 return no_result(self._spark)
             case "CREATE VIEW" if any(self.lakes.place(use.name) for use in query.tables):
-                head = statement.head
-                made = self._run_query(query, args, frames, within=(head + query.text, len(head)))
-                create_view(made, head, self._run_sql)
+                create_view(self._run_query(query, args, frames), statement.head, self._run_sql)
                 return no_result(self._spark)
-        return self._run_query(query, args, frames, statement.head)
+        return self._run_query(query, args, frames, statement.head.text)
 
-    def _run_query(
-        self, query: Query, args: Any, frames: dict[str, Any], head: str = "", within: tuple[str, int] = ("", 0)
-    ) -> DataFrame:
-        """Run a query, or the statement that has this head before it; it may be of a statement, at a place in it."""
-        known = with_current_names(query.text, self.lakes)
-        if known != query.text and isinstance(renamed := analyze(known), Query):
-            query, within = renamed, ("", 0)
-        check_no_partition_functions(query.text, self.lakes)
+    def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
+        """Run a query, or the statement that has this head before it."""
+        query = self._analyzed_again(query, with_current_names(query.sql, self.lakes))
+        check_no_partition_functions(query.sql, self.lakes)
         ours = {}
         # a table that stands twice in a statement is looked up once: both are the same state of it
         targets = {name: self.lakes.resolve(name) for name in {use.name for use in query.tables}}
@@ -108,7 +109,7 @@ class LakeSession(SessionTables):
             target = targets[use.name]
             if target is not None:
                 moment = functools.partial(self._moment, args=args)
-                selector = with_as_of(target.selector, use.as_of, self._time_zone, moment)
+                selector = with_as_of(target.selector, use.as_of, self.lakes.engine.time_zone, moment)
                 ours[use] = Target(target.table, selector)
         if not ours:
             return self._run_sql(head + query.text, args, **frames)
@@ -119,7 +120,7 @@ class LakeSession(SessionTables):
         tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
         labels = {names[use]: ".".join(use.name) for use in ours}
         return run_query(
-            rewrite_query(query, names, asked.edits, within),
+            rewrite_query(query, names, asked.edits),
             args,
             tables,
             labels=labels,
@@ -129,47 +130,43 @@ class LakeSession(SessionTables):
             head=head,
         )
 
-    def _moment(self, expression: str, args: Any) -> int:
+    def _analyzed_again(self, query: Query, sql: SqlText) -> Query:
+        """A query whose text was edited: the edited one as it was, where nothing was."""
+        if sql is query.sql:
+            return query
+        edited = analyze(sql)
+        return edited if isinstance(edited, Query) else query
+
+    def _moment(self, expression: SqlText, args: Any) -> int:
         """The milliseconds that an expression means now; it may have parameters by name, and subqueries."""
-        if any(token.is_symbol("?") for token in tokenize(expression)):
+        if any(token.is_symbol("?") for token in expression.tokens):
             raise UnsupportedError(
-                f"expected a parameter with a name after AS OF, found `?` in `{expression}`",
+                f"expected a parameter with a name after AS OF, found `?` in `{expression.text}`",
                 hints=["write `:name`, and give the arguments as a dict"],
             )
         known = args if isinstance(args, dict) else None
-        moment = self.sql(f"SELECT unix_millis(CAST(({expression}) AS TIMESTAMP))", known).collect()[0][0]
+        moment = self.sql(f"SELECT unix_millis(CAST(({expression.text}) AS TIMESTAMP))", known).collect()[0][0]
         if moment is None:
-            raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression}`")
+            raise InvalidInputError(f"expected a time after AS OF, found NULL from `{expression.text}`")
         return int(moment)
 
     def _insert(self, insert: Insert, args: Any, frames: dict[str, Any]) -> DataFrame:
         target = self.lakes.resolve(insert.table)
         if target is None:
             return self._run_query(insert.whole, args, frames)
-        text = source_with_defaults(insert, target.table.schema)
-        # what stands before the query is blank in the text
-        source = self._rows(text, args, frames, (insert.whole.text if text == insert.source else "", 0))
-        run_insert(self, insert, target, source, engine=SparkRowEngine(self._spark))
+        query = self._analyzed_again(insert.source, source_with_defaults(insert, target.table.schema))
+        run_insert(self, insert, target, self._run_query(query, args, frames), engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 
-    def _rows(self, source: str, args: Any, frames: dict[str, Any], within: tuple[str, int]) -> DataFrame:
-        """The rows of a statement's query, which stands at a place in it."""
-        query = analyze(source)
-        if isinstance(query, Query):
-            return self._run_query(query, args, frames, within=within)
-        return self.sql(source, args, **frames)
-
-    def _create_as(self, statement: CreateTable, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _create_as(self, statement: CreateTable, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         """A table with the columns and rows of a query: both are there when it is, or nothing is."""
         placed = place_new_table(statement, self.lakes)
         if placed is None:
-            return self._run_query(statement.whole or Query(statement.source or "", ()), args, frames)
+            return self._run_query(statement.whole or query, args, frames)
         if check_exists(statement, *placed) and statement.if_not_exists:
             return no_result(self._spark)
         self._check_replaceable(statement)
-        text, whole = statement.source or "", statement.whole
-        within = ("", 0) if whole is None else (whole.text, whole.text.rindex(text))
-        rows = self._rows(text, args, frames, within)
+        rows = self._run_query(query, args, frames)
         reads = branch_reads(rows) if statement.replaces else ()
         with staged(statement, self.lakes, placed, iceberg_schema(rows.schema), reads) as table:
             write_target = resolve_write_target(self, Target(table, VersionSelector()), None)
@@ -179,8 +176,7 @@ class LakeSession(SessionTables):
             write(assign(rows, table.schema, by_name=False))
         return no_result(self._spark)
 
-    def _check_replaceable(self, statement: Statement) -> None:
-        if isinstance(statement, CreateTable) and statement.replaces:
-            placed = place_new_table(statement, self.lakes)
-            if placed is not None:
-                check_replaceable(self, *placed)
+    def _check_replaceable(self, statement: CreateTable) -> None:
+        placed = place_new_table(statement, self.lakes) if statement.replaces else None
+        if placed is not None:
+            check_replaceable(self, *placed)

@@ -17,7 +17,7 @@ from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
 from bergline.sql.rewrite.metadata_columns import metadata_columns
-from bergline.sql.statements.statements import Name
+from bergline.sql.text.tokens import Name
 from bergline.table.scans.scan import TableScan
 
 _SESSION_CATALOG = "spark_catalog"
@@ -46,7 +46,7 @@ class SessionTables:
         target = self.lakes.resolve(name_parts(name))
         if target is None:
             return None
-        selector = with_options(target.selector, options or {}, self._time_zone)
+        selector = with_options(target.selector, options or {}, self.lakes.engine.time_zone)
         source = self._source(Target(target.table, selector))
         if not isinstance(source, TableScan):
             return source
@@ -94,10 +94,6 @@ class SessionTables:
             scan = scan.as_branch(wanted)
         return scan.with_columns(more_columns)
 
-    @property
-    def _time_zone(self) -> str:
-        return str(self._spark.conf.get("spark.sql.session.timeZone"))
-
 
 class SparkEngineContext:
     """What a session has beside the lakes: temporary views, catalogs, databases."""
@@ -110,6 +106,11 @@ class SparkEngineContext:
     def user(self) -> str | None:
         """Who runs the session."""
         return self._backend.user(self._run_sql)
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone."""
+        return str(self._backend.spark.conf.get("spark.sql.session.timeZone"))
 
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a temporary view."""

@@ -14,7 +14,7 @@ from bergline.spark.writes.new_table import NewTableWrite, write_new_table
 from bergline.spark.writes.options import parse_write_options
 from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import resolve_write_target
-from bergline.sql.statements.statements import Name
+from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
 
 

@@ -18,7 +18,7 @@ from bergline.spark.writes.scope import WritingSession
 from bergline.spark.writes.store_assignment import ansi_cast
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
-from bergline.sql.statements.statements import Insert
+from bergline.sql.queries.query import Insert
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.table import Table
 

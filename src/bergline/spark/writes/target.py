@@ -9,25 +9,13 @@ from bergline.format.metadata.refs import MAIN
 from bergline.lake.lake import Lake
 from bergline.spark.writes.scope import WriteScope, WritingSession
 from bergline.sql.names.resolve import Target
-from bergline.sql.parse.analyze import Statement
-from bergline.sql.statements.statements import CallProcedure, DropRef, ReplaceRef
+from bergline.sql.statements.registry import ref_move
+from bergline.sql.statements.statement import LakeStatement
 from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
 WAP_ID = "spark.wap.id"
 _OPT_OUT = "write.wap.enabled"
-_MOVE_REFS = frozenset(
-    [
-        "cherrypick_snapshot",
-        "fast_forward",
-        "merge",
-        "publish_changes",
-        "rebase",
-        "rollback_to_snapshot",
-        "rollback_to_timestamp",
-        "set_current_snapshot",
-    ]
-)
 
 
 class WriteTarget(msgspec.Struct, frozen=True):
@@ -95,16 +83,10 @@ def check_replaceable(session: WritingSession, lake: Lake, name: TableName, opti
         )
 
 
-def check_moves_no_ref(session: WritingSession, statement: Statement) -> None:
-    """Refuse to move or drop refs in a pipeline: it cannot be undone if an audit fails."""
-    match statement:
-        case CallProcedure(procedure=(*_, name)) if name.lower() in _MOVE_REFS:
-            what = f"CALL {name}"
-        case ReplaceRef() | DropRef():
-            what = f"ALTER TABLE with {statement.kind} `{statement.ref}`"
-        case _:
-            return
-    if session.scope is not None:
+def check_moves_no_ref(session: WritingSession, statement: LakeStatement) -> None:
+    """Refuse to move or drop refs in a pipeline: that would stay if an audit fails."""
+    what = ref_move(statement)
+    if what is not None and session.scope is not None:
         raise RefusedError(
             f"cannot run {what} in a pipeline: it moves refs at once, and `main` must stay if an audit fails"
         )

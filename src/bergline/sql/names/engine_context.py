@@ -11,6 +11,11 @@ class EngineContext(Protocol):
         """Who runs statements: the owner of what they make."""
         ...
 
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone: times that name none are in it."""
+        ...
+
     def has_temporary_view(self, name: str) -> bool:
         """Whether there is such a view, which comes before every table of its name."""
         ...
@@ -33,29 +38,30 @@ class EngineContext(Protocol):
 
 
 class NoEngine(EngineContext):
-    """No engine: nothing but the lakes."""
+    """No engine: nobody runs statements, and there is nothing but the lakes."""
+
+    def __init__(self, time_zone: str = "UTC") -> None:
+        self._time_zone = time_zone
 
     @property
     def user(self) -> str | None:
-        """Nobody."""
         return None
 
+    @property
+    def time_zone(self) -> str:
+        return self._time_zone
+
     def has_temporary_view(self, name: str) -> bool:
-        """No."""
         return False
 
     def has_catalog(self, name: str) -> bool:
-        """No."""
         return False
 
     def namespaces(self) -> list[str]:
-        """None."""
         return []
 
     def catalogs(self) -> list[str]:
-        """None."""
         return []
 
     def temporary_views(self) -> list[str]:
-        """None."""
         return []

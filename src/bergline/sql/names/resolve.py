@@ -10,8 +10,8 @@ from bergline.errors import InvalidInputError, NotFoundError, RefusedError, near
 from bergline.lake.lake import Lake
 from bergline.sql.names.engine_context import EngineContext, NoEngine
 from bergline.sql.names.selector import VersionSelector, parse_selector
-from bergline.sql.statements.statements import Name
-from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.names import parse_name
+from bergline.sql.text.tokens import Name
 from bergline.table.table import Table
 
 
@@ -48,11 +48,11 @@ class Lakes:
         lakes: Mapping[str, Lake],
         default: str,
         current: Current | None = None,
-        surroundings: EngineContext | None = None,
+        engine: EngineContext | None = None,
     ) -> None:
         self._lakes = lakes
         self.current = current or Current()
-        self.surroundings: EngineContext = surroundings or NoEngine()
+        self.engine: EngineContext = engine or NoEngine()
         self.default_name = default if self.current.lake is None else self.current.lake
         self.default = lakes[self.default_name]
 
@@ -86,11 +86,11 @@ class Lakes:
         """
         used = self.current.namespace
         if len(name) == 1:
-            is_ours = used and not self.surroundings.has_temporary_view(name[0])
+            is_ours = used and not self.engine.has_temporary_view(name[0])
             return (self.default, (*used, *name)) if is_ours else None
         if len(name) > 2 and name[0] in self._lakes:  # noqa: PLR2004
             return self._lakes[name[0]], name[1:]
-        if len(name) > 2 and self.surroundings.has_catalog(name[0]):  # noqa: PLR2004
+        if len(name) > 2 and self.engine.has_catalog(name[0]):  # noqa: PLR2004
             return None
         for cut in (1, 2):
             if len(name) > cut and self.default.namespace_exists(name[:-cut]):
@@ -106,7 +106,7 @@ class Lakes:
                 return self._lakes[namespace[0]], namespace[1:]
             if not self.default.namespace_exists(namespace):
                 return self._lakes[namespace[0]], ()
-        if self.surroundings.has_catalog(namespace[0]) or not self.default.namespace_exists(namespace):
+        if self.engine.has_catalog(namespace[0]) or not self.default.namespace_exists(namespace):
             return None
         return self.default, namespace
 
@@ -114,7 +114,7 @@ class Lakes:
         """The lake that a namespace would be created in; None in a catalog of the engine."""
         if len(namespace) > 1 and namespace[0] in self._lakes:
             return self._lakes[namespace[0]], namespace[1:]
-        return None if self.surroundings.has_catalog(namespace[0]) else (self.default, namespace)
+        return None if self.engine.has_catalog(namespace[0]) else (self.default, namespace)
 
     def owns(self, name: Name) -> bool:
         """Whether a name, of a table or of a namespace, belongs to a lake."""
@@ -149,7 +149,7 @@ class Lakes:
     def within(self, name: str) -> "Lakes":
         """The same lakes for names that must belong to one of them, which takes the place of the default."""
         used = self.current.namespace if self.default_name == name else ()
-        return Lakes({name: self._lakes[name]}, name, Current(None, used), self.surroundings)
+        return Lakes({name: self._lakes[name]}, name, Current(None, used), self.engine)
 
     def resolve_text(self, text: str) -> Target:
         """The table that a procedure's argument names."""
@@ -184,7 +184,4 @@ class Lakes:
 
 def name_parts(text: str) -> Name:
     """The parts of a table's name that was given as text."""
-    cursor = Cursor(check_text(text, "the name of a table as text"))
-    parts = cursor.expect_dotted_name("a table name")
-    cursor.expect_end()
-    return parts
+    return parse_name(check_text(text, "the name of a table as text"), "a table name")

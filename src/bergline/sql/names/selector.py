@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.sql.statements.statements import AsOf
+from bergline.sql.queries.query import AsOf
 from bergline.sql.text.timestamps import timestamp_ms
+from bergline.sql.text.tokens import SqlText
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 from bergline.table.table import Table
 
@@ -58,7 +59,7 @@ def parse_selector(part: str, table: Table) -> VersionSelector:
 
 
 def with_as_of(
-    selector: VersionSelector, as_of: AsOf | None, time_zone: str, evaluate: Callable[[str], int] | None = None
+    selector: VersionSelector, as_of: AsOf | None, time_zone: str, evaluate: Callable[[SqlText], int] | None = None
 ) -> VersionSelector:
     """The selector with a time travel clause; both at once is an error.
 

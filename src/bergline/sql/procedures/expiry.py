@@ -1,4 +1,4 @@
-"""`CALL system.expire_snapshots`, as in the official runtime, and `explain_expiry`, which says what it would do."""
+"""`CALL system.expire_snapshots` and `remove_orphan_files`, as in the official runtime, and `explain_expiry`."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -114,5 +114,30 @@ ORPHAN_PROCEDURES = {
             Parameter("stream_results", "boolean"),
         ),
         remove_orphan_files,
+    ),
+}
+
+EXPIRY_PROCEDURES = {
+    "expire_snapshots": Procedure(
+        (
+            TABLE,
+            Parameter("older_than", "timestamp"),
+            Parameter("retain_last", "int"),
+            Parameter("max_concurrent_deletes", "int"),
+            Parameter("stream_results", "boolean"),
+            Parameter("snapshot_ids", "array<bigint>"),
+            Parameter("clean_expired_metadata", "boolean"),
+        ),
+        expire_snapshots,
+    ),
+    "explain_expiry": Procedure(
+        (
+            TABLE,
+            Parameter("older_than", "timestamp"),
+            Parameter("retain_last", "int"),
+            Parameter("snapshot_ids", "array<bigint>"),
+            Parameter("clean_expired_metadata", "boolean"),
+        ),
+        explain_expiry,
     ),
 }

@@ -21,6 +21,8 @@ class Procedure(msgspec.Struct, frozen=True):
     run: Callable[..., pa.Table]
     makes_table: bool = False
     """Whether the table is to be made: `run` gets the lake and the name instead."""
+    moves_refs: bool = False
+    """Whether it moves a branch: pipelines refuse it, because that would stay if an audit fails."""
 
 
 TABLE = Parameter("table", "string", required=True)

@@ -83,17 +83,21 @@ def _longs(
 _SNAPSHOT_ID = Parameter("snapshot_id", "bigint", required=True)
 REF_PROCEDURES: dict[str, Procedure] = {
     "fast_forward": Procedure(
-        (TABLE, Parameter("branch", "string", required=True), Parameter("to", "string", required=True)), fast_forward
+        (TABLE, Parameter("branch", "string", required=True), Parameter("to", "string", required=True)),
+        fast_forward,
+        moves_refs=True,
     ),
-    "rollback_to_snapshot": Procedure((TABLE, _SNAPSHOT_ID), rollback_to_snapshot),
+    "rollback_to_snapshot": Procedure((TABLE, _SNAPSHOT_ID), rollback_to_snapshot, moves_refs=True),
     "rollback_to_timestamp": Procedure(
-        (TABLE, Parameter("timestamp", "timestamp", required=True)), rollback_to_timestamp
+        (TABLE, Parameter("timestamp", "timestamp", required=True)), rollback_to_timestamp, moves_refs=True
     ),
     "set_current_snapshot": Procedure(
-        (TABLE, Parameter("snapshot_id", "bigint"), Parameter("ref", "string")), set_current_snapshot
+        (TABLE, Parameter("snapshot_id", "bigint"), Parameter("ref", "string")), set_current_snapshot, moves_refs=True
     ),
-    "cherrypick_snapshot": Procedure((TABLE, _SNAPSHOT_ID), cherrypick_snapshot),
-    "publish_changes": Procedure((TABLE, Parameter("wap_id", "string", required=True)), publish_changes),
+    "cherrypick_snapshot": Procedure((TABLE, _SNAPSHOT_ID), cherrypick_snapshot, moves_refs=True),
+    "publish_changes": Procedure(
+        (TABLE, Parameter("wap_id", "string", required=True)), publish_changes, moves_refs=True
+    ),
     "ancestors_of": Procedure((TABLE, Parameter("snapshot_id", "bigint")), ancestors_of),
 }
 
@@ -131,3 +135,30 @@ def _result(branch: str, result: MergeResult) -> pa.Table:
             ]
         ),
     )
+
+
+MERGE_PROCEDURES: dict[str, Procedure] = {
+    "merge": Procedure(
+        (
+            TABLE,
+            Parameter("branch", "string", required=True),
+            Parameter("into", "string", required=True),
+            Parameter("squash", "boolean"),
+        ),
+        merge,
+        moves_refs=True,
+    ),
+    "rebase": Procedure(
+        (
+            TABLE,
+            Parameter("branch", "string", required=True),
+            Parameter("onto", "string", required=True),
+            Parameter("squash", "boolean"),
+        ),
+        rebase,
+        moves_refs=True,
+    ),
+    "diff": Procedure(
+        (TABLE, Parameter("from_ref", "string", required=True), Parameter("to_ref", "string", required=True)), diff
+    ),
+}

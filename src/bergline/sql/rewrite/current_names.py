@@ -1,8 +1,10 @@
 """The calls `current_catalog()`, `current_database()` and `current_schema()`: an engine knows them only for itself."""
 
+from collections.abc import Sequence
+
 from bergline.quoting import dotted, quoted_text
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.text.tokens import Token, TokenKind, tokenize
+from bergline.sql.text.tokens import SqlText, Token, TokenKind
 
 _CATALOG = "current_catalog"
 _NAMESPACE = "current_schema"
@@ -12,21 +14,21 @@ _AFTER_ITEM = (*_AFTER_LIST, "UNION", "EXCEPT", "INTERSECT", "MINUS")
 _LENGTH = 3
 
 
-def with_current_names(text: str, lakes: Lakes) -> str:
+def with_current_names(sql: SqlText, lakes: Lakes) -> SqlText:
     """The text with the lake and namespace in use in place of the calls; before any USE, as it is."""
-    if lakes.current.lake is None or not any(name in text.lower() for name in _MEANINGS):
-        return text
+    if lakes.current.lake is None or not any(name in sql.text.lower() for name in _MEANINGS):
+        return sql
     values = {_CATALOG: lakes.default_name, _NAMESPACE: dotted(lakes.current.namespace)}
-    tokens = tokenize(text)
-    for place in reversed(_calls(tokens)):
+    tokens, edits = sql.tokens, []
+    for place in _calls(tokens):
         meaning = _MEANINGS[tokens[place].value.lower()]
         value = quoted_text(values[meaning])
         named = f"{value} AS `{meaning}()`" if _is_item(tokens, place) else value
-        text = f"{text[: tokens[place].start]}{named}{text[tokens[place + _LENGTH - 1].end :]}"
-    return text
+        edits.append((tokens[place].start, tokens[place + _LENGTH - 1].end, named))
+    return sql.edited(edits)
 
 
-def _calls(tokens: list[Token]) -> list[int]:
+def _calls(tokens: Sequence[Token]) -> list[int]:
     """Where the names stand with empty brackets, and not behind a dot."""
     return [
         place
@@ -39,14 +41,14 @@ def _calls(tokens: list[Token]) -> list[int]:
     ]
 
 
-def _is_item(tokens: list[Token], place: int) -> bool:
+def _is_item(tokens: Sequence[Token], place: int) -> bool:
     """Whether a call is a whole item of a SELECT list without an alias: its column keeps the name that Spark gives."""
     after = tokens[place + _LENGTH]
     closes = after.kind is TokenKind.END or after.is_word(*_AFTER_ITEM) or any(map(after.is_symbol, ",);"))
     return closes and _is_in_list(tokens, place)
 
 
-def _is_in_list(tokens: list[Token], place: int) -> bool:
+def _is_in_list(tokens: Sequence[Token], place: int) -> bool:
     """Whether the item begins here, and SELECT stands before it outside of brackets that are closed again."""
     before = tokens[place - 1]
     if not (before.is_word("SELECT", "DISTINCT", "ALL") or before.is_symbol(",")):

@@ -8,9 +8,8 @@ import msgspec
 from bergline.errors import BerglineError
 from bergline.quoting import dotted
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.statements.statements import Name
-from bergline.sql.text.cursor import Cursor
-from bergline.sql.text.tokens import Token, tokenize
+from bergline.sql.text.names import parse_name
+from bergline.sql.text.tokens import Name, SqlText, Token
 
 Evaluate = Callable[[str, Any], Any]
 """The value of an expression with arguments; None if it has none."""
@@ -25,24 +24,25 @@ class _Clause(msgspec.Struct, frozen=True):
     markers: tuple[int, int]
 
 
-def with_identifiers(text: str, args: Any, lakes: Lakes, evaluate: Evaluate) -> tuple[str, Any]:
+def with_identifiers(sql: SqlText, args: Any, lakes: Lakes, evaluate: Evaluate) -> tuple[SqlText, Any]:
     """The text with names of lakes in place of the clauses that mean them, and the arguments that are left."""
-    if "identifier" not in text.lower():
-        return text, args
+    if "identifier" not in sql.text.lower():
+        return sql, args
     try:
-        tokens = tokenize(text)
+        clauses = _clauses(sql.tokens)
     except BerglineError:
-        return text, args
-    for clause in reversed(_clauses(tokens)):
+        return sql, args
+    edits = []
+    for clause in reversed(clauses):
         first, last = clause.markers
         own = args[first:last] if isinstance(args, list) else args
-        name = _parsed(evaluate(text[slice(*clause.expression)], own or None))
+        name = _parsed(evaluate(sql.text[slice(*clause.expression)], own or None))
         if name is None or not lakes.owns(name):
             continue
-        text = f"{text[: clause.start]}{dotted(name)}{text[clause.end :]}"
+        edits.append((clause.start, clause.end, dotted(name)))
         if isinstance(args, list):
             args = [*args[:first], *args[last:]] or None
-    return text, args
+    return sql.edited(edits), args
 
 
 def _clauses(tokens: Sequence[Token]) -> list[_Clause]:
@@ -76,9 +76,6 @@ def _parsed(value: Any) -> Name | None:
     if not isinstance(value, str):
         return None
     try:
-        cursor = Cursor(value)
-        name = cursor.expect_dotted_name("a name")
-        cursor.expect_end()
+        return parse_name(value, "a name")
     except BerglineError:
         return None
-    return name

@@ -1,24 +1,23 @@
 """The word DEFAULT in the rows of an INSERT: the default of the column that it stands for."""
 
+from collections.abc import Sequence
+
 from bergline.errors import UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
-from bergline.sql.statements.statements import Insert
-from bergline.sql.text.table_text import default_text
-from bergline.sql.text.tokens import Token, TokenKind, tokenize
+from bergline.sql.grammar.table_text import default_text
+from bergline.sql.queries.query import Insert
+from bergline.sql.text.tokens import SqlText, Token, TokenKind
 
 
-def source_with_defaults(insert: Insert, schema: Schema) -> str:
+def source_with_defaults(insert: Insert, schema: Schema) -> SqlText:
     """The query of an INSERT, with values in place of DEFAULT in VALUES rows and in the outermost SELECT list."""
-    tokens = tokenize(insert.source)
-    if insert.by_name or not any(token.is_word("DEFAULT") for token in tokens):
-        return insert.source
+    sql = insert.source.sql
+    if insert.by_name or not sql.has_word("DEFAULT"):
+        return sql
     targets = _targets(insert, schema)
-    edits = [(token, _default(targets[place])) for token, place in _defaults(tokens) if place < len(targets)]
-    text = insert.source
-    for token, value in reversed(edits):
-        text = f"{text[: token.start]}{value}{text[token.end :]}"
-    return text
+    defaults = [(token, targets[place]) for token, place in _defaults(sql.tokens) if place < len(targets)]
+    return sql.edited((token.start, token.end, _default(field)) for token, field in defaults)
 
 
 def _default(field: NestedField) -> str:
@@ -39,7 +38,7 @@ def _targets(insert: Insert, schema: Schema) -> list[NestedField]:
     return [field for field in schema.fields if field.name.casefold() not in given]
 
 
-def _defaults(tokens: list[Token]) -> list[tuple[Token, int]]:
+def _defaults(tokens: Sequence[Token]) -> list[tuple[Token, int]]:
     """Each DEFAULT that stands alone in a row, with its place there."""
     row_depth = 1 if tokens[0].is_word("VALUES") else 0
     if not tokens[0].is_word("VALUES", "SELECT"):

@@ -11,29 +11,28 @@ import msgspec
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, METADATA_COLUMNS, PARTITION, ROW_ID
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.sql.names.resolve import Target
-from bergline.sql.statements.statements import Query, TableUse
-from bergline.sql.text.tokens import Token, TokenKind, tokenize
+from bergline.sql.queries.query import Query, TableUse
+from bergline.sql.text.tokens import Edit, Token, TokenKind
 
 _NAMES = (*METADATA_COLUMNS, PARTITION)
 _LINEAGE = 3
 _BEFORE_STAR = ("SELECT", "DISTINCT", "ALL")
 _NO_ALIAS = (
     *("WHERE", "JOIN", "ON", "USING", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "MINUS"),
+    *("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "SEMI", "ANTI", "LATERAL", "TABLESAMPLE", "PIVOT"),
     *(
-        "LEFT",
-        "RIGHT",
-        "FULL",
-        "INNER",
-        "CROSS",
-        "NATURAL",
-        "SEMI",
-        "ANTI",
-        "LATERAL",
-        "TABLESAMPLE",
-        "PIVOT",
         "WINDOW",
+        "QUALIFY",
+        "SORT",
+        "CLUSTER",
+        "DISTRIBUTE",
+        "OFFSET",
+        "SELECT",
+        "UNPIVOT",
+        "FOR",
+        "VERSION",
+        "TIMESTAMP",
     ),
-    *("QUALIFY", "SORT", "CLUSTER", "DISTRIBUTE", "OFFSET", "SELECT", "UNPIVOT", "FOR", "VERSION", "TIMESTAMP"),
 )
 
 
@@ -41,14 +40,14 @@ class MetadataColumns(msgspec.Struct, frozen=True):
     """The columns to add to tables, and texts to put in at places."""
 
     columns: Mapping[TableUse, frozenset[str]]
-    edits: tuple[tuple[int, int, str], ...]
+    edits: tuple[Edit, ...]
 
 
 def find_metadata_columns(query: Query, available: Mapping[TableUse, frozenset[str]]) -> MetadataColumns:
     """What a query asks for beside its tables' own columns, of what each table has."""
     if not any(name in query.text.lower() for name in _NAMES):
         return MetadataColumns({}, ())
-    tokens = tokenize(query.text)
+    tokens = query.sql.tokens
     blocks = _Blocks(tokens, list(available))
     columns: dict[TableUse, set[str]] = {}
     for place, token in enumerate(tokens):
@@ -110,7 +109,7 @@ class _Blocks:
             block = self._parents[block]
         return []
 
-    def edits(self, place: int, columns: Mapping[TableUse, set[str]]) -> list[tuple[int, int, str]]:
+    def edits(self, place: int, columns: Mapping[TableUse, set[str]]) -> list[Edit]:
         """What to put behind a `*`, if it stands for columns."""
         before, after = self._tokens[place - 1], self._tokens[place + 1]
         if not (before.is_word(*_BEFORE_STAR) or before.is_symbol(",") or before.is_symbol(".")):

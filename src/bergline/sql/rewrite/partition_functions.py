@@ -1,11 +1,10 @@
 """`system.bucket(…)` and the like, which the official runtime has as functions in queries and we have not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bergline.errors import UnsupportedError
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.statements.statements import Name
-from bergline.sql.text.tokens import Token, tokenize
+from bergline.sql.text.tokens import Name, SqlText, Token
 
 _SYSTEM = "system"
 _FUNCTIONS = {"bucket", "truncate", "years", "months", "days", "hours", "iceberg_version"}
@@ -15,18 +14,18 @@ _HINTS = [
 ]
 
 
-def check_no_partition_functions(text: str, lakes: Lakes) -> None:
+def check_no_partition_functions(sql: SqlText, lakes: Lakes) -> None:
     """UnsupportedError if a query calls a function that lakes have in the official runtime."""
-    if _SYSTEM not in text.lower():
+    if _SYSTEM not in sql.text.lower():
         return
-    for name in _calls(tokenize(text)):
+    for name in _calls(sql.tokens):
         *catalog, namespace, function = name
-        is_lakes = lakes.has(catalog[0]) if catalog else _SYSTEM not in lakes.surroundings.namespaces()
+        is_lakes = lakes.has(catalog[0]) if catalog else _SYSTEM not in lakes.engine.namespaces()
         if namespace.lower() == _SYSTEM and function.lower() in _FUNCTIONS and is_lakes:
             raise UnsupportedError(f"cannot call `{'.'.join(name)}` in a query yet", hints=_HINTS)
 
 
-def _calls(tokens: list[Token]) -> Iterator[Name]:
+def _calls(tokens: Sequence[Token]) -> Iterator[Name]:
     """Names of two or three parts with a bracket behind them."""
     for place, token in enumerate(tokens):
         if token.is_symbol("("):

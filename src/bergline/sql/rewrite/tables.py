@@ -6,14 +6,15 @@ import msgspec
 
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted
-from bergline.sql.statements.statements import Name, Query, TableUse
+from bergline.sql.queries.query import Query, TableUse
+from bergline.sql.text.tokens import Edit, Name, SqlText
 
 
 class RewrittenQuery(msgspec.Struct, frozen=True):
     """A text as it was written, and what is put in place of some of it, with frames as `{name}`."""
 
-    written: str
-    edits: tuple[tuple[int, int, str], ...]
+    sql: SqlText
+    edits: tuple[Edit, ...]
     statement: str = ""
     """The statement that the query is of, if it is of one."""
     start: int = 0
@@ -24,14 +25,14 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
         """The text for an engine that replaces `{name}` by a frame; other braces are doubled."""
         pieces, position = [], 0
         for start, end, text in self.edits:
-            pieces += [escaped(self.written[position:start]), text]
+            pieces += [escaped(self.sql.text[position:start]), text]
             position = end
-        return "".join([*pieces, escaped(self.written[position:])])
+        return "".join([*pieces, escaped(self.sql.text[position:])])
 
     @property
     def shown(self) -> str:
         """All that the user wrote."""
-        return self.statement or self.written
+        return self.statement or self.sql.text
 
     def shown_place(self, place: int, names: Mapping[str, str]) -> tuple[int, int]:
         """First and last index of what was written for a place in the text in which frames have these names."""
@@ -43,24 +44,23 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
             if place < start + shift + length:
                 return start + self.start, max(start, end - 1) + self.start
             shift += length - (end - start)
-        found = min(max(place - shift, 0), len(self.written)) + self.start
+        found = min(max(place - shift, 0), len(self.sql.text)) + self.start
         return found, found
 
 
 def rewrite_query(
     query: Query,
     frames: Mapping[TableUse, str],
-    insertions: Iterable[tuple[int, int, str]] = (),
-    within: tuple[str, int] = ("", 0),
+    insertions: Iterable[Edit] = (),
 ) -> RewrittenQuery:
-    """The query with frames in place of its tables; it may be of a statement, at a place in it."""
+    """The query with frames in place of its tables."""
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
     edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
     edits += [(start, end, escaped(text)) for start, end, text in insertions]
-    return RewrittenQuery(query.text, tuple(sorted(edits)), *within)
+    return RewrittenQuery(query.sql, tuple(sorted(edits)), *query.within)
 
 
-def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> tuple[int, int, str] | None:
+def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> Edit | None:
     """A column without the parts of its table's name that the alias of a replaced table does not have."""
     for length in range(len(column) - 1, 1, -1):
         for use in frames:

@@ -1,1 +1,1 @@
-"""What statements mean, as closed variants."""
+"""Statements that need no engine: each module holds what its statements mean, their parsers and their runners."""

@@ -1,1 +1,1 @@
-"""SQL text as tokens, names and literals."""
+"""SQL text and its tokens."""

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from bergline.errors import near_names
-from bergline.sql.statements.statements import Name
-from bergline.sql.text.tokens import Token, TokenKind, syntax_error, tokenize
+from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind, syntax_error
 
 _KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
 """A keyword in the words of an error."""
@@ -15,9 +14,9 @@ _KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
 class Cursor:
     """Walks over tokens; `expect` methods raise SqlSyntaxError with what was expected and found."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = tokenize(text)
+    def __init__(self, sql: SqlText) -> None:
+        self.sql = sql
+        self._tokens = sql.tokens
         self._position = 0
         self.subject: Name | None = None
         """The table or namespace that the statement is about, once it was read: whose error it is."""
@@ -107,9 +106,9 @@ class Cursor:
         if self.token.kind is not TokenKind.END:
             self.fail(", ".join([*otherwise, "the end of the statement"]))
 
-    def rest(self) -> str:
+    def rest(self) -> SqlText:
         """The text from the token at hand to the end, without a last semicolon."""
-        return self._text[self.token.start :].rstrip().removesuffix(";")
+        return self.sql.part(self.token.start).without_semicolon()
 
     def is_at(self, *words: str) -> bool:
         """Whether these keywords come next."""
@@ -134,7 +133,7 @@ class Cursor:
         found = f"`{self.token.text}`" if self.token.text else "the end of the statement"
         meant = _KEYWORD.findall(expected) if self.token.kind is TokenKind.WORD else ()
         raise syntax_error(
-            self._text, self.token.start, f"expected {expected}, found {found}", near_names(self.token.text, meant)
+            self.sql.text, self.token.start, f"expected {expected}, found {found}", near_names(self.token.text, meant)
         )
 
 

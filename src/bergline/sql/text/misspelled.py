@@ -3,8 +3,11 @@
 Only the words that decide what a statement is are looked at, and those where reading it stopped.
 """
 
+import functools
+from collections.abc import Sequence
+
 from bergline.errors import SqlSyntaxError, near_names
-from bergline.sql.text.tokens import Token, TokenKind, syntax_error
+from bergline.sql.text.tokens import SqlText, Token, TokenKind, syntax_error
 
 _FIRST = (
     *("ADD", "ALTER", "ANALYZE", "BEGIN", "CACHE", "CALL", "CLEAR", "COMMENT", "COMMIT", "CREATE", "DECLARE", "DELETE"),
@@ -27,63 +30,54 @@ _SECOND = {
     "TRUNCATE": ("TABLE",),
 }
 _IN_QUERIES = (
-    *(
-        "SELECT",
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "ORDER",
-        "HAVING",
-        "LIMIT",
-        "JOIN",
-        "INNER",
-        "LEFT",
-        "RIGHT",
-        "FULL",
-        "CROSS",
-    ),
-    *(
-        "UNION",
-        "INTERSECT",
-        "EXCEPT",
-        "DISTINCT",
-        "BETWEEN",
-        "WINDOW",
-        "OFFSET",
-        "INTO",
-        "VALUES",
-        "LATERAL",
-        "QUALIFY",
-    ),
+    *("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "INNER", "LEFT", "RIGHT", "FULL"),
+    *("CROSS", "UNION", "INTERSECT", "EXCEPT", "DISTINCT", "BETWEEN", "WINDOW", "OFFSET", "INTO", "VALUES"),
+    *("LATERAL", "QUALIFY"),
 )
 
 
-def misspelled_head(text: str, tokens: list[Token]) -> SqlSyntaxError | None:
-    """The error of a first or second word that no statement has, and that looks like one that some have."""
-    first, second = tokens[0], tokens[min(1, len(tokens) - 1)]
-    if first.kind is TokenKind.WORD and not first.is_word(*_FIRST):
-        return _error(text, first, _FIRST)
-    expected = _SECOND.get(first.text.upper(), ())
+def misspelled_head(sql: SqlText, heads: tuple[str, ...]) -> SqlSyntaxError | None:
+    """The error of a first or second word that no statement has, and that looks like one that some have.
+
+    `heads` are the words that statements of our own begin with, beside Spark's.
+    """
+    first, second = sql.tokens[0], sql.tokens[min(1, len(sql.tokens) - 1)]
+    firsts, seconds = _words(heads)
+    if first.kind is TokenKind.WORD and not first.is_word(*firsts):
+        return _error(sql, first, firsts)
+    expected = seconds.get(first.text.upper(), ())
     if expected and second.kind is TokenKind.WORD and not second.is_word(*expected):
-        return _error(text, second, expected)
+        return _error(sql, second, expected)
     return None
 
 
-def misspelled_before(text: str, tokens: list[Token], line: int, column: int) -> SqlSyntaxError | None:
+def misspelled_before(sql: SqlText, line: int, column: int) -> SqlSyntaxError | None:
     """The error of the word at which reading a query stopped, or of the one before it."""
-    place = sum(len(passed) + 1 for passed in text.split("\n")[: line - 1]) + column
+    tokens = sql.tokens
+    place = sum(len(passed) + 1 for passed in sql.text.split("\n")[: line - 1]) + column
     stopped = [i for i, token in enumerate(tokens) if token.start < place and token.kind is TokenKind.WORD][-2:]
     if not stopped or tokens[stopped[-1]].is_word(*_IN_QUERIES):
         return None
-    found = [_error(text, tokens[i], _IN_QUERIES) for i in stopped if not _is_of_a_name(tokens, i)]
+    found = [_error(sql, tokens[i], _IN_QUERIES) for i in stopped if not _is_of_a_name(tokens, i)]
     return next((error for error in found if error is not None), None)
 
 
-def _is_of_a_name(tokens: list[Token], position: int) -> bool:
+@functools.cache
+def _words(heads: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The first words of all statements, and the second ones where not every word can follow."""
+    split = [head.split() for head in heads]
+    firsts = (*_FIRST, *(first for first, *_ in split))
+    return firsts, {
+        first: (*known, *(words[1] for words in split if words[0] == first and len(words) > 1))
+        for first, known in _SECOND.items()
+    }
+
+
+def _is_of_a_name(tokens: Sequence[Token], position: int) -> bool:
     around = tokens[max(position - 1, 0)], tokens[min(position + 1, len(tokens) - 1)]
     return tokens[position].is_word(*_IN_QUERIES) or any(token.is_symbol(".") for token in around)
 
 
-def _error(text: str, token: Token, known: tuple[str, ...]) -> SqlSyntaxError | None:
+def _error(sql: SqlText, token: Token, known: tuple[str, ...]) -> SqlSyntaxError | None:
     near = near_names(token.text, known)[:1]
-    return syntax_error(text, token.start, f"expected `{near[0]}`, found `{token.text}`", near) if near else None
+    return syntax_error(sql.text, token.start, f"expected `{near[0]}`, found `{token.text}`", near) if near else None

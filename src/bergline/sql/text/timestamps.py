@@ -4,9 +4,17 @@ import datetime as dt
 import re
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import msgspec
+
 from bergline.errors import InvalidInputError
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?", re.IGNORECASE)
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A point in time as written: a literal still without its zone, or None for now."""
+
+    literal: dt.datetime | None
 
 
 def parse_moment(text: str) -> dt.datetime:

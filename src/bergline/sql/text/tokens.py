@@ -1,13 +1,19 @@
-"""SQL text as tokens with offsets: enough for Iceberg's own statements, and for editing other text in place."""
+"""SQL text and its tokens with offsets: enough for Iceberg's own statements, and for editing other text in place."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import cached_property
 
 import msgspec
 
 from bergline.errors import SqlSyntaxError
 from bergline.quoting import without_back_quotes
+
+Name = tuple[str, ...]
+"""The parts of a name, without quotes."""
+Edit = tuple[int, int, str]
+"""What takes the place of the text from one offset to another."""
 
 
 class TokenKind(Enum):
@@ -39,6 +45,70 @@ class Token(msgspec.Struct, frozen=True):
         return self.kind is TokenKind.SYMBOL and self.text == symbol
 
 
+class SqlText(msgspec.Struct, frozen=True, dict=True):
+    """SQL text that is tokenized once, when its tokens are first asked for.
+
+    A part of the text has the tokens that are in it; edited text is a new value, with tokens of its own.
+    """
+
+    text: str
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """All tokens, an END token last; SqlSyntaxError for an open quote or comment."""
+        return tokenize(self.text)
+
+    @property
+    def first_word(self) -> str:
+        """What the text begins with, in upper case."""
+        return self.tokens[0].text.upper()
+
+    def has_word(self, *words: str) -> bool:
+        """Whether one of these keywords stands anywhere in the text."""
+        return any(token.is_word(*words) for token in self.tokens)
+
+    def part(self, start: int, end: int | None = None) -> "SqlText":
+        """The text between two offsets, which cut through no token."""
+        text = self.text[start:end]
+        inside = [token for token in self.tokens[:-1] if start <= token.start and token.end <= start + len(text)]
+        return _with_tokens(text, [_moved(token, -start) for token in inside])
+
+    def blanked(self, spans: Sequence[tuple[int, int]]) -> "SqlText":
+        """The text with these spans as spaces, so that every other offset, line and column stays."""
+        text = self.text
+        for start, end in spans:
+            blank = "".join("\n" if c == "\n" else " " for c in text[start:end])
+            text = f"{text[:start]}{blank}{text[end:]}"
+        kept = [t for t in self.tokens[:-1] if not any(start <= t.start < end for start, end in spans)]
+        return _with_tokens(text, kept)
+
+    def without_semicolon(self) -> "SqlText":
+        """The text without a semicolon at its end."""
+        return self.part(0, len(self.text.rstrip().removesuffix(";")))
+
+    def edited(self, edits: Iterable[Edit]) -> "SqlText":
+        """The text with these edits, which do not overlap; itself if there are none."""
+        text, edits = self.text, sorted(edits)
+        for start, end, new in reversed(edits):
+            text = f"{text[:start]}{new}{text[end:]}"
+        return SqlText(text) if edits else self
+
+
+def _with_tokens(text: str, tokens: Sequence[Token]) -> SqlText:
+    """Text whose tokens are known: they are put where `cached_property` keeps them."""
+    sql = SqlText(text)
+    sql.__dict__["tokens"] = (*tokens, _end(text))
+    return sql
+
+
+def _moved(token: Token, by: int) -> Token:
+    return Token(token.kind, token.text, token.value, token.start + by, token.end + by) if by else token
+
+
+def _end(text: str) -> Token:
+    return Token(TokenKind.END, "", "", len(text), len(text))
+
+
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+ | --[^\n]*)
@@ -58,7 +128,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> tuple[Token, ...]:
     """All tokens without comments and white space, an END token last; SqlSyntaxError for an open quote or comment."""
     tokens = []
     position = 0
@@ -72,7 +142,7 @@ def tokenize(text: str) -> list[Token]:
             position = _comment_end(text, match.start())
         elif kind != "space":
             tokens.append(_token(kind, match))
-    return [*tokens, Token(TokenKind.END, "", "", len(text), len(text))]
+    return (*tokens, _end(text))
 
 
 def syntax_error(text: str, position: int, message: str, near: Sequence[str] = ()) -> SqlSyntaxError:

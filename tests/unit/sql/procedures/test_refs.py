@@ -7,20 +7,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from rows import ids, order_rows
+from sql_statements import rows_of, run_text
 
 from bergline import Lake, Table
-from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError
-from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.analyze import analyze
-from bergline.sql.run.run import run_statement
+from bergline.errors import (
+    BerglineError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+)
 
 
 @pytest.fixture
 def call(lake: Lake) -> Callable[[str], pa.Table]:
-    def run(text: str) -> pa.Table:
-        return run_statement(analyze(f"CALL system.{text}"), Lakes({"lake": lake}, "lake"), time_zone="UTC")
-
-    return run
+    return lambda text: run_text(lake, f"CALL system.{text}")
 
 
 @pytest.fixture
@@ -123,3 +123,26 @@ def test_wrong_calls_are_one_error_and_change_nothing(
 def test_ancestors_of_an_empty_table_are_an_error(call: Callable[[str], pa.Table], orders: Table) -> None:
     with pytest.raises(NotFoundError, match=f"no snapshot in table `{orders.name}` yet"):
         call("ancestors_of('db.orders')")
+
+
+def test_branches_are_compared_merged_and_rebased(lake: Lake, orders: Table) -> None:
+    orders.append(order_rows(1))
+    orders.refs.create_branch("staging")
+    orders.append(order_rows(2), branch="staging").append(order_rows(3))
+    (row,) = rows_of(lake, "CALL system.diff('db.orders', 'main', 'staging')")
+    assert (row["partition"], row["added_rows"], row["removed_rows"]) == ("", 1, 1)
+    orders.refs.create_branch("copy", at="staging")
+    before = orders.refs["main"].snapshot_id
+    (row,) = rows_of(lake, "CALL system.merge('db.orders', 'staging', 'main')")
+    assert row == {
+        "branch_updated": "main",
+        "previous_ref": before,
+        "updated_ref": orders.refresh().refs["main"].snapshot_id,
+        "replayed_snapshots_count": 1,
+    }
+    (row,) = rows_of(lake, "CALL system.merge(table => 'db.orders', branch => 'copy', into => 'main', squash => true)")
+    assert row["replayed_snapshots_count"] == 0
+    orders.append(order_rows(4), branch="copy")
+    (row,) = rows_of(lake, "CALL system.rebase('db.orders', 'copy', 'main')")
+    assert (row["branch_updated"], row["replayed_snapshots_count"]) == ("copy", 1)
+    assert ids(orders.refresh().scan(ref="copy").to_arrow()) == [1, 2, 3, 4]

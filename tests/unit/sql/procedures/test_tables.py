@@ -6,20 +6,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from rows import ORDERS, ids, order_rows
+from sql_statements import run_text
 
 import bergline
 from bergline import Lake, Table
 from bergline.errors import AlreadyExistsError, BerglineError, InvalidInputError, NotFoundError
-from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.analyze import analyze
-from bergline.sql.run.run import run_statement
-from bergline.sql.statements.statements import CallProcedure
 
 
 def run(lake: Lake, text: str, **others: Lake) -> pa.Table:
-    call = analyze(f"CALL {text}")
-    assert isinstance(call, CallProcedure)
-    found = run_statement(call, Lakes({"lake": lake, **others}, "lake"), time_zone="UTC")
+    found = run_text(lake, f"CALL {text}", **others)
     assert found is not None
     return found
 

@@ -1,10 +1,11 @@
-"""What is in use stands in a query as the engine would say it."""
+"""The calls of the current catalog and schema."""
 
 import pytest
 
 from bergline import Lake
 from bergline.sql.names.resolve import Current, Lakes
 from bergline.sql.rewrite.current_names import with_current_names
+from bergline.sql.text.tokens import SqlText
 
 CATALOG, SCHEMA = "'lake' AS `current_catalog()`", "'db' AS `current_schema()`"
 
@@ -28,11 +29,11 @@ CATALOG, SCHEMA = "'lake' AS `current_catalog()`", "'db' AS `current_schema()`"
 )
 def test_calls_are_replaced_and_columns_keep_their_names(lake: Lake, text: str, expected: str | None) -> None:
     used = Lakes({"lake": lake}, "lake", Current("lake", ("db",)))
-    assert with_current_names(text, used) == (expected or text)
-    assert with_current_names(text, Lakes({"lake": lake}, "lake")) == text
+    assert with_current_names(SqlText(text), used) == SqlText(expected or text)
+    assert with_current_names(SqlText(text), Lakes({"lake": lake}, "lake")) == SqlText(text)
 
 
 def test_names_are_written_as_text(lake: Lake) -> None:
     used = Lakes({"it's": lake}, "it's", Current("it's", ("a b", "c")))
-    found = with_current_names("SELECT current_catalog() AS c, current_schema() AS s", used)
-    assert found == "SELECT 'it\\'s' AS c, '`a b`.c' AS s"
+    found = with_current_names(SqlText("SELECT current_catalog() AS c, current_schema() AS s"), used)
+    assert found.text == "SELECT 'it\\'s' AS c, '`a b`.c' AS s"

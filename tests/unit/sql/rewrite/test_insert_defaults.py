@@ -1,12 +1,12 @@
 """DEFAULT in the rows of an INSERT."""
 
 import pytest
+from sql_statements import meaning
 
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import INT, STRING, NestedField
-from bergline.sql.parse.analyze import analyze
+from bergline.sql.queries.query import Insert
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
-from bergline.sql.statements.statements import Insert
 
 ID, STATE, N = (
     NestedField(1, "id", True, INT),
@@ -28,7 +28,7 @@ ID, STATE, N = (
     ],
 )
 def test_default_is_that_of_its_column(text: str, source: str) -> None:
-    insert = analyze(f"INSERT INTO db.t {text}")
+    insert = meaning(f"INSERT INTO db.t {text}")
     assert isinstance(insert, Insert)
     found = source_with_defaults(insert, Schema(fields=(ID, STATE, N)))
-    assert " ".join(found.split()) == source
+    assert " ".join(found.text.split()) == source

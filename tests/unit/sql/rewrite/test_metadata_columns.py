@@ -1,11 +1,11 @@
 """Metadata columns that a query names, and the stars that must leave them out."""
 
 import pytest
+from sql_statements import meaning
 
-from bergline.sql.parse.analyze import analyze
+from bergline.sql.queries.query import Query
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns
 from bergline.sql.rewrite.tables import rewrite_query
-from bergline.sql.statements.statements import Query
 
 ALL = frozenset({"_file", "_pos", "_partition"})
 
@@ -47,7 +47,7 @@ ALL = frozenset({"_file", "_pos", "_partition"})
     ],
 )
 def test_names_are_given_to_their_tables_and_taken_from_stars(text: str, asked: dict[int, str], expected: str) -> None:
-    query = analyze(text)
+    query = meaning(text)
     assert isinstance(query, Query)
     found = find_metadata_columns(query, dict.fromkeys(query.tables, ALL))
     assert {query.tables.index(use): ", ".join(names) for use, names in found.columns.items()} == asked

@@ -1,22 +1,22 @@
 """Typos in keywords: the error is at the keyword and names the one that was meant."""
 
 import pytest
+from sql_statements import meaning
 
 from bergline import Lake, Table
-from bergline.errors import NotFoundError, SqlSyntaxError
+from bergline.errors import SqlSyntaxError
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.parse.analyze import analyze
-from bergline.sql.run.refused import check_not_of_lakes
-from bergline.sql.run.run import run_statement
-from bergline.sql.statements.statements import CallProcedure, OtherStatement
+from bergline.sql.queries.query import OtherStatement
+from bergline.sql.statements.other import check_not_of_lakes
+from bergline.sql.statements.registry import run_statement
 
 
 def run(text: str, lake: Lake) -> None:
-    lakes, statement = Lakes({"lake": lake}, "lake"), analyze(text)
+    lakes, statement = Lakes({"lake": lake}, "lake"), meaning(text)
     if isinstance(statement, OtherStatement):
         check_not_of_lakes(statement, lakes)
     else:
-        run_statement(statement, lakes, time_zone="UTC")  # type: ignore[arg-type]
+        run_statement(statement, lakes)
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,3 @@ def test_names_are_not_taken_for_keywords(lake: Lake, orders: Table, text: str) 
 )
 def test_typos_that_are_not_about_a_lake_are_left_to_the_engine(lake: Lake, orders: Table, text: str) -> None:
     run(text, lake)
-
-
-def test_procedure_of_another_catalog_is_left_to_the_engine(lake: Lake) -> None:
-    statement = analyze("CALL other.systems.refresh()")
-    assert isinstance(statement, CallProcedure)
-    assert run_statement(statement, Lakes({"lake": lake}, "lake"), time_zone="UTC") is None
-
-
-def test_unknown_procedure_names_the_call_in_python(lake: Lake, orders: Table) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        run("CALL system.rewrite_data_files('db.orders')", lake)
-    assert "in Python: `table.compact()`" in caught.value.hints
-    with pytest.raises(NotFoundError) as caught:
-        run("CALL system.nothing_like_it('db.orders')", lake)
-    assert any("rewrite_data_files as `table.compact()`" in hint for hint in caught.value.hints)
-
-
-def test_argument_that_names_no_namespace_lists_the_near_ones(lake: Lake, orders: Table) -> None:
-    lake.create_namespace("sales")
-    with pytest.raises(NotFoundError) as caught:
-        run("CALL system.ancestors_of('salse.orders')", lake)
-    assert "did you mean `sales.orders`?" in caught.value.hints

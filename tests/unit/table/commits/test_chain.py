@@ -1,8 +1,8 @@
 """Several operations on one table as one."""
 
 import pytest
-from data_files import written_files
 from competing_writers import files
+from data_files import written_files
 from rows import order_rows
 
 from bergline import Lake, Table

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from add_deletes import add_deletes, equality_deletes
 from catalog_backends import MemoryBackend
-from catalog_backends import MemoryPlace
 from rows import ORDERS, ids, order_rows
 from table_invariants import check_nothing_is_missing
 

@@ -34,7 +34,6 @@ from bergline.spark.backends.classic.pushed_filters import (
 from bergline.spark.backends.classic.query_errors import sent_query
 from bergline.spark.runtime.backend import LoadRequest, PatchedClasses, Read, RunSql, SaveMode, SaveRequest, TableQuery
 from bergline.spark.runtime.types import read_schema
-from bergline.sql.text.tokens import tokenize
 from bergline.table.scans.scan import TableScan
 
 _CLASSES = PatchedClasses(SparkSession, ClassicDataFrame, DataFrameReader, DataFrameWriter, Catalog)
@@ -224,7 +223,7 @@ class ClassicPushdown:
 
     def filters(self) -> Mapping[str, Predicate]:
         query, scans = self._query, self._scans
-        has_conditions = any(token.is_word("WHERE", "ON", "HAVING") for token in tokenize(query.query.text))
+        has_conditions = query.query.sql.has_word("WHERE", "ON", "HAVING")
         if query.writes or not scans or not has_conditions:
             return {}
         try:

@@ -26,7 +26,7 @@ from bergline.expressions.sql_predicates import MIRRORED, function_predicate, nu
 from bergline.expressions.times import NANOS_PER_DAY, Instant
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.connect.plain_predicates import Conjunction, Negation, Outline, PlainPredicates, Value
-from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.names import parse_name
 
 _NANOS_PER_MICRO = 1000
 _OPERATORS: dict[str, ComparisonOperator] = {"==": "=", "=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -149,9 +149,7 @@ def _column(expression: Any) -> str | None:
     match expression.WhichOneof("expr_type"):
         case "unresolved_attribute":
             try:
-                cursor = Cursor(expression.unresolved_attribute.unparsed_identifier)
-                parts = cursor.expect_dotted_name("a column")
-                cursor.expect_end()
+                parts = parse_name(expression.unresolved_attribute.unparsed_identifier, "a column")
             except BerglineError:
                 return None
             return None if any("." in part for part in parts) else ".".join(parts)

@@ -1,0 +1,76 @@
+"""From SQL text to what it means; text that is not ours comes back as OtherStatement with the names in it."""
+
+import msgspec
+
+from bergline.errors import SqlSyntaxError
+from bergline.sql.queries.insert import read_insert
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper
+from bergline.sql.queries.read import QUERY_WORDS, read_query
+from bergline.sql.queries.wrappers import parse_head
+from bergline.sql.statements.create_table import CreateTable
+from bergline.sql.statements.other import read_other
+from bergline.sql.statements.registry import FIRST_WORDS, HEADS, parse_statement
+from bergline.sql.statements.statement import LakeStatement
+from bergline.sql.text.misspelled import misspelled_head
+from bergline.sql.text.names import dotted_names, loose_names
+from bergline.sql.text.tokens import SqlText
+
+Statement = LakeStatement | Query | Insert | QueryWrapper | OtherStatement
+
+
+def analyze(sql: SqlText) -> Statement:
+    """What the statement means; why it does not parse is kept in it, and counts only if it is about our tables."""
+    try:
+        keyword = sql.first_word
+    except SqlSyntaxError as error:
+        return OtherStatement(sql.text.split(maxsplit=1)[0].upper(), loose_names(sql.text), error)
+    if (typo := misspelled_head(sql, HEADS)) is not None:
+        names = dotted_names(sql)
+        return OtherStatement(keyword, names, typo, names[0] if names else None)
+    if (wrapper := _wrapper(sql)) is not None:
+        return wrapper
+    statement = parse_statement(sql)
+    if isinstance(statement, CreateTable) and statement.source is not None:
+        return _create_as(sql, statement, statement.source)
+    if statement is not None:
+        return statement
+    if keyword not in QUERY_WORDS:
+        return read_other(sql, FIRST_WORDS)
+    return read_insert(sql) or read_query(sql)
+
+
+def _wrapper(sql: SqlText) -> QueryWrapper | OtherStatement | None:
+    """A statement around a query; None if the text is none."""
+    parsed = parse_head(sql)
+    if parsed is None:
+        return None
+    kind, start = parsed
+    head, inner = sql.part(0, start), analyze(sql.part(start))
+    match inner:
+        case Query() if kind == "CREATE VIEW":
+            return QueryWrapper(kind, head, msgspec.structs.replace(inner, within=(sql.text, start)))
+        case Query():
+            return QueryWrapper(kind, head, inner)
+        case Insert() if kind == "EXPLAIN":
+            return QueryWrapper(kind, head, inner.whole, inner.table, inner.source)
+        case CreateTable(whole=Query() as whole) if kind == "EXPLAIN":
+            return QueryWrapper(kind, head, whole, inner.table, inner.query)
+    error = inner.error if isinstance(inner, OtherStatement) else None
+    return OtherStatement(kind, dotted_names(sql), error)
+
+
+def _create_as(sql: SqlText, statement: CreateTable, source: SqlText) -> CreateTable | OtherStatement:
+    """CREATE TABLE … AS: what its query reads, also should the table be the engine's own."""
+    start = sql.text.rindex(source.text)
+    query = analyze(source)
+    if isinstance(query, OtherStatement):
+        return OtherStatement("CREATE", dotted_names(sql), query.error, statement.table)
+    if not isinstance(query, Query):
+        return OtherStatement("CREATE TABLE … AS", dotted_names(sql), subject=statement.table)
+    uses = tuple(msgspec.structs.replace(u, start=u.start + start, end=u.end + start) for u in query.tables)
+    columns = tuple((name, tuple(s + start for s in starts)) for name, starts in query.columns)
+    return msgspec.structs.replace(
+        statement,
+        query=msgspec.structs.replace(query, within=(sql.text, start)),
+        whole=Query(sql, uses, columns, writes=True),
+    )

@@ -1,1 +1,0 @@
-"""From SQL text to statements."""

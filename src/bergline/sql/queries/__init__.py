@@ -1,0 +1,1 @@
+"""Statements that an engine runs: queries, INSERT, and statements around a query."""

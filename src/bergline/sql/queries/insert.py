@@ -1,0 +1,182 @@
+"""INSERT: its head is read by tokens, from INSERT to the query that gives the rows."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from bergline.errors import SqlSyntaxError, UnsupportedError
+from bergline.sql.queries.query import Insert, OtherStatement, Query
+from bergline.sql.queries.read import read_query
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.names import dotted_names
+from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
+
+_QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE")
+_OPENING, _CLOSING = "([{", ")]}"
+_SEVERAL_HINT = "write one INSERT INTO … SELECT … for each table: each is one commit"
+
+
+class InsertHead(msgspec.Struct, frozen=True):
+    """What stands before the rows, and where it stands in the text."""
+
+    start: int
+    end: int
+    table: Name
+    overwrite: bool
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    partition: tuple[tuple[str, str | None], ...] = ()
+    if_not_exists: bool = False
+    replace_where: str | None = None
+    options: dict[str, str] = {}
+
+
+def read_insert(sql: SqlText) -> Insert | OtherStatement | None:
+    """An INSERT into a table; None if the text is none."""
+    try:
+        head = parse_insert_head(sql)
+    except SqlSyntaxError as error:
+        return OtherStatement("INSERT", dotted_names(sql), error)
+    if head is None:
+        return None
+    if _count_inserts(sql.tokens) > 1:
+        several = UnsupportedError("cannot insert into several tables in one statement", hints=[_SEVERAL_HINT])
+        return OtherStatement("INSERT", dotted_names(sql), several, head.table)
+    source = read_query(sql.blanked([(head.start, head.end)]).without_semicolon())
+    if not isinstance(source, Query):
+        return OtherStatement("INSERT", dotted_names(sql), source.error)
+    return Insert(
+        head.table,
+        head.overwrite,
+        head.columns,
+        msgspec.structs.replace(source, within=(sql.text, 0)),
+        msgspec.structs.replace(source, sql=sql, writes=True),
+        head.by_name,
+        head.partition,
+        head.if_not_exists,
+        head.replace_where,
+        head.options,
+    )
+
+
+def parse_insert_head(sql: SqlText) -> InsertHead | None:
+    """The head of an INSERT into a table, also after WITH or FROM; None if there is none, SqlSyntaxError if broken."""
+    cursor = Cursor(sql)
+    start = _find_insert(cursor)
+    if start is None:
+        return None
+    cursor.advance()
+    overwrite = cursor.token.is_word("OVERWRITE")
+    cursor.advance()
+    if overwrite and (cursor.token.is_word("DIRECTORY") or cursor.following.is_word("DIRECTORY")):
+        return None
+    cursor.accept("TABLE")
+    table = cursor.expect_dotted_name("a table name")
+    options = _options(cursor) if cursor.token.is_word("WITH") and cursor.following.is_symbol("(") else {}
+    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    by_name = cursor.accept("BY", "NAME")
+    columns = None
+    if not by_name and cursor.token.is_symbol("(") and not _opens_query(cursor.following):
+        columns = _columns(cursor)
+    replace_where = _replace_where(cursor) if not overwrite and cursor.accept("REPLACE", "WHERE") else None
+    if not (_opens_query(cursor.token) or cursor.token.is_symbol("(")):
+        cursor.fail("SELECT, VALUES, TABLE, FROM or WITH")
+    end = cursor.token.start
+    return InsertHead(start, end, table, overwrite, columns, by_name, partition, if_not_exists, replace_where, options)
+
+
+def _count_inserts(tokens: Sequence[Token]) -> int:
+    """How many INSERT INTO and OVERWRITE stand outside brackets."""
+    depth = found = 0
+    for token, following in pairwise(tokens):
+        found += depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE")
+        depth += _step(token)
+    return found
+
+
+def _find_insert(cursor: Cursor) -> int | None:
+    """Walk to INSERT INTO or OVERWRITE outside brackets: the first word, or after WITH and FROM."""
+    if not cursor.token.is_word("INSERT", "WITH", "FROM"):
+        return None
+    depth = 0
+    while cursor.token.kind is not TokenKind.END:
+        if depth == 0 and cursor.token.is_word("INSERT") and cursor.following.is_word("INTO", "OVERWRITE"):
+            return cursor.token.start
+        depth += _step(cursor.advance())
+    return None
+
+
+def _step(token: Token) -> int:
+    if token.kind is not TokenKind.SYMBOL:
+        return 0
+    return (token.text in _OPENING) - (token.text in _CLOSING)
+
+
+def _opens_query(token: Token) -> bool:
+    return token.is_word(*_QUERY_WORDS) or token.is_symbol("(")
+
+
+def _columns(cursor: Cursor) -> tuple[str, ...]:
+    cursor.expect_symbol("(")
+    names = [cursor.expect_name("a column name")]
+    while cursor.accept_symbol(","):
+        names.append(cursor.expect_name("a column name"))
+    cursor.expect_symbol(")")
+    return tuple(names)
+
+
+def _options(cursor: Cursor) -> dict[str, str]:
+    cursor.advance()
+    cursor.expect_symbol("(")
+    options: dict[str, str] = {}
+    while True:
+        is_text = cursor.token.kind is TokenKind.STRING
+        key = cursor.advance().value if is_text else ".".join(cursor.expect_dotted_name("the name of an option"))
+        cursor.accept_symbol("=")
+        if cursor.token.kind not in {TokenKind.STRING, TokenKind.NUMBER} and not cursor.token.is_word("TRUE", "FALSE"):
+            cursor.fail("a value for the option")
+        options[key] = cursor.advance().value
+        if not cursor.accept_symbol(","):
+            cursor.expect_symbol(")")
+            return options
+
+
+def _partition(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+    cursor.expect_symbol("(")
+    values: list[tuple[str, str | None]] = []
+    while True:
+        name = cursor.expect_name("a partition column")
+        values.append((name, _value(cursor) if cursor.accept_symbol("=") else None))
+        if not cursor.accept_symbol(","):
+            cursor.expect_symbol(")")
+            return tuple(values)
+
+
+def _value(cursor: Cursor) -> str:
+    """The text of a constant, up to a comma or the closing bracket."""
+    start, end, depth = cursor.token.start, cursor.token.start, 0
+    while depth or not (cursor.token.is_symbol(",") or cursor.token.is_symbol(")")):
+        if cursor.token.kind is TokenKind.END:
+            cursor.fail("`)`")
+        end = cursor.token.end
+        depth += _step(cursor.advance())
+    if start == end:
+        cursor.fail("a value for the partition column")
+    return cursor.sql.text[start:end]
+
+
+def _replace_where(cursor: Cursor) -> str:
+    """The text of a condition, up to where a query can only begin."""
+    start, end, depth = cursor.token.start, cursor.token.start, 0
+    before = cursor.token
+    while depth or not (cursor.token.is_word(*_QUERY_WORDS) and not before.is_word("DISTINCT")):
+        if cursor.token.kind is TokenKind.END:
+            cursor.fail("SELECT, VALUES, TABLE, FROM or WITH")
+        end = cursor.token.end
+        before = cursor.advance()
+        depth += _step(before)
+    if start == end:
+        cursor.fail("a condition")
+    return cursor.sql.text[start:end]

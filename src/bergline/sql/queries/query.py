@@ -1,0 +1,98 @@
+"""What a statement that an engine runs means, as closed variants."""
+
+from typing import Literal
+
+import msgspec
+
+from bergline.errors import BerglineError
+from bergline.sql.text.tokens import Name, SqlText
+
+WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
+
+
+class AsOf(msgspec.Struct, frozen=True):
+    """VERSION AS OF or TIMESTAMP AS OF with its literal, or with an expression that an engine evaluates."""
+
+    kind: Literal["version", "timestamp"]
+    value: int | str | None
+    expression: SqlText | None = None
+
+
+class TableUse(msgspec.Struct, frozen=True):
+    """A table in a query: where its name and time travel clause stand in the text, and whether it has an alias."""
+
+    name: Name
+    start: int
+    end: int
+    as_of: AsOf | None
+    add_alias: bool
+    alias: Literal["last", "whole", "unclear"] = "last"
+    """The last part of the name, or all of it where others in the query are called by that part too.
+
+    Unclear is what `db.orders.id` would mean where columns are qualified by the last part alone as well.
+    """
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What a statement reads; `columns` are those of three or more parts, with where each part starts.
+
+    `writes` says that it does more than read: that it puts the rows into a table of the engine's own.
+    """
+
+    sql: SqlText
+    tables: tuple[TableUse, ...]
+    columns: tuple[tuple[Name, tuple[int, ...]], ...] = ()
+    writes: bool = False
+    within: tuple[str, int] = ("", 0)
+    """The statement that it is part of, as the user wrote it, and where it begins there: errors show that text."""
+
+    @property
+    def text(self) -> str:
+        """The text of the query."""
+        return self.sql.text
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """INSERT INTO or OVERWRITE; `source` is the query that gives the rows, `whole` the statement with what it reads."""
+
+    table: Name
+    overwrite: bool
+    columns: tuple[str, ...] | None
+    source: Query
+    """What stands before the query in the statement is blank in its text: the offsets are those of the statement."""
+    whole: Query
+    by_name: bool = False
+    partition: tuple[tuple[str, str | None], ...] = ()
+    """Columns of PARTITION (…), each with the text of its value or None."""
+    if_not_exists: bool = False
+    replace_where: str | None = None
+    """The condition of INSERT INTO … REPLACE WHERE."""
+    options: dict[str, str] = {}
+    """Of INSERT INTO t WITH (…)."""
+
+
+class QueryWrapper(msgspec.Struct, frozen=True):
+    """A statement around a query: `head` is what stands before it, as written.
+
+    Of an INSERT or a CREATE TABLE … AS it is the rows' query that counts where the table is a lake's.
+    """
+
+    kind: WrapperKind
+    head: SqlText
+    query: Query
+    target: Name | None = None
+    """The table that rows would go to."""
+    source: Query | None = None
+    """The query that would give them."""
+
+
+class OtherStatement(msgspec.Struct, frozen=True):
+    """A statement that we do not run; `tables` are all names that could be tables, `error` why it could not be read.
+
+    `subject` is the table or namespace that it is about.
+    """
+
+    keyword: str
+    tables: tuple[Name, ...]
+    error: BerglineError | None = None
+    subject: Name | None = None

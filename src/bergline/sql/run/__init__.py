@@ -1,1 +1,0 @@
-"""Statements carried out on lakes."""

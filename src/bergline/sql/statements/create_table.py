@@ -1,0 +1,309 @@
+"""CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import count, pairwise
+
+import msgspec
+import pyarrow as pa
+
+from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.format.metadata.properties import asked_format_version
+from bergline.format.metadata.table_metadata import DEFAULT_FORMAT_VERSION
+from bergline.format.schema.schema import Schema, fresh_type
+from bergline.format.types.defaults import encode_default
+from bergline.format.types.types import NestedField
+from bergline.lake.lake import Lake
+from bergline.sql.grammar.columns import ColumnDefinition, parse_created_columns
+from bergline.sql.grammar.literals import default_value
+from bergline.sql.grammar.properties import check_table_properties, parse_properties
+from bergline.sql.grammar.spark_types import parse_spark_type
+from bergline.sql.grammar.terms import column_term, parse_partition_term
+from bergline.sql.names.resolve import Lakes, new_table_name
+from bergline.sql.queries.query import Query
+from bergline.sql.statements.statement import NO_ROWS, LakeStatement, StatementKind
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
+from bergline.table.evolution.column_arguments import plain_default
+from bergline.table.scans.version import BranchRead
+from bergline.table.table import Table
+
+_QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+_SPARKS_CLAUSES = ("ROW", "STORED", "SKEWED", "SORTED", "CLUSTER")
+_CLAUSES = "`USING`, `PARTITIONED BY`, `COMMENT`, `LOCATION`, `TBLPROPERTIES`, `AS`, the end of the statement"
+
+
+class CreateTable(LakeStatement, frozen=True):
+    """CREATE TABLE, CREATE OR REPLACE TABLE (both flags) and REPLACE TABLE (`replaces` alone)."""
+
+    table: Name
+    provider: str | None = None
+    columns: tuple[ColumnDefinition, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = msgspec.field(default_factory=dict)
+    location: str | None = None
+    if_not_exists: bool = False
+    creates: bool = True
+    replaces: bool = False
+    source: SqlText | None = None
+    """The text of the query that gives columns and rows: such a table is made and filled by the engine."""
+    query: Query | None = None
+    """What that query reads."""
+    whole: Query | None = None
+    """The statement with the tables that it reads, for an engine's own table."""
+
+
+def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> CreateTable | None:
+    """Behind CREATE [OR REPLACE] TABLE or REPLACE TABLE; None if the table has another format."""
+    if _provider(cursor.sql.tokens) not in {None, "iceberg"}:
+        return None
+    if_not_exists = creates and not replaces and cursor.accept("IF", "NOT", "EXISTS")
+    table = cursor.expect_subject("a table name")
+    columns: tuple[ColumnDefinition, ...] = ()
+    if cursor.token.is_symbol("(") and not cursor.following.is_word("SELECT", "WITH", "VALUES"):
+        columns = parse_created_columns(cursor)
+    clauses = _Clauses(cursor)
+    clauses.parse()
+    source = None
+    if cursor.accept("AS") or cursor.token.is_word(*_QUERY_WORDS) or cursor.token.is_symbol("("):
+        source = cursor.rest()
+        if columns or clauses.columns:
+            raise UnsupportedError(
+                "expected columns or a query, found both", hints=["the columns of AS SELECT are those of the query"]
+            )
+    else:
+        cursor.expect_end(_CLAUSES.rpartition(", ")[0])
+    return CreateTable(
+        table,
+        clauses.provider,
+        (*columns, *clauses.columns),
+        tuple(clauses.terms),
+        clauses.properties,
+        clauses.location,
+        if_not_exists,
+        creates,
+        replaces,
+        source,
+    )
+
+
+class _Clauses:
+    """What stands behind the columns, in any order, each once."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self.provider: str | None = None
+        self.location: str | None = None
+        self.properties: dict[str, str] = {}
+        self.terms: list[str] = []
+        self.columns: list[ColumnDefinition] = []
+
+    def parse(self) -> None:
+        seen: set[str] = set()
+        while clause := self._next():
+            if clause in seen:
+                self._cursor.fail(f"`{clause}` once")
+            seen.add(clause)
+            self._read(clause)
+
+    def _next(self) -> str | None:
+        cursor = self._cursor
+        for words in (
+            ("USING",),
+            ("PARTITIONED", "BY"),
+            ("CLUSTERED", "BY"),
+            ("COMMENT",),
+            ("LOCATION",),
+            ("TBLPROPERTIES",),
+            ("OPTIONS",),
+        ):
+            if cursor.accept(*words):
+                return " ".join(words)
+        if cursor.token.is_word("LIKE"):
+            raise UnsupportedError(
+                f"cannot create `{'.'.join(cursor.subject or ())}` LIKE another table",
+                hints=["SHOW CREATE TABLE gives the statement to change; CREATE TABLE … AS SELECT takes its columns"],
+            )
+        if cursor.token.is_word(*_SPARKS_CLAUSES):
+            table = ".".join(cursor.subject or ())
+            raise UnsupportedError(
+                f"cannot create `{table}` with `{cursor.rest().text[:40]}`: Iceberg has no such thing"
+            )
+        return None
+
+    def _read(self, clause: str) -> None:
+        cursor = self._cursor
+        match clause:
+            case "USING":
+                self.provider = ".".join(cursor.expect_dotted_name("a format such as `iceberg`")).lower()
+            case "PARTITIONED BY":
+                self._partitions()
+            case "CLUSTERED BY":
+                self._buckets()
+            case "COMMENT":
+                self.properties["comment"] = cursor.expect_text("a comment in quotes")
+            case "LOCATION":
+                self.location = cursor.expect_text("a location in quotes")
+            case "TBLPROPERTIES":
+                self.properties.update(check_table_properties(parse_properties(cursor)))
+            case "OPTIONS":
+                self.properties.update({f"option.{k}": v for k, v in parse_properties(cursor).items()})
+
+    def _partitions(self) -> None:
+        cursor = self._cursor
+        cursor.expect_symbol("(")
+        while True:
+            if cursor.is_at_name and cursor.following.kind is TokenKind.WORD:
+                name = cursor.expect_name("a column's name")
+                type_ = parse_spark_type(cursor, name)
+                doc = cursor.expect_text("a comment in quotes") if cursor.accept("COMMENT") else None
+                self.columns.append(ColumnDefinition((name,), type_, doc=doc))
+                self.terms.append(column_term((name,)))
+            else:
+                self.terms.append(parse_partition_term(cursor))
+            if cursor.accept_symbol(")"):
+                return
+            if not cursor.accept_symbol(","):
+                cursor.fail("`,`, `)`")
+
+    def _buckets(self) -> None:
+        """`CLUSTERED BY (id) INTO 4 BUCKETS` is `bucket(4, id)`."""
+        cursor = self._cursor
+        cursor.expect_symbol("(")
+        column = cursor.expect_dotted_name("a column's name")
+        if cursor.token.is_symbol(","):
+            raise UnsupportedError("expected one column to make buckets of, found more: Iceberg's buckets have one")
+        cursor.expect_symbol(")")
+        cursor.expect("INTO")
+        number = cursor.expect_whole_number()
+        cursor.expect("BUCKETS")
+        self.terms.append(f"bucket({number}, {column_term(column)})")
+
+
+def _provider(tokens: tuple[Token, ...]) -> str | None:
+    """What CREATE TABLE says after USING; joins have a bracket there."""
+    for using, name in pairwise(tokens):
+        if using.is_word("AS", "SELECT"):
+            return None
+        if using.is_word("USING") and name.kind in {TokenKind.WORD, TokenKind.QUOTED}:
+            return name.value.lower()
+    return None
+
+
+def create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
+    """A new or replaced table without rows; None if it is not ours."""
+    placed = place_new_table(statement, lakes)
+    if placed is None:
+        return None
+    lake, name = placed
+    ids = count(1)
+    version = asked_format_version(statement.properties, DEFAULT_FORMAT_VERSION)
+    schema = Schema(fields=tuple(_field(column, ids, lakes.engine.time_zone, version) for column in statement.columns))
+    if statement.replaces:
+        check_exists(statement, lake, name)
+        with staged(statement, lakes, placed, schema):
+            pass
+        return NO_ROWS
+    _check_distinct_names(schema)
+    lake.create_table(
+        name,
+        schema,
+        partition_by=statement.partition_by,
+        properties=_properties(statement, lakes),
+        location=statement.location,
+        if_not_exists=statement.if_not_exists,
+    )
+    return NO_ROWS
+
+
+def place_new_table(statement: CreateTable, lakes: Lakes) -> tuple[Lake, TableName] | None:
+    """Where a table is to be made; None if it is not ours. Without USING it follows its namespace."""
+    placed = lakes.place(statement.table)
+    if placed is None and statement.provider == "iceberg" and not _is_elsewhere(statement.table, lakes):
+        placed = lakes.default, statement.table
+    if placed is None:
+        return None
+    lake, name = placed[0], table_name(placed[1])
+    return lake, new_table_name(lake, (*name.namespace, name.name))
+
+
+def check_exists(statement: CreateTable, lake: Lake, name: TableName) -> bool:
+    """Whether the table is there; NotFoundError for REPLACE of none."""
+    exists = lake.table_exists(name)
+    if not exists and not statement.creates:
+        lake.load_table(name)
+    return exists
+
+
+@contextlib.contextmanager
+def staged(
+    statement: CreateTable,
+    lakes: Lakes,
+    placed: tuple[Lake, TableName],
+    schema: Schema,
+    reads: Iterable[BranchRead] = (),
+) -> Iterator[Table]:
+    """The table that a block fills, and that is there when the block ends; `reads` are what its rows came from."""
+    lake, name = placed
+    _check_distinct_names(schema)
+    with lake.stage_table(
+        name,
+        schema,
+        partition_by=statement.partition_by,
+        properties=_properties(statement, lakes),
+        location=statement.location,
+        replace=statement.replaces,
+        reads=reads,
+    ) as table:
+        yield table
+
+
+def _properties(statement: CreateTable, lakes: Lakes) -> dict[str, str]:
+    owner = {"owner": lakes.engine.user} if lakes.engine.user else {}
+    return owner | statement.properties
+
+
+def _field(column: ColumnDefinition, ids: Iterator[int], time_zone: str, format_version: int) -> NestedField:
+    (name,) = column.path
+    field_id, type_ = next(ids), fresh_type(column.type, ids)
+    default = default_value(column.default, column.type, time_zone, format_version=format_version)
+    plain = plain_default(column.type, default, name)
+    wire = encode_default(column.type, plain)
+    return NestedField(field_id, name, column.required, type_, column.doc, write_default=wire)
+
+
+def _check_distinct_names(schema: Schema) -> None:
+    """SQL does not tell upper from lower case in column names, so a table made by SQL must not need it."""
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        if seen.setdefault(name.casefold(), name) != name:
+            raise InvalidInputError(
+                f"expected column names that differ in more than case, found `{seen[name.casefold()]}` and `{name}`"
+            )
+
+
+def _is_elsewhere(table: Name, lakes: Lakes) -> bool:
+    return len(table) != 2 and lakes.engine.has_catalog(table[0])  # noqa: PLR2004
+
+
+def table_name(name: Name) -> TableName:
+    """A table's name in its lake, which has a namespace."""
+    if len(name) < 2:  # noqa: PLR2004
+        raise UnsupportedError(
+            f"expected a table name like `db.orders`, found `{'.'.join(name)}`",
+            hints=["USE db makes `db` the namespace"],
+        )
+    return TableName(name[:-1], name[-1])
+
+
+CREATE_TABLE = StatementKind(
+    variants=(CreateTable,),
+    parsers={
+        "CREATE TABLE": partial(parse_create_table, creates=True, replaces=False),
+        "CREATE OR REPLACE TABLE": partial(parse_create_table, creates=True, replaces=True),
+        "REPLACE TABLE": partial(parse_create_table, creates=False, replaces=True),
+    },
+    run=create_table,
+)

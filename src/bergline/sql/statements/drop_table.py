@@ -1,0 +1,84 @@
+"""DROP TABLE; REFRESH TABLE and UNCACHE TABLE, which have nothing to do on a lake's table."""
+
+import pyarrow as pa
+
+from bergline.errors import NotFoundError
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.statements.create_table import table_name
+from bergline.sql.statements.statement import NO_ROWS, LakeStatement, StatementKind
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.tokens import Name
+
+_TABLE = "a table name"
+
+
+class DropTable(LakeStatement, frozen=True):
+    """DROP TABLE."""
+
+    table: Name
+    if_exists: bool = False
+    purge: bool = False
+
+
+class ForgetCached(LakeStatement, frozen=True):
+    """REFRESH TABLE or UNCACHE TABLE: nothing of a lake's table is cached, so it must only exist."""
+
+    table: Name
+    if_exists: bool = False
+
+
+def parse_drop_table(cursor: Cursor) -> DropTable:
+    """Behind DROP TABLE."""
+    if_exists = cursor.accept("IF", "EXISTS")
+    table = cursor.expect_subject(_TABLE)
+    purge = cursor.accept("PURGE")
+    cursor.expect_end(*(() if purge else ("`PURGE`",)))
+    return DropTable(table, if_exists, purge)
+
+
+def parse_uncache_table(cursor: Cursor) -> ForgetCached:
+    """Behind UNCACHE TABLE."""
+    if_exists = cursor.accept("IF", "EXISTS")
+    return ForgetCached(parse_refresh_table(cursor).table, if_exists)
+
+
+def parse_refresh_table(cursor: Cursor) -> ForgetCached:
+    """Behind REFRESH TABLE."""
+    table = cursor.expect_subject(_TABLE)
+    cursor.expect_end()
+    return ForgetCached(table)
+
+
+def drop_table(statement: DropTable, lakes: Lakes) -> pa.Table | None:
+    """DROP TABLE; its files stay, unless it is purged."""
+    placed = lakes.place(statement.table)
+    if placed is None:
+        return None
+    lake, name = placed[0], table_name(placed[1])
+    try:
+        if statement.purge:
+            lake.purge_table(name)
+        else:
+            lake.drop_table(name)
+    except NotFoundError as error:
+        if not statement.if_exists or error.kind not in {"table", "namespace"}:
+            raise
+    return NO_ROWS
+
+
+def forget_cached(statement: ForgetCached, lakes: Lakes) -> pa.Table | None:
+    """Every statement loads the table again: there is nothing to forget."""
+    try:
+        return None if lakes.resolve(statement.table) is None else NO_ROWS
+    except NotFoundError as error:
+        if error.kind == "table" and statement.if_exists:
+            return NO_ROWS
+        raise
+
+
+DROP_TABLE = StatementKind(variants=(DropTable,), parsers={"DROP TABLE": parse_drop_table}, run=drop_table)
+FORGET_CACHED = StatementKind(
+    variants=(ForgetCached,),
+    parsers={"REFRESH TABLE": parse_refresh_table, "UNCACHE TABLE": parse_uncache_table},
+    run=forget_cached,
+)

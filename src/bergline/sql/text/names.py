@@ -1,0 +1,40 @@
+"""Names in SQL text."""
+
+import re
+
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.tokens import Name, SqlText, TokenKind
+
+_LOOSE_NAME = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))+")
+
+
+def dotted_names(sql: SqlText) -> tuple[Name, ...]:
+    """Every name of two or more parts in the text."""
+    names: list[Name] = []
+    parts: list[str] = []
+    expects_part = True
+    for token in sql.tokens:
+        is_part = token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+        if is_part and expects_part:
+            parts.append(token.value)
+            expects_part = False
+        elif token.is_symbol(".") and parts and not expects_part:
+            expects_part = True
+        else:
+            names += [tuple(parts)] if len(parts) > 1 else []
+            parts = [token.value] if is_part else []
+            expects_part = not is_part
+    return tuple(names)
+
+
+def loose_names(text: str) -> tuple[Name, ...]:
+    """What could be names in text that has no tokens."""
+    return tuple(tuple(part.strip("`") for part in name.split(".")) for name in _LOOSE_NAME.findall(text))
+
+
+def parse_name(text: str, what: str) -> Name:
+    """The parts of a name that is all of a text."""
+    cursor = Cursor(SqlText(text))
+    parts = cursor.expect_dotted_name(what)
+    cursor.expect_end()
+    return parts

@@ -1,0 +1,29 @@
+"""Statements around a query."""
+
+import pytest
+from sql_statements import meaning
+
+from bergline.sql.queries.query import Query, QueryWrapper
+from bergline.sql.text.tokens import SqlText
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        ("CREATE TEMP VIEW v AS ", "CREATE VIEW"),
+        ("create or replace global temporary view v (a comment 'AS', b) COMMENT 'x' AS\n", "CREATE VIEW"),
+        ("EXPLAIN ", "EXPLAIN"),
+        ("/* why */ EXPLAIN FORMATTED ", "EXPLAIN"),
+        ("DESCRIBE QUERY ", "DESCRIBE QUERY"),
+        ("DESC ", "DESCRIBE QUERY"),
+        ("CACHE TABLE v AS ", "CACHE TABLE"),
+        ("CACHE LAZY TABLE v OPTIONS ('a' = 'AS') ", "CACHE TABLE"),
+    ],
+)
+def test_query_is_found_behind_the_words_of_a_statement(head: str, kind: str) -> None:
+    wrapper = meaning(f"{head}SELECT id FROM db.orders")
+    assert isinstance(wrapper, QueryWrapper)
+    assert (wrapper.kind, wrapper.head, wrapper.query.text) == (kind, SqlText(head), "SELECT id FROM db.orders")
+    query = meaning("SELECT id FROM db.orders")
+    assert isinstance(query, Query)
+    assert (wrapper.query.tables, wrapper.query.columns) == (query.tables, query.columns)
