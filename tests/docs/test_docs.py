@@ -17,6 +17,7 @@ from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
 from bergline.sql.procedures.registry import PROCEDURES
+from bergline.sql.statements.registry import HEADS
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
 
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
@@ -252,6 +253,14 @@ def test_every_error_is_documented_with_its_code(name: str) -> None:
 def test_every_procedure_is_documented_with_its_arguments(name: str) -> None:
     arguments = ", ".join(f"`{p.name}`" for p in PROCEDURES[name].parameters)
     assert f"| `{name}` | {arguments} |" in page("reference/statements.md")
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_statement_is_documented(head: str) -> None:
+    lines = [set(re.findall(r"\w+", line)) for line in (ROOT / "docs/reference/statements.md").read_text().splitlines()]
+    synonyms = {"DESC": "DESCRIBE", "DATABASE": "NAMESPACE", "SCHEMA": "NAMESPACE"}
+    words = {synonyms.get(word, word) for word in head.split()}
+    assert any(words <= line for line in lines)
 
 
 @pytest.mark.parametrize("name", [c.name or c.callback.__name__ for c in app.registered_commands if c.callback])

@@ -130,6 +130,10 @@ def test_step_that_fails_leaves_nothing_in_the_branch(spark: SparkSession, lake:
             "cannot run CALL fast_forward in a pipeline",
         ),
         (
+            "ALTER TABLE db.orders CREATE OR REPLACE BRANCH main",
+            "cannot run ALTER TABLE with branch `main` in a pipeline",
+        ),
+        (
             lambda run: run.sql(f"ALTER TABLE db.orders DROP BRANCH `{run.branch}`"),
             "cannot run ALTER TABLE with branch `daily-1.1-",
         ),

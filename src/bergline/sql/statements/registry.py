@@ -38,6 +38,7 @@ STATEMENTS: tuple[StatementKind[Any], ...] = (
 HEADS = tuple(dict.fromkeys(head for kind in STATEMENTS for head in kind.parsers))
 """The words that statements of ours begin with."""
 FIRST_WORDS = frozenset(head.split()[0] for head in HEADS)
+_PARSERS = [(tuple(head.split()), parse) for kind in STATEMENTS for head, parse in kind.parsers.items()]
 _BY_VARIANT = {variant: kind for kind in STATEMENTS for variant in kind.variants}
 
 
@@ -45,17 +46,16 @@ def parse_statement(sql: SqlText) -> LakeStatement | OtherStatement | None:
     """The statement, or why it could not be read; None if it is none of ours."""
     if sql.first_word not in FIRST_WORDS:
         return None
-    for kind in STATEMENTS:
-        for head, parse in kind.parsers.items():
-            cursor = Cursor(sql)
-            if not cursor.accept(*head.split()):
-                continue
-            try:
-                statement: LakeStatement | None = parse(cursor)
-            except BerglineError as error:
-                return OtherStatement(sql.first_word, dotted_names(sql), error, cursor.subject)
-            if statement is not None:
-                return statement
+    for words, parse in _PARSERS:
+        cursor = Cursor(sql)
+        if not cursor.accept(*words):
+            continue
+        try:
+            statement: LakeStatement | None = parse(cursor)
+        except BerglineError as error:
+            return OtherStatement(sql.first_word, dotted_names(sql), error, cursor.subject)
+        if statement is not None:
+            return statement
     return None
 
 

@@ -1,0 +1,18 @@
+"""Lakes without an engine: every name is a lake's or nobody's."""
+
+from bergline import Lake, Table
+from bergline.sql.names.engine_context import NoEngine
+from bergline.sql.names.resolve import Current, Lakes
+
+
+def test_nothing_comes_before_the_names_of_lakes(lake: Lake, orders: Table) -> None:
+    engine = NoEngine()
+    assert (engine.user, engine.time_zone) == (None, "UTC")
+    assert (engine.namespaces(), engine.catalogs(), engine.temporary_views()) == ([], [], [])
+    lakes = Lakes({"lake": lake}, "lake", Current(None, ("db",)), engine)
+    assert lakes.place(("orders",)) == (lake, ("db", "orders"))
+    assert lakes.place_new_namespace(("spark_catalog",)) == (lake, ("spark_catalog",))
+
+
+def test_time_zone_is_the_one_that_was_given() -> None:
+    assert NoEngine("Asia/Kolkata").time_zone == "Asia/Kolkata"

@@ -1,0 +1,37 @@
+"""The registry of procedures: each takes what it declares, and says whether it moves refs."""
+
+import inspect
+
+import pytest
+
+from bergline.sql.procedures.procedure import TABLE
+from bergline.sql.procedures.registry import IN_PYTHON, PROCEDURES
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_procedure_takes_the_arguments_that_it_declares(name: str) -> None:
+    procedure = PROCEDURES[name]
+    assert procedure.parameters[0] == TABLE
+    first, *taken = inspect.signature(procedure.run).parameters.values()
+    declared = procedure.parameters[1:]
+    if procedure.makes_table:
+        assert first.name == "lake"
+        taken = taken[1:]
+    assert {p.name: p.default is inspect.Parameter.empty for p in taken} == {p.name: p.required for p in declared}
+
+
+def test_procedures_that_move_refs_say_so() -> None:
+    assert {name for name, procedure in PROCEDURES.items() if procedure.moves_refs} == {
+        "cherrypick_snapshot",
+        "fast_forward",
+        "merge",
+        "publish_changes",
+        "rebase",
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+    }
+
+
+def test_what_is_done_in_python_is_no_procedure() -> None:
+    assert not IN_PYTHON.keys() & PROCEDURES.keys()

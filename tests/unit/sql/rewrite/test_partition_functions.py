@@ -1,0 +1,23 @@
+"""Functions that the official runtime has and we have not."""
+
+import pytest
+
+from bergline import Lake
+from bergline.errors import UnsupportedError
+from bergline.sql.names.resolve import Lakes
+from bergline.sql.rewrite.partition_functions import check_no_partition_functions
+from bergline.sql.text.tokens import SqlText
+
+
+@pytest.mark.parametrize("call", ["system.bucket(4, id)", "lake.SYSTEM.days(ts)", "system . iceberg_version()"])
+def test_function_of_a_lake_is_refused_with_what_to_write(lake: Lake, call: str) -> None:
+    with pytest.raises(UnsupportedError, match="in a query yet") as caught:
+        check_no_partition_functions(SqlText(f"SELECT {call} FROM db.t"), Lakes({"lake": lake}, "lake"))
+    assert any("date_trunc" in hint for hint in caught.value.hints)
+
+
+@pytest.mark.parametrize(
+    "text", ["other.system.bucket(4, id)", "system.f(id)", "bucket(4, id)", "system.bucket", "'system.days(x)'"]
+)
+def test_other_functions_are_the_engines(lake: Lake, text: str) -> None:
+    check_no_partition_functions(SqlText(f"SELECT {text} FROM db.t"), Lakes({"lake": lake}, "lake"))
