@@ -67,7 +67,7 @@ def test_names_in_hints_change_no_other_text(spark: SparkSession, orders: Table,
     assert str(spark.sql(text).collect()[0][0]) == expected
 
 
-def test_fixed_columns_are_written_and_read_by_both_executors(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
+def test_fixed_columns_are_written_and_read_by_both_readers(spark: SparkSession, lake: Lake, pyiceberg: Any) -> None:
     schema = pa.schema([("a", pa.int64()), ("fx", pa.binary(3)), ("s", pa.struct([("fy", pa.binary(2))]))])
     lake.create_table("db.t", schema)
     spark.sql("INSERT INTO db.t VALUES (1, CAST('abc' AS BINARY), named_struct('fy', CAST('xy' AS BINARY)))")
