@@ -23,6 +23,7 @@ EVENTS = pa.schema(
         ("score", pa.float64()),
     ]
 )
+PAIRS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
 
 
 def events(day: int, region: str | None, score: float | None = 1.0) -> pa.Table:
@@ -89,9 +90,6 @@ def test_manifests_are_decoded_once(table: Table, monkeypatch: pytest.MonkeyPatc
 def test_column_that_is_no_partition_source_is_pruned_by_its_metrics(table: Table) -> None:
     assert len(table.scan("score > 0").plan().files) == 4
     assert len(table.scan("score > 1").plan().files) == 0
-
-
-PAIRS = pl.List(pl.Struct({"key": pl.Int32, "value": pl.Int64}))
 
 
 def maps(*values: dict[int, int] | None) -> pl.Series:

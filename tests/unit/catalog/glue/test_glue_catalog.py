@@ -1,12 +1,8 @@
 """A lake in AWS Glue: what Glue shows, and commits whose answers get lost."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from concurrency import run_for_each
 from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
@@ -15,19 +11,7 @@ from rows import ORDERS, ids, order_rows
 import bergline
 from bergline import Lake
 from bergline.catalog.catalog import TableChange
-from bergline.catalog.identifiers import TableName
-from bergline.errors import (
-    AlreadyExistsError,
-    AuthenticationError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-    UnavailableError,
-    UnsupportedError,
-)
-
-ORDERS_NAME = TableName(("db",), "orders")
+from bergline.errors import AlreadyExistsError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
 
 
 @pytest.fixture
@@ -37,121 +21,8 @@ def glue_lake(glue: GlueProxy, tmp_path: Path) -> Iterator[Lake]:
         yield lake
 
 
-@contextmanager
-def web_server(status: int, content_type: str, body: bytes) -> Iterator[dict[str, str]]:
-    """Properties that lead to a server which always says the same."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield {
-            "glue.endpoint": f"http://127.0.0.1:{server.server_port}",
-            "glue.region": "us-east-1",
-            "glue.access-key-id": "key",
-            "glue.secret-access-key": "secret",
-        }
-        server.shutdown()
-        thread.join(timeout=5)
-
-
-def shown_columns(glue: GlueProxy, name: str = "orders") -> list[tuple[str, str, str]]:
-    columns = glue.table("db", name)["StorageDescriptor"]["Columns"]
-    return [(c["Name"], c["Type"], c["Parameters"]["iceberg.field.current"]) for c in columns]
-
-
 def metadata_files(directory: Path) -> int:
     return len(list(directory.rglob("*.metadata.json")))
-
-
-def test_glue_shows_a_new_table_as_java_and_pyiceberg_do(glue: GlueProxy, glue_lake: Lake) -> None:
-    orders = glue_lake.create_table("db.orders", ORDERS, properties={"comment": "all orders"})
-    table = glue.table("db", "orders")
-    assert table["TableType"] == "EXTERNAL_TABLE"
-    assert table["Description"] == "all orders"
-    assert table["Parameters"] == {"table_type": "ICEBERG", "metadata_location": orders.metadata_location}
-    assert table["StorageDescriptor"]["Location"] == orders.metadata.location
-    assert table["StorageDescriptor"]["Columns"][0] == {
-        "Name": "id",
-        "Type": "bigint",
-        "Parameters": {"iceberg.field.id": "1", "iceberg.field.optional": "false", "iceberg.field.current": "true"},
-    }
-
-
-def test_every_type_of_column_is_shown(glue: GlueProxy, glue_lake: Lake) -> None:
-    inner = pa.struct([pa.field("x", pa.int32()), pa.field("tags", pa.list_(pa.string()))])
-    types = {
-        "flag": (pa.bool_(), "boolean"),
-        "small": (pa.int32(), "int"),
-        "ratio": (pa.float32(), "float"),
-        "price": (pa.decimal128(9, 2), "decimal(9,2)"),
-        "day": (pa.date32(), "date"),
-        "clock": (pa.time64("us"), "string"),
-        "ts": (pa.timestamp("us"), "timestamp"),
-        "tstz": (pa.timestamp("us", tz="UTC"), "timestamp"),
-        "blob": (pa.binary(), "binary"),
-        "fixed": (pa.binary(4), "binary"),
-        "nested": (pa.map_(pa.string(), inner), "map<string,struct<x:int,tags:array<string>>>"),
-    }
-    glue_lake.create_table("db.orders", pa.schema([(n, t) for n, (t, _) in types.items()]))
-    assert shown_columns(glue) == [(n, text, "true") for n, (_, text) in types.items()]
-
-
-def test_columns_in_glue_follow_the_schema_and_keep_comments_of_others(glue: GlueProxy, glue_lake: Lake) -> None:
-    orders = glue_lake.create_table("db.orders", ORDERS)
-    table = glue.table("db", "orders")
-    columns = [c | {"Comment": f"their {c['Name']}"} for c in table["StorageDescriptor"]["Columns"]]
-    theirs = {k: table[k] for k in ("Name", "TableType", "Parameters")} | {"StorageDescriptor": {"Columns": columns}}
-    glue.ask("UpdateTable", DatabaseName="db", TableInput=theirs)
-    with orders.update_schema() as schema:
-        schema.rename_column("region", "area")
-        schema.set_doc("amount", "in euros " * 50)
-    shown = {c["Name"]: c.get("Comment", "") for c in glue.table("db", "orders")["StorageDescriptor"]["Columns"]}
-    assert list(shown) == ["id", "amount", "area", "region"]
-    assert (shown["id"], shown["area"], shown["region"]) == ("their id", "", "their region")
-    assert shown["amount"].startswith("in euros in euros")
-    assert len(shown["amount"]) == 255
-
-
-@pytest.mark.parametrize("action", ["CreateTable", "UpdateTable"])
-def test_columns_that_glue_does_not_take_stop_nothing(glue: GlueProxy, glue_lake: Lake, action: str) -> None:
-    glue.fail(action, refused("InvalidInputException"))
-    orders = glue_lake.create_table("db.orders", ORDERS)
-    assert ids(orders.append(order_rows(1)).scan().to_arrow()) == [1]
-
-
-def test_names_and_comments_over_the_limits_of_glue_are_left_out_or_cut(glue: GlueProxy, glue_lake: Lake) -> None:
-    columns = [("é" * 127, pa.int32()), ("é" * 128, pa.int32()), ("line\nbreak", pa.int32()), ("bell\x07", pa.int32())]
-    glue_lake.create_table("db.orders", pa.schema(columns), properties={"comment": "a\n" + "é" * 2000})
-    assert [name for name, _, _ in shown_columns(glue)] == ["é" * 127]
-    assert glue.table("db", "orders")["Description"] == "a\n" + "é" * 1023
-
-
-def test_metadata_file_that_cannot_be_read_stops_no_swap(glue: GlueProxy, glue_lake: Lake) -> None:
-    glue_lake.create_table("db.orders", ORDERS)
-    store, before = glue_lake.catalog.store, shown_columns(glue)
-    assert store.swap(ORDERS_NAME, store.read(ORDERS_NAME), "file:///nowhere/x.metadata.json")
-    assert shown_columns(glue) == before
-
-
-def test_pointer_before_stands_in_glue_too(glue: GlueProxy, glue_lake: Lake) -> None:
-    orders = glue_lake.create_table("db.orders", ORDERS)
-    before = orders.metadata_location
-    orders.append(order_rows(1))
-    parameters = glue.table("db", "orders")["Parameters"]
-    assert parameters["previous_metadata_location"] == before
-    assert parameters["metadata_location"] == orders.metadata_location
 
 
 def test_new_tables_go_where_their_database_says(glue_lake: Lake, tmp_path: Path) -> None:
@@ -236,62 +107,6 @@ def test_nothing_is_lost_when_many_append_at_once(glue: GlueProxy, glue_lake: La
     expected = sorted(first * 100 + number for first in range(8) for number in range(3))
     assert ids(glue_lake.load_table("db.orders").scan().to_arrow()) == expected
     assert glue.calls["UpdateTable"] >= 24
-
-
-def test_server_that_is_not_there_is_unavailable(glue: GlueProxy, tmp_path: Path) -> None:
-    properties = {**glue.properties, "glue.endpoint": "http://127.0.0.1:1"}
-    with bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake:
-        with pytest.raises(UnavailableError, match=r"AWS Glue at http://127\.0\.0\.1:1 did not answer get_databases"):
-            lake.list_namespaces()
-        with pytest.raises(UnavailableError, match="did not answer get_database"):
-            lake.create_namespace("db")
-
-
-@pytest.mark.parametrize(
-    ("status", "content_type", "body"),
-    [
-        (200, "text/html", b"<html>Welcome</html>"),
-        (404, "text/html", b"<html>Not here</html>"),
-        (403, "application/json", b"{}"),
-        (301, "text/html", b""),
-        (200, "application/json", b"{}"),
-        (200, "application/json", b'{"DatabaseList": [{"Name": null}]}'),
-    ],
-)
-def test_another_server_is_not_taken_for_glue(tmp_path: Path, status: int, content_type: str, body: bytes) -> None:
-    with (
-        web_server(status, content_type, body) as properties,
-        bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake,
-    ):
-        for call in (lake.list_namespaces, lambda: lake.load_table("db.orders")):
-            with pytest.raises(StorageError, match=r"expected AWS Glue at http://127\S+, found another server"):
-                call()
-        if content_type == "text/html":
-            with pytest.raises(StorageError, match="found another server"):
-                lake.create_namespace("db")
-
-
-def test_missing_credentials_are_asked_for(glue: GlueProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, "/nowhere")
-    properties = {"glue.endpoint": glue.endpoint, "glue.region": "us-east-1"}
-    with (
-        bergline.connect("glue://", warehouse=tmp_path, properties=properties) as lake,
-        pytest.raises(AuthenticationError, match="Unable to locate credentials"),
-    ):
-        lake.create_namespace("db")
-    assert not glue.calls
-
-
-def test_wrong_credentials_are_named_once(glue: GlueProxy, glue_lake: Lake) -> None:
-    glue.fail("GetTable", refused("UnrecognizedClientException"))
-    glue.calls.clear()
-    with pytest.raises(AuthenticationError, match="UnrecognizedClientException"):
-        glue_lake.load_table("db.orders")
-    assert glue.calls["GetTable"] == 1
 
 
 def test_without_a_warehouse_what_is_there_can_be_used(glue: GlueProxy, glue_lake: Lake) -> None:

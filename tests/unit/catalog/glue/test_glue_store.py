@@ -1,32 +1,18 @@
 """AWS Glue as a store: the suite, and what happens when requests and answers get lost."""
 
 import contextlib
-import json
-import subprocess
-import sys
-import time
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, THROTTLED, Fault, GlueProxy, refused
+from glue_server import ANSWER_LOST, LATE_ERROR, NEVER_ARRIVES, Fault, GlueProxy, refused
 
 from bergline.catalog.glue.glue_store import GluePointerStore
 from bergline.catalog.glue.requests import GlueResponse
 from bergline.catalog.glue.settings import glue_settings
 from bergline.catalog.identifiers import TableName
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
-from bergline.errors import (
-    AlreadyExistsError,
-    AuthenticationError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-    UnavailableError,
-    UnsupportedError,
-)
+from bergline.errors import RefusedError, StorageError, UnavailableError, UnsupportedError
 from bergline.testing.pointer_store_suite import PointerStoreSuite
 
 ORDERS = TableName(("db",), "orders")
@@ -96,60 +82,6 @@ def test_swap_that_never_arrived_is_in_doubt_and_can_be_sent_again(
     assert store.swap(orders, "a", "b")
 
 
-def test_changes_that_were_put_off_are_sent_again_after_longer_and_longer_waits(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, waits: list[float]
-) -> None:
-    glue.fail("UpdateTable", THROTTLED, refused("TooManyRequestsException"), THROTTLED)
-    assert store.swap(orders, "a", "b")
-    assert len(waits) == 3
-    assert all(w <= 0.1 * 2**n for n, w in enumerate(waits))
-
-
-def test_change_that_is_put_off_for_ever_is_unavailable(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName
-) -> None:
-    glue.fail("UpdateTable", *[THROTTLED] * 11)
-    with pytest.raises(UnavailableError, match="ThrottlingException"):
-        store.swap(orders, "a", "b")
-    assert store.read(orders) == "a"
-    assert glue.calls["UpdateTable"] == 11
-
-
-@pytest.mark.parametrize("fault", [ANSWER_LOST, NEVER_ARRIVES, LATE_ERROR, THROTTLED])
-def test_reading_is_tried_again(glue: GlueProxy, store: GluePointerStore, orders: TableName, fault: Fault) -> None:
-    glue.fail("GetTable", fault, fault)
-    assert store.read(orders) == "a"
-
-
-def test_reading_that_fails_each_time_is_unavailable(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName
-) -> None:
-    glue.fail("GetTable", *[NEVER_ARRIVES] * 3)
-    with pytest.raises(UnavailableError, match="did not answer get_table"):
-        store.read(orders)
-
-
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("UnrecognizedClientException", AuthenticationError),
-        ("ExpiredTokenException", AuthenticationError),
-        ("AccessDeniedException", RefusedError),
-        ("ResourceNumberLimitExceededException", RefusedError),
-        ("InvalidInputException", InvalidInputError),
-    ],
-)
-@pytest.mark.parametrize("action", ["GetTable", "UpdateTable"])
-def test_refusal_says_why_and_is_not_asked_again(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, code: str, error: type[Exception], action: str
-) -> None:
-    glue.fail(action, refused(code))
-    with pytest.raises(error, match=code):
-        store.swap(orders, "a", "b")
-    assert glue.calls[action] == 1
-    assert store.read(orders) == "a"
-
-
 def test_parameters_that_another_tool_sets_in_between_are_kept_and_the_swap_still_wins(
     glue: GlueProxy, store: GluePointerStore, orders: TableName
 ) -> None:
@@ -187,153 +119,9 @@ def test_table_that_others_change_all_the_time_is_unavailable(
     assert store.read(orders) == "a"
 
 
-def test_everything_else_that_others_keep_in_the_table_stays(glue: GlueProxy, store: GluePointerStore) -> None:
-    columns = [{"Name": "id", "Type": "bigint", "Comment": "the key"}]
-    theirs = {
-        "Name": "orders",
-        "Description": "all orders",
-        "Owner": "sales",
-        "Retention": 7,
-        "TableType": "EXTERNAL_TABLE",
-        "PartitionKeys": [],
-        "StorageDescriptor": {"Columns": columns, "Location": "s3://b/orders", "SerdeInfo": {"Name": "x"}},
-        "Parameters": {"table_type": "iceberg", "metadata_location": "a", "team": "blue"},
-    }
-    glue.ask("CreateTable", DatabaseName="db", TableInput=theirs)
-    assert store.swap(ORDERS, "a", "b")
-    table = glue.table("db", "orders")
-    assert {k: table[k] for k in theirs if k != "Parameters"} == {k: v for k, v in theirs.items() if k != "Parameters"}
-    assert table["Parameters"]["team"] == "blue"
-
-
-def test_tables_that_are_not_iceberg_are_neither_listed_nor_touched(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName
-) -> None:
-    for name, parameters in {"hive": {}, "delta": {"table_type": "DELTA"}, "half": {"table_type": "ICEBERG"}}.items():
-        glue.ask("CreateTable", DatabaseName="db", TableInput={"Name": name, "Parameters": parameters})
-        other = TableName(("db",), name)
-        assert store.read(other) is None
-        assert not store.swap(other, "a", "b")
-        assert not store.drop(other)
-        assert not store.rename(other, MOVED)
-        with pytest.raises(AlreadyExistsError, match=rf"`db\.{name}` already, not an Iceberg table"):
-            store.create(other, "a")
-        with pytest.raises(AlreadyExistsError, match="not an Iceberg table"):
-            store.rename(orders, other)
-    assert store.list_names(("db",)) == [orders]
-    assert not store.drop_namespace(("db",))
-
-
-def test_table_needs_its_namespace(store: GluePointerStore) -> None:
-    with pytest.raises(NotFoundError, match="no namespace `nope`"):
-        store.create(TableName(("nope",), "orders"), "a")
-
-
-def test_long_lists_come_page_by_page(store: GluePointerStore) -> None:
-    tables = [TableName(("db",), f"t{n}") for n in range(5)]
-    for table in tables:
-        store.create(table, "a")
-        store.create_namespace((table.name,), {})
-    assert store.list_names(("db",)) == tables
-    assert store.list_namespaces() == [("db",), *((t.name,) for t in tables)]
-
-
-def test_list_that_never_ends_is_given_up(glue: GlueProxy, store: GluePointerStore) -> None:
-    for name in ("t1", "t2", "t3"):
-        store.create_namespace((name,), {})
-    glue.repeat_pages = True
-    with pytest.raises(StorageError, match="found another server"):
-        store.list_namespaces()
-
-
-def test_forked_processes_have_connections_of_their_own(glue: GlueProxy, store: GluePointerStore) -> None:
-    program = """
-import json, os, sys
-from bergline.catalog.glue.glue_store import GluePointerStore
-from bergline.catalog.glue.settings import glue_settings
-
-store = GluePointerStore(glue_settings("glue://", json.loads(sys.argv[1])))
-assert store.namespace_exists(("db",))
-if not (child := os.fork()):
-    os._exit(0 if store.namespace_exists(("db",)) else 1)
-assert os.waitpid(child, 0)[1] == 0
-"""
-    glue.clients.clear()
-    command = [sys.executable, "-c", program, json.dumps(glue.properties)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(glue.clients) == 2
-
-
 def test_several_tables_at_once_are_refused(store: GluePointerStore) -> None:
     with pytest.raises(UnsupportedError, match="found 2"):
         store.swap_all([PointerSwap(ORDERS, "a", "b"), PointerSwap(MOVED, "a", "b")])
-
-
-def test_nested_namespaces_are_refused_and_hold_nothing(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName
-) -> None:
-    nested, inside = ("db", "raw"), TableName(("db", "raw"), "t")
-    glue.calls.clear()
-    for refused_call in (
-        lambda: store.create_namespace(nested, {}),
-        lambda: store.create(inside, "a"),
-        lambda: store.rename(orders, inside),
-    ):
-        with pytest.raises(UnsupportedError, match=r"one level like `db`, found `db\.raw`"):
-            refused_call()
-    assert not store.namespace_exists(nested)
-    assert not store.drop_namespace(nested)
-    assert not store.update_namespace(nested, {"a": "b"}, ())
-    assert store.namespace_properties(nested) is None
-    assert (store.read(inside), store.list_names(nested), store.list_namespaces(("db",))) == (None, [], [])
-    assert not glue.calls
-
-
-@pytest.mark.parametrize("name", ["Orders", "my-table", "a b", "", "ü", "x" * 256, "tab\tle", "a.b"])
-def test_new_names_follow_the_rules_of_glue(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, name: str
-) -> None:
-    glue.calls.clear()
-    for call in (
-        lambda: store.create(TableName(("db",), name), "a"),
-        lambda: store.rename(orders, TableName(("db",), name)),
-        lambda: store.create_namespace((name,), {}),
-    ):
-        with pytest.raises(InvalidInputError, match="lowercase letters, digits and underscores"):
-            call()
-    assert not glue.calls
-
-
-def test_existing_names_are_read_whatever_they_are(glue: GlueProxy, store: GluePointerStore) -> None:
-    glue.ask("CreateDatabase", DatabaseInput={"Name": "my-db"})
-    store.create(theirs := TableName(("my-db",), "orders"), "a")
-    assert store.swap(theirs, "a", "b")
-    assert store.list_names(("my-db",)) == [theirs]
-
-
-def test_names_are_not_checked_where_the_user_says_so(glue: GlueProxy) -> None:
-    properties = {**glue.properties, "glue.skip-name-validation": "true"}
-    store = GluePointerStore(glue_settings("glue://", properties))
-    assert store.create_namespace(("my-db",), {})
-    assert store.create(TableName(("my-db",), "my-table"), "a")
-    with pytest.raises(InvalidInputError):
-        store.create(TableName(("my-db",), "MyTable"), "a")
-    store.close()
-
-
-def test_comment_and_location_of_a_namespace_stand_where_java_keeps_them(
-    glue: GlueProxy, store: GluePointerStore
-) -> None:
-    store.create_namespace(("sales",), {"comment": "ours", "location": "s3://b/sales", "owner": "us"})
-    database = glue.ask("GetDatabase", Name="sales")["Database"]
-    assert (database["Description"], database["LocationUri"], database["Parameters"]) == (
-        "ours",
-        "s3://b/sales",
-        {"owner": "us"},
-    )
-    store.update_namespace(("sales",), {"owner": "them"}, {"comment"})
-    assert store.namespace_properties(("sales",)) == {"location": "s3://b/sales", "owner": "them"}
 
 
 def test_commit_while_a_table_is_renamed_is_not_lost(
@@ -350,54 +138,6 @@ def test_commit_while_a_table_of_an_expected_pointer_is_dropped_keeps_the_table(
     glue.before("UpdateTable", lambda: set_parameters(glue, metadata_location="theirs"))
     assert not store.drop(orders, "a")
     assert store.read(orders) == "theirs"
-
-
-@pytest.mark.parametrize("end", [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)])
-def test_deletion_that_meets_another_change_is_sent_again(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
-) -> None:
-    glue.fail("DeleteTable", *[refused("ConcurrentModificationException")] * 3)
-    assert end(store)
-    assert store.create(orders, "x")
-
-
-ENDS: list[Callable[[GluePointerStore], bool]] = [lambda s: s.drop(ORDERS, "a"), lambda s: s.rename(ORDERS, MOVED)]
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_what_is_left_when_deleting_never_arrives_is_no_table_and_says_what_it_is(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
-) -> None:
-    glue.fail("DeleteTable", NEVER_ARRIVES)
-    assert end(store)
-    assert store.read(orders) is None
-    assert orders not in store.list_names(("db",))
-    with pytest.raises(AlreadyExistsError, match="left of a table that was dropped or renamed"):
-        store.create(orders, "x")
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_table_that_may_not_be_deleted_stays_as_it_was(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, end: Callable[[GluePointerStore], bool]
-) -> None:
-    before = glue.table("db", "orders")["Parameters"]
-    glue.fail("DeleteTable", refused("AccessDeniedException"), refused("AccessDeniedException"))
-    with pytest.raises(RefusedError, match="AccessDeniedException"):
-        end(store)
-    assert glue.table("db", "orders")["Parameters"] == before
-    assert store.list_names(("db",)) == [orders]
-
-
-def test_table_that_could_neither_be_deleted_nor_restored_leaves_the_outcome_in_doubt(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName
-) -> None:
-    def refuse_from_here_on() -> None:
-        glue.fail("UpdateTable", refused("AccessDeniedException"))
-
-    glue.before("DeleteTable", refuse_from_here_on)
-    glue.fail("DeleteTable", refused("AccessDeniedException"))
-    with pytest.raises(StorageError, match="could neither be deleted"):
-        store.drop(orders, "a")
 
 
 def test_rename_that_may_not_change_the_old_name_takes_the_new_one_back(
@@ -493,36 +233,3 @@ def test_drop_whose_answer_is_lost_leaves_nothing(glue: GlueProxy, store: GluePo
     glue.fail("UpdateTable", ANSWER_LOST)
     assert store.drop(orders, "a")
     assert store.create(orders, "x")
-
-
-def test_what_was_left_long_ago_is_in_nobodys_way(
-    glue: GlueProxy, store: GluePointerStore, orders: TableName, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    glue.fail("DeleteTable", NEVER_ARRIVES)
-    assert store.drop(orders, "a")
-    assert not store.drop_namespace(("db",))
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 3600)
-    assert store.create(orders, "x")
-    assert store.read(orders) == "x"
-    glue.fail("DeleteTable", NEVER_ARRIVES)
-    assert store.drop(orders, "x")
-    monkeypatch.setattr(time, "time", lambda: now + 7200)
-    assert store.drop_namespace(("db",))
-
-
-def test_old_name_given_to_another_table_does_not_hide_the_new_one(glue: GlueProxy, orders: TableName) -> None:
-    uuids = {"a": "one", "x": "two"}
-    store = GluePointerStore(
-        glue_settings("glue://", glue.properties),
-        load=lambda pointer: types.SimpleNamespace(table_uuid=uuids[pointer]),  # type: ignore[arg-type,return-value]
-    )
-    assert store.rename(orders, MOVED)
-    set_parameters(glue, "moved", **{"bergline.renamed-from": "db.orders"})
-    glue.ask(
-        "CreateTable",
-        DatabaseName="db",
-        TableInput={"Name": "orders", "Parameters": {"table_type": "ICEBERG", "metadata_location": "x"}},
-    )
-    assert store.list_names(("db",)) == [MOVED, orders]
-    store.close()

@@ -68,6 +68,18 @@ KEYED = Schema(
     )
 )
 DAY = Schema(fields=(NestedField(1, "day", False, DATE, None, "1970-01-02", "1970-01-03"),))
+KEY = StructType((NestedField(6, "k", False, INT),))
+COLUMN = NestedField(
+    1,
+    "c",
+    False,
+    StructType(
+        (
+            NestedField(2, "l", False, ListType(3, INT, True)),
+            NestedField(4, "m", False, MapType(5, KEY, 7, StructType((NestedField(8, "v", False, INT),)), False)),
+        )
+    ),
+)
 
 
 def names(schema: Schema) -> dict[int, str]:
@@ -275,22 +287,6 @@ def test_unknown_widens_to_any_primitive_in_v3() -> None:
     for type_, version in ((INT, 2), (ListType(2, INT, False), 3)):
         with pytest.raises(InvalidInputError, match="from `unknown`"):
             widen_column(schema, "u", type_, version)
-
-
-KEY = StructType((NestedField(6, "k", False, INT),))
-
-
-COLUMN = NestedField(
-    1,
-    "c",
-    False,
-    StructType(
-        (
-            NestedField(2, "l", False, ListType(3, INT, True)),
-            NestedField(4, "m", False, MapType(5, KEY, 7, StructType((NestedField(8, "v", False, INT),)), False)),
-        )
-    ),
-)
 
 
 def widened(field: NestedField) -> NestedField:

@@ -44,6 +44,8 @@ ROWS = [
     {"id": 4, "d": -0.0, "s": {"x": 4, "y": "c"}, "u": uuid.UUID(int=4)},
     {"id": 5, "d": 6.0, "s": {"x": 5, "y": "d"}, "u": uuid.UUID(int=5)},
 ]
+NUMBERS = pa.array([1, 2, None, 4, 5, 6], pa.int64())
+DOUBLES = pa.array([1.0, math.nan, None, 0.0, -0.0, 6.0])
 
 
 def arrow(rows: list[dict[str, Any]]) -> pa.Table:
@@ -195,12 +197,6 @@ def test_deleted_rows_come_with_a_mark_if_it_is_asked_for() -> None:
     scan = msgspec.structs.replace(scan, schema=Schema(fields=(SCHEMA.ids[1], DELETED)))
     rows = [r for batch in read_file(io, scan.files[0], scan) for r in batch.to_pylist()]
     assert [(r["id"], r["_deleted"]) for r in rows] == [(n, n == 1) for n in range(6)]
-
-
-NUMBERS = pa.array([1, 2, None, 4, 5, 6], pa.int64())
-
-
-DOUBLES = pa.array([1.0, math.nan, None, 0.0, -0.0, 6.0])
 
 
 def equal(rows: list[pa.Array], keys: list[pa.Array]) -> list[int]:

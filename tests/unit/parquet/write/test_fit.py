@@ -34,6 +34,14 @@ from bergline.parquet.write.fit import fit_to_schema
 
 TWO = Schema(fields=(NestedField(1, "id", True, LONG), NestedField(2, "name", False, STRING)))
 MAPS = pa.array([[("a", 1)], [("b", None)], None], pa.map_(pa.string(), pa.int64()))
+INNER = StructType((NestedField(4, "p", True, LONG), NestedField(5, "q", False, INT, write_default=9)))
+OUTER = StructType((NestedField(2, "a", False, INT), NestedField(3, "b", False, INNER)))
+POINT = StructType((NestedField(2, "x", True, INT),))
+ONE_UUID, OTHER_UUID = uuid.UUID(int=1), uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
+STRUCT = StructType((NestedField(2, "u", False, UUID), NestedField(3, "s", False, STRING)))
+LISTS = ListType(4, UUID, True)
+NESTED = StructType((NestedField(2, "n", False, StructType((NestedField(3, "l", False, LISTS),))),))
+HIDDEN = pa.StructArray.from_arrays([pa.array([["any text"], [str(ONE_UUID)]])], ["n"], mask=pa.array([True, False]))
 
 
 def fit(array: pa.Array, type_: IcebergType, *, required: bool = False) -> list[Any]:
@@ -67,10 +75,6 @@ def test_missing_columns_have_their_defaults() -> None:
     assert fitted.to_pylist() == [{"id": i, "n": 7, "s": {"x": 5}, "d": None} for i in (1, 2)]
     given = pa.table({"id": [1], "n": [2], "s": pa.nulls(1), "d": pa.nulls(1)})
     assert fit_to_schema(given, schema).to_pylist() == [{"id": 1, "n": 2, "s": None, "d": None}]
-
-
-INNER = StructType((NestedField(4, "p", True, LONG), NestedField(5, "q", False, INT, write_default=9)))
-OUTER = StructType((NestedField(2, "a", False, INT), NestedField(3, "b", False, INNER)))
 
 
 def test_structs_are_put_in_order_and_what_they_lack_has_its_default() -> None:
@@ -162,9 +166,6 @@ def test_value_that_would_change_is_refused(array: pa.Array, type_: IcebergType)
         fit(array, type_)
 
 
-POINT = StructType((NestedField(2, "x", True, INT),))
-
-
 @pytest.mark.parametrize(
     ("array", "type_", "required"),
     [
@@ -218,21 +219,6 @@ def test_column_in_other_letters_is_refused_with_the_right_ones() -> None:
     with pytest.raises(InvalidInputError, match="expected columns `id`, `name`, found `ID`") as caught:
         fit_to_schema(pa.table({"ID": [1]}), TWO)
     assert caught.value.hints == ("did you mean `id`?",)
-
-
-ONE_UUID, OTHER_UUID = uuid.UUID(int=1), uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
-
-
-STRUCT = StructType((NestedField(2, "u", False, UUID), NestedField(3, "s", False, STRING)))
-
-
-LISTS = ListType(4, UUID, True)
-
-
-NESTED = StructType((NestedField(2, "n", False, StructType((NestedField(3, "l", False, LISTS),))),))
-
-
-HIDDEN = pa.StructArray.from_arrays([pa.array([["any text"], [str(ONE_UUID)]])], ["n"], mask=pa.array([True, False]))
 
 
 @pytest.mark.parametrize(

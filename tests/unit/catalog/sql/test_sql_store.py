@@ -1,4 +1,4 @@
-"""Names in the shared SQL layout in parts: page by page, and next to a name that does not exist."""
+"""Every store passes the same suite."""
 
 import itertools
 import random
@@ -9,11 +9,55 @@ from uuid import uuid4
 import pytest
 
 from bergline.catalog.identifiers import Namespace, TableName
+from bergline.catalog.pointer.pointer_store import PointerStore
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sql_store import SqlPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
+from bergline.testing.pointer_store_suite import NestedNamespacesSuite, PointerStoreSuite, ViewPointersSuite
 
+pytestmark = pytest.mark.long
 PARTS = ("a", "b", "-", "!", "c-x", "Z", "é", "ab", "a b", "~", "%", "_", "/")
+
+
+class _Sqlite:
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path) -> None:
+        self._database = str(tmp_path / "catalog.db")
+
+    def make_store(self) -> PointerStore:
+        return SqlitePointerStore(self._database)
+
+
+class _Postgres:
+    @pytest.fixture(autouse=True)
+    def _catalog(self, postgres: str) -> Iterator[None]:
+        self._uri, self._name = postgres, uuid4().hex
+        self._stores: list[PointerStore] = []
+        yield
+        for store in self._stores:
+            store.close()
+
+    def make_store(self) -> PointerStore:
+        self._stores.append(PostgresPointerStore(self._uri, catalog_name=self._name))
+        return self._stores[-1]
+
+
+class TestSqlitePointerStore(_Sqlite, PointerStoreSuite): ...
+
+
+class TestPostgresPointerStore(_Postgres, PointerStoreSuite): ...
+
+
+class TestSqliteViews(_Sqlite, ViewPointersSuite): ...
+
+
+class TestPostgresViews(_Postgres, ViewPointersSuite): ...
+
+
+class TestSqliteNestedNamespaces(_Sqlite, NestedNamespacesSuite): ...
+
+
+class TestPostgresNestedNamespaces(_Postgres, NestedNamespacesSuite): ...
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -76,23 +120,6 @@ def test_namespace_is_not_dropped_while_anything_is_below_it(store: SqlPointerSt
     assert store.drop(TableName(("a", "b"), "t"))
     assert store.drop_namespace(("a",))
     assert store.list_namespaces() == [("a-b",)]
-
-
-def test_pages_of_names_have_each_once_and_tell_tables_from_views(store: SqlPointerStore) -> None:
-    assert store.views is not None
-    names = {kind: [TableName(("db",), f"{part}{kind}") for part in PARTS] for kind in ("t", "v")}
-    for table, view in zip(names["t"], names["v"], strict=True):
-        store.create(table, "p")
-        store.views.create(view, "p")
-    store.create(TableName(("db2",), "other"), "p")
-    for pointers, kind in ((store, "t"), (store.views, "v")):
-        found: list[TableName] = []
-        while page := pointers.names_after(("db",), found[-1].name if found else None, 4):
-            found += page
-        assert sorted(found) == sorted(names[kind]) == pointers.list_names(("db",))
-        around = pointers.names_around(TableName(("db",), "ax"), 100)
-        assert sorted(around) == sorted(names[kind])
-        assert len(pointers.names_around(TableName(("db",), "ax"), 2)) <= 4
 
 
 def test_namespaces_next_to_one_are_found_on_both_sides(store: SqlPointerStore) -> None:

@@ -1,0 +1,16 @@
+"""The REST catalog as a whole."""
+
+import pytest
+from scripted_rest_server import RestScript
+
+from bergline.catalog.rest.client.rest_catalog import RestCatalog
+from bergline.errors import UnavailableError
+
+pytestmark = pytest.mark.long
+
+
+def test_closed_catalog_takes_no_calls(server: RestScript) -> None:
+    catalog = RestCatalog(server.uri, {})
+    catalog.close()
+    with pytest.raises(UnavailableError, match="closed"):
+        catalog.list_namespaces()
