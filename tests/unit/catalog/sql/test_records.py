@@ -1,0 +1,89 @@
+"""A server's records: idempotency keys, audit log and tokens."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bergline.catalog.sql.records import REQUEST, AnsweredRequest, AuditEntry, Records, hash_token
+from bergline.catalog.sql.sqlite import SqlitePointerStore
+from bergline.errors import AlreadyExistsError, NotFoundError
+
+ENTRIES = [
+    AuditEntry(1, "ann", "create_table", "db.a"),
+    AuditEntry(2, "bob", "commit_table", "db.a", "spark", "file:///a/1"),
+    AuditEntry(3, "ann", "drop_table", "db.b"),
+]
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[Records]:
+    store = SqlitePointerStore(str(tmp_path / "c.db"))
+    yield Records(store.database, "lake")
+    store.close()
+
+
+def request(key: str, at_ms: int = 5) -> AnsweredRequest:
+    return AnsweredRequest(key, "ann", "create_table", "db.a", "f", 200, at_ms, body="{}")
+
+
+def test_key_has_one_response(records: Records) -> None:
+    assert records.find_request("k") is None
+    records.finish_request(request("k"))
+    assert records.find_request("k") == request("k")
+    with pytest.raises(AlreadyExistsError) as taken:
+        records.finish_request(request("k", 6))
+    assert (taken.value.kind, taken.value.name) == (REQUEST, "k")
+    records.forget_requests(5)
+    assert records.find_request("k") is not None
+    records.forget_requests(6)
+    assert records.find_request("k") is None
+
+
+def test_record_is_rolled_back_with_its_change(records: Records) -> None:
+    def fail() -> None:
+        with records.database.changing() as connection:
+            records.add_request(connection, request("k"))
+            records.add_audit(connection, ENTRIES[0])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert records.find_request("k") is None
+    assert records.audit() == []
+
+
+def test_audit_is_read_newest_first_by_resource_principal_and_time(records: Records) -> None:
+    with records.database.changing() as connection:
+        for entry in ENTRIES:
+            records.add_audit(connection, entry)
+    assert records.audit() == ENTRIES
+    assert records.newest_audit(2) == [ENTRIES[2], ENTRIES[1]]
+    assert records.newest_audit(9, principal="ann") == [ENTRIES[2], ENTRIES[0]]
+    assert records.newest_audit(9, resources=["db.a"], since_ms=2) == [ENTRIES[1]]
+    assert records.newest_audit(9, resources=["db.a", "db.b"]) == ENTRIES[::-1]
+    assert records.prune_audit(3) == 2
+    assert records.audit() == ENTRIES[2:]
+
+
+def test_catalog_requires_tokens_once_it_had_one(records: Records) -> None:
+    assert not records.is_closed
+    records.create_token("ann", "secret-text", 1, None)
+    found = records.find_token("secret-text")
+    assert found is not None
+    assert (found.name, found.expires_ms) == ("ann", None)
+    assert records.find_token("other") is None
+    with pytest.raises(AlreadyExistsError):
+        records.create_token("ann", "another", 1, None)
+    records.revoke_token("ann")
+    assert records.tokens() == []
+    assert records.is_closed
+    with pytest.raises(NotFoundError):
+        records.revoke_token("ann")
+
+
+def test_only_the_hash_of_a_token_is_stored(records: Records, tmp_path: Path) -> None:
+    records.create_token("ann", "secret-text", 1, None)
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert hash_token("secret-text").encode() in stored
+    assert b"secret-text" not in stored
