@@ -3,25 +3,17 @@
 import datetime as dt
 import inspect
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import run
 from glue_server import GlueProxy
 from rows import ORDERS, order_rows
 
 import bergline
 from bergline import Lake, Table
 from bergline.cli.main import app
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = "from bergline.cli.entry import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=cwd, check=False
-    )
 
 
 def test_refs_are_shown_as_a_table(tmp_path: Path, orders: Table) -> None:
@@ -34,18 +26,6 @@ def test_refs_are_shown_as_a_table(tmp_path: Path, orders: Table) -> None:
     assert header[:3] == ["name", "type", "snapshot_id"]
     assert main == ["main", "BRANCH", str(head)]
     assert staging == ["staging", "BRANCH", str(head), "3"]
-
-
-def test_json_has_exact_values_and_ids_as_text(tmp_path: Path, orders: Table) -> None:
-    orders.append(order_rows(1))
-    uri = f"sqlite:///{tmp_path}/catalog.db"
-    (snapshot,) = json.loads(run("snapshots", "db.orders", "--json", "--catalog", uri, cwd=tmp_path).stdout)
-    assert snapshot["snapshot_id"] == str(orders.metadata.current_snapshot_id)
-    assert snapshot["summary"]["total-records"] == "1"
-    (entry,) = json.loads(run("history", "db.orders", "--json", "--catalog", uri, cwd=tmp_path).stdout)
-    assert entry["is_current_ancestor"] is True
-    (table,) = json.loads(run("tables", "--json", "--catalog", uri, cwd=tmp_path).stdout)
-    assert table == {"table": "db.orders", "pointer": orders.metadata_location}
 
 
 def test_missing_table_is_one_error_with_a_hint(tmp_path: Path, orders: Table) -> None:
@@ -67,42 +47,6 @@ def test_table_that_cannot_be_read_is_listed_beside_the_others(
     assert done.stderr.count("`db.broken`") == 1
     assert broken.metadata_location in done.stderr
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-
-
-def test_brackets_of_names_are_shown(tmp_path: Path, lake: Lake) -> None:
-    lake.create_table("db.[red]x[/red]", ORDERS)
-    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
-    assert "db.[red]x[/red]" in done.stdout
-    done = run("refs", "db.[bold]", "--catalog", f"sqlite:///{tmp_path}/catalog.db", cwd=tmp_path)
-    assert done.stderr.startswith("error: no table `db.[bold]`")
-
-
-@pytest.mark.parametrize(
-    "command", ["tables", "refs db.t", "snapshots db.t", "history db.t", "explain-expiry db.t", "audit list"]
-)
-def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: str) -> None:
-    done = run(*command.split(), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\nhint: name one with --catalog\n"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path: Path, orders: Table) -> None:
-    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"error: no catalog `lak` in {tmp_path}/catalog.db, which has `lake`\n"
-        "hint: did you mean `lake`?\nhint: name one with --name\n"
-    )
-
-
-def test_without_its_parts_the_command_line_says_what_to_install(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['typer'] = None; from bergline.cli.entry import main; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "bergline: the command line needs more parts: pip install 'bergline[cli]'\n"
 
 
 def test_tables_of_a_database_and_of_glue_are_shown(tmp_path: Path, postgres: str, glue: GlueProxy) -> None:
@@ -142,10 +86,3 @@ def test_expiry_is_explained(tmp_path: Path, orders: Table) -> None:
 def test_every_command_takes_what_opens_a_catalog(command: str) -> None:
     (callback,) = (c.callback for c in app.registered_commands if c.callback and c.callback.__name__ == command)
     assert {"catalog", "warehouse", "name", "properties", "as_json"} <= set(inspect.signature(callback).parameters)
-
-
-@pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
-def test_property_without_a_value_is_refused_and_not_shown(tmp_path: Path, orders: Table, text: str) -> None:
-    uri = f"sqlite:///{tmp_path}/catalog.db"
-    done = run("tables", "--catalog", uri, "--property", text, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "error: expected --property key=value, found another text\n")

@@ -39,7 +39,7 @@ def served(tmp_path: Path, bucket: str, s3_server: S3Server) -> Iterator[ServerC
 
 
 @pytest.fixture
-def ask(served: ServerContext) -> Iterator[AsgiClient]:
+def client(served: ServerContext) -> Iterator[AsgiClient]:
     with AsgiClient(served) as asking:
         asking.namespace("db")
         yield asking
@@ -56,18 +56,18 @@ def check_keys(answer: Any, prefix: str) -> None:
         assert "client.refresh-credentials-endpoint" not in config
 
 
-def test_keys_come_with_tables_to_those_who_ask_alone(ask: AsgiClient, bucket: str) -> None:
+def test_keys_come_with_tables_to_those_who_ask_alone(client: AsgiClient, bucket: str) -> None:
     prefix = f"{bucket}/warehouse/db/orders/"
-    made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
+    made = client("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
     check_keys(made.json, prefix)
     assert "etag" not in made.headers
     staged = {"name": "staged", "schema": SCHEMA, "stage-create": True}
-    check_keys(ask("POST", "/v1/namespaces/db/tables", staged, headers=WISH).json, f"{bucket}/warehouse/db/staged/")
+    check_keys(client("POST", "/v1/namespaces/db/tables", staged, headers=WISH).json, f"{bucket}/warehouse/db/staged/")
     for _ in range(2):  # the second from memory
-        loaded = ask("GET", ORDERS, headers=WISH)
+        loaded = client("GET", ORDERS, headers=WISH)
         check_keys(loaded.json, prefix)
-        check_keys(ask("GET", f"{ORDERS}/credentials").json, prefix)
-        plain = ask("GET", ORDERS)
+        check_keys(client("GET", f"{ORDERS}/credentials").json, prefix)
+        plain = client("GET", ORDERS)
         assert ACCESS_KEY not in plain.json["config"].values()
         assert SECRET_KEY not in plain.body.decode()
         assert "storage-credentials" not in plain.json
@@ -77,29 +77,29 @@ def test_keys_come_with_tables_to_those_who_ask_alone(ask: AsgiClient, bucket: s
         }
     tag = loaded.headers["etag"]
     assert tag != plain.headers["etag"]
-    assert ask("GET", ORDERS, headers={**WISH, "If-None-Match": tag}).status == 304
-    assert ask("GET", ORDERS, headers={"If-None-Match": tag}).status == 200
-    assert ask("GET", ORDERS, headers={**WISH, "If-None-Match": plain.headers["etag"]}).status == 200
+    assert client("GET", ORDERS, headers={**WISH, "If-None-Match": tag}).status == 304
+    assert client("GET", ORDERS, headers={"If-None-Match": tag}).status == 200
+    assert client("GET", ORDERS, headers={**WISH, "If-None-Match": plain.headers["etag"]}).status == 200
     location = loaded.json["metadata-location"]
     registered = {"name": "again", "metadata-location": location}
-    check_keys(ask("POST", "/v1/namespaces/db/register", registered, headers=WISH).json, prefix)
-    assert SECRET_KEY not in ask.commit(set_property("a", "b"), headers=WISH).body.decode()
+    check_keys(client("POST", "/v1/namespaces/db/register", registered, headers=WISH).json, prefix)
+    assert SECRET_KEY not in client.commit(set_property("a", "b"), headers=WISH).body.decode()
 
 
-def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(ask: AsgiClient, bucket: str) -> None:
+def test_a_table_that_is_made_twice_by_its_key_comes_with_keys_again(client: AsgiClient, bucket: str) -> None:
     headers = {**WISH, "Idempotency-Key": "01234567-89ab-cdef-0123-456789abcdef"}
     for _ in range(2):
-        made = ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=headers)
+        made = client("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=headers)
         check_keys(made.json, f"{bucket}/warehouse/db/orders/")
 
 
-def test_nothing_that_is_kept_or_said_has_the_keys(ask: AsgiClient, served: ServerContext, tmp_path: Path) -> None:
-    ask("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
-    ask("GET", ORDERS, headers=WISH)
+def test_nothing_that_is_kept_or_said_has_the_keys(client: AsgiClient, served: ServerContext, tmp_path: Path) -> None:
+    client("POST", "/v1/namespaces/db/tables", {"name": "orders", "schema": SCHEMA}, headers=WISH)
+    client("GET", ORDERS, headers=WISH)
     assert SECRET_KEY not in str(served.records.audit())
     assert SECRET_KEY.encode() not in (tmp_path / "catalog.db").read_bytes()
     for path in ("/v1/config", "/metrics", "/openapi.json"):
-        assert SECRET_KEY not in ask("GET", path).body.decode()
+        assert SECRET_KEY not in client("GET", path).body.decode()
 
 
 ROLE = "arn:aws:iam::123456789012:role/tables"
@@ -133,9 +133,9 @@ def borrow(lending: ServerContext) -> Iterator[AsgiClient]:
         yield asking
 
 
-def create(ask: AsgiClient, name: str, location: str | None = None, **properties: str) -> AsgiResponse:
+def create(client: AsgiClient, name: str, location: str | None = None, **properties: str) -> AsgiResponse:
     body: dict[str, Any] = {"name": name, "schema": SCHEMA, "properties": properties}
-    return ask("POST", "/v1/namespaces/db/tables", body | ({"location": location} if location else {}), headers=WISH)
+    return client("POST", "/v1/namespaces/db/tables", body | ({"location": location} if location else {}), headers=WISH)
 
 
 def test_keys_of_a_role_open_the_directories_of_one_table(borrow: AsgiClient, bucket: str, sts: StsServer) -> None:
@@ -164,15 +164,15 @@ def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: AsgiClient
     others = [orders, f"{orders}/", f"{orders}/inside", f"{bucket}/warehouse/db", data, f"{data}/x", f"{bucket}/data"]
     others.append(orders.replace("s3://", "s3a://"))
     for place in others:
-        for told in (
+        for response in (
             create(borrow, "new", place),
             create(borrow, "new", **{"write.data.path": place}),
             create(borrow, "new", **{"write.metadata.path": place}),
             borrow.commit({"action": "set-location", "location": place}, name="items"),
             borrow.commit(set_property("write.data.path", place), name="items"),
         ):
-            assert told.error == (403, "ForbiddenException"), (place, told)
-            assert "which overlaps the files of table `db." in told.message
+            assert response.error == (403, "ForbiddenException"), (place, response)
+            assert "which overlaps the files of table `db." in response.message
     registered = {"name": "again", "metadata-location": made.json["metadata-location"]}
     assert borrow("POST", "/v1/namespaces/db/register", registered).status == 403
     assert {t["name"] for t in borrow("GET", "/v1/namespaces/db/tables").json["identifiers"]} == {"orders", "items"}
@@ -187,14 +187,14 @@ def test_tables_do_not_overlap_where_keys_are_for_one_of_them(borrow: AsgiClient
 @pytest.mark.parametrize("place", ["", "/", "/warehouse", "/warehouse/"])
 def test_no_table_lies_where_all_others_do(borrow: AsgiClient, bucket: str, place: str) -> None:
     assert create(borrow, "orders").status == 200
-    for told in (
+    for response in (
         create(borrow, "new", f"{bucket}{place}"),
         create(borrow, "new", **{"write.data.path": f"{bucket}{place}"}),
         borrow.commit({"action": "set-location", "location": f"{bucket}{place}"}),
         borrow.commit(set_property("write.metadata.path", f"{bucket}{place}")),
     ):
-        assert told.error == (403, "ForbiddenException"), told
-        assert "expected a directory below the warehouse" in told.message
+        assert response.error == (403, "ForbiddenException"), response
+        assert "expected a directory below the warehouse" in response.message
 
 
 def test_tables_that_overlap_already_get_no_keys(
@@ -208,9 +208,9 @@ def test_tables_that_overlap_already_get_no_keys(
     for name, why in (("outer", "overlaps"), ("inner", "overlaps"), ("root", "all of it")):
         path = f"/v1/namespaces/db/tables/{name}"
         for _ in range(2):
-            told = borrow("GET", path, headers=WISH)
-            assert told.status == 200
-            assert "storage-credentials" not in told.json
+            response = borrow("GET", path, headers=WISH)
+            assert response.status == 200
+            assert "storage-credentials" not in response.json
         assert why in borrow("GET", f"{path}/credentials").message
         assert caplog.text.count(f"no credentials for table `db.{name}`") == 1
     assert not sts.policies

@@ -30,7 +30,7 @@ QUICK = {
 
 @pytest.mark.server
 def test_every_acknowledged_commit_is_there_once_and_no_refused_one(tmp_path: Path) -> None:
-    told: dict[str, list[int]] = {"done": [], "refused": [], "perhaps": []}
+    response: dict[str, list[int]] = {"done": [], "refused": [], "perhaps": []}
     over = threading.Event()
 
     def write(uri: str, writer: int) -> None:
@@ -40,11 +40,11 @@ def test_every_acknowledged_commit_is_there_once_and_no_refused_one(tmp_path: Pa
                 number += 1
                 try:
                     lake.load_table("db.orders").append(pa.table({"id": [number]}, schema=COLUMNS))
-                    told["done"].append(number)
+                    response["done"].append(number)
                 except CommitUnknownError:
-                    told["perhaps"].append(number)
+                    response["perhaps"].append(number)
                 except BerglineError:
-                    told["refused"].append(number)
+                    response["refused"].append(number)
                     time.sleep(0.05)
 
     with BerglineServer(tmp_path) as server:
@@ -55,28 +55,28 @@ def test_every_acknowledged_commit_is_there_once_and_no_refused_one(tmp_path: Pa
         writers.start()
         try:
             for _ in range(KILLS):
-                reached, end = len(told["done"]) + 3, time.monotonic() + LONG_S
-                while len(told["done"]) < reached:
-                    assert time.monotonic() < end, told
+                reached, end = len(response["done"]) + 3, time.monotonic() + LONG_S
+                while len(response["done"]) < reached:
+                    assert time.monotonic() < end, response
                     time.sleep(0.01)
                 server.kill()
                 server.start()
         finally:
             over.set()
         writers.join()
-    check(f"sqlite:///{tmp_path}/catalog.db", told)
+    check(f"sqlite:///{tmp_path}/catalog.db", response)
 
 
-def check(uri: str, told: dict[str, list[int]]) -> None:
+def check(uri: str, response: dict[str, list[int]]) -> None:
     """The rows and the whole line of metadata files, read without the server."""
     with bergline.connect(uri) as lake:
         table = lake.load_table("db.orders")
         rows = Counter(table.scan().to_arrow()["id"].to_pylist())
         audit = [e for e in records_of(lake.catalog).audit() if e.operation in {"create_table", "commit_table"}]
         assert max(rows.values()) == 1
-        assert set(told["done"]) <= rows.keys()
-        assert not set(told["refused"]) & rows.keys()
-        assert rows.keys() <= {*told["done"], *told["perhaps"]}
+        assert set(response["done"]) <= rows.keys()
+        assert not set(response["refused"]) & rows.keys()
+        assert rows.keys() <= {*response["done"], *response["perhaps"]}
         files = [e.metadata_file for e in table.metadata.metadata_log]
         line = [*files, lake.catalog.pointer(table.name)]
         assert [e.metadata_location for e in audit] == line

@@ -36,26 +36,26 @@ class Replicas:
     def __init__(self, uris: tuple[str, str]) -> None:
         self._hosts = [urlsplit(uri).netloc for uri in uris]
 
-    def ask(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> AsgiResponse:
+    def client(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> AsgiResponse:
         connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG_S)
         headers = {"Idempotency-Key": key} if key else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
-        told = AsgiResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+        response = AsgiResponse(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         connection.close()
-        return told
+        return response
 
     def sure(self, which: int, method: str, path: str, body: Any = None) -> AsgiResponse:
         """The first answer that is no failure of the server."""
         key, end = str(uuid4()), time.monotonic() + LONG_S
         while time.monotonic() < end:
-            told = self.ask(which, method, path, body, None if method == "GET" else key)
-            if told.status < SERVER_FAILS:
-                return told
-            assert told.error in UNSURE
+            response = self.ask(which, method, path, body, None if method == "GET" else key)
+            if response.status < SERVER_FAILS:
+                return response
+            assert response.error in UNSURE
             which += 1
             time.sleep(0.02)
-        raise AssertionError(told)
+        raise AssertionError(response)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def replicas(proxy: tuple[PostgresProxy, str], tmp_path_factory: pytest.TempPath
         yield Replicas((one.uri, other.uri))
 
 
-def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[str]) -> None:
+def write(replicas: Replicas, writer: int, response: dict[int, int], errors: list[str]) -> None:
     """Commits to the writer's own branch, or to `main`, through one server after the other."""
     dice, done = seeded_random(writer), 0
     while done < COMMITS:
@@ -86,10 +86,10 @@ def write(replicas: Replicas, writer: int, told: dict[int, int], errors: list[st
             "updates": [snapshot(made, metadata["last-sequence-number"] + 1, head), set_branch(ref, made)],
         }
         answer = replicas.sure(here, "POST", TABLE, body)
-        told[made] = answer.status
+        response[made] = answer.status
         if answer.status not in {200, 409}:
             errors.append(str(answer))
-        if told[made] != 200:
+        if response[made] != 200:
             continue
         done += 1
         seen = replicas.sure(here + 1, "GET", TABLE)
@@ -104,15 +104,15 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     quick = {"commit.status-check.min-wait-ms": "20", "commit.status-check.num-retries": "20"}
     body = {"name": "orders", "schema": SCHEMA, "properties": quick}
     assert replicas.sure(1, "POST", "/v1/namespaces/db/tables", body).status == 200
-    told: dict[int, int] = {}
+    response: dict[int, int] = {}
     errors: list[str] = []
-    writers = AtOnce(*(partial(write, replicas, n, told, errors) for n in range(4)))
+    writers = AtOnce(*(partial(write, replicas, n, response, errors) for n in range(4)))
     dice = seeded_random(8)
     fates = ["before", "amid", "after"]
     proxy[0].cut = lambda data: dice.choice(fates) if b"COMMIT" in data and dice.random() < 0.2 else None
     writers.start()
     end = time.monotonic() + LONG_S
-    while len(told) < COMMITS:
+    while len(response) < COMMITS:
         assert time.monotonic() < end, errors
         time.sleep(0.02)
     proxy[0].shut()
@@ -125,18 +125,18 @@ def test_nothing_is_lost_or_stale_while_connections_to_the_database_break(
     assert both[0].headers["etag"] == both[1].headers["etag"]
     there = {s["snapshot-id"] for s in both[0].json["metadata"]["snapshots"]}
     assert errors == []
-    assert {made for made, status in told.items() if status == 200} == there
-    assert set(told.values()) <= {200, 409}
+    assert {made for made, status in response.items() if status == 200} == there
+    assert set(response.values()) <= {200, 409}
 
 
 def test_one_key_through_both_servers_at_once_happens_once(replicas: Replicas) -> None:
     assert replicas.sure(0, "POST", "/v1/namespaces", {"namespace": ["twins"]}).status == 200
-    key, told = str(uuid4()), []
+    key, response = str(uuid4()), []
     body = {"name": "orders", "schema": SCHEMA}
 
     def create(which: int) -> None:
-        told.append(replicas.ask(which, "POST", "/v1/namespaces/twins/tables", body, key))
+        response.append(replicas.ask(which, "POST", "/v1/namespaces/twins/tables", body, key))
 
     run_for_each(create, range(20))
-    assert [t.status for t in told] == [200] * 20
-    assert len({t.json["metadata-location"] for t in told}) == 1
+    assert [t.status for t in response] == [200] * 20
+    assert len({t.json["metadata-location"] for t in response}) == 1

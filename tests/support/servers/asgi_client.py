@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from bergline.server.app import Application
 from bergline.server.handlers.context import ServerContext
 
+TOKEN = "bl_secret"  # noqa: S105
 SCHEMA = {
     "type": "struct",
     "schema-id": 0,
@@ -108,9 +109,9 @@ class AsgiClient:
         assert self("POST", "/v1/namespaces", {"namespace": levels}).status == 200
 
     def table(self, name: str = "orders", namespace: str = "db", **more: Any) -> AsgiResponse:
-        told = self("POST", f"/v1/namespaces/{namespace}/tables", {"name": name, "schema": SCHEMA, **more})
-        assert told.status == 200, told
-        return told
+        response = self("POST", f"/v1/namespaces/{namespace}/tables", {"name": name, "schema": SCHEMA, **more})
+        assert response.status == 200, response
+        return response
 
     def commit(
         self, *updates: Any, requirements: list[Any] | None = None, name: str = "orders", **more: Any
@@ -143,3 +144,8 @@ def snapshot(snapshot_id: int, sequence_number: int, parent: int | None = None) 
 def set_branch(name: str, snapshot_id: int) -> dict[str, Any]:
     """An update."""
     return {"action": "set-snapshot-ref", "ref-name": name, "type": "branch", "snapshot-id": snapshot_id}
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header for a token."""
+    return {"Authorization": f"Bearer {token}"}

@@ -1,5 +1,6 @@
 """`bergline serve` for tests, in a process of its own on a free loopback port."""
 
+import http.client
 import os
 import re
 import subprocess
@@ -59,6 +60,20 @@ class BerglineServer:
         self.introduction = _engines(self._process.stderr)
         self._talk = threading.Thread(target=self._write_down, args=(self._process.stderr,), daemon=True)
         self._talk.start()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        host, _, port = self.uri.removeprefix("http://").partition(":")
+        return host, int(port)
+
+    def status(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> int:
+        """The status of the response to a request."""
+        connection = http.client.HTTPConnection(*self.address, timeout=20)
+        connection.request(method, path, body, headers={"Authorization": f"Bearer {token}"} if token else {})
+        status = connection.getresponse().status
+        connection.close()
+        return status
 
     @property
     def is_running(self) -> bool:

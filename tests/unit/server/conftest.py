@@ -1,11 +1,14 @@
-"""A server in this process, and small things to ask of it."""
+"""A server in this process."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asgi_client import AsgiClient
+from asgi_client import TOKEN, AsgiClient
+from glue_server import GlueServer
 
+from bergline.server.access.authenticator import Authenticator
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 
@@ -19,7 +22,23 @@ def context(tmp_path: Path) -> Iterator[ServerContext]:
 
 
 @pytest.fixture
-def ask(context: ServerContext) -> Iterator[AsgiClient]:
-    """The server's answers."""
+def client(context: ServerContext) -> Iterator[AsgiClient]:
+    """A client of the server."""
     with AsgiClient(context) as asking:
         yield asking
+
+
+@pytest.fixture
+def guarded(context: ServerContext) -> ServerContext:
+    """A server that needs a token; `old` has expired."""
+    now = time.time_ns() // 1_000_000
+    context.records.create_token("ann", TOKEN, now, None)
+    context.records.create_token("old", "bl_old", now - 2, now - 1)
+    context.authenticator = Authenticator(context.records)
+    return context
+
+
+@pytest.fixture
+def sts(glue_server: GlueServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS STS, by moto."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{glue_server.port}")

@@ -17,16 +17,16 @@ ORDERS = "/v1/namespaces/db/tables/orders"
 
 
 @pytest.fixture(autouse=True)
-def _db(ask: AsgiClient) -> None:
-    ask.namespace("db")
+def _db(client: AsgiClient) -> None:
+    client.namespace("db")
 
 
 def keyed(key: str | None = None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid4())}
 
 
-def test_config_says_how_long_keys_are_known(ask: AsgiClient) -> None:
-    assert ask("GET", "/v1/config").json["idempotency-key-lifetime"] == "PT1800S"
+def test_config_says_how_long_keys_are_known(client: AsgiClient) -> None:
+    assert client("GET", "/v1/config").json["idempotency-key-lifetime"] == "PT1800S"
 
 
 NAMES = {"source": {"namespace": ["db"], "name": "orders"}, "destination": {"namespace": ["db"], "name": "new"}}
@@ -49,13 +49,13 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
 def test_request_sent_twice_with_its_key_happens_once(
-    ask: AsgiClient, context: ServerContext, method: str, path: str, body: Any
+    client: AsgiClient, context: ServerContext, method: str, path: str, body: Any
 ) -> None:
-    ask.namespace("empty")
-    ask.table()
+    client.namespace("empty")
+    client.table()
     before = len(context.records.audit())
     headers = keyed()
-    first, second = (ask(method, path, body, headers=headers) for _ in range(2))
+    first, second = (client(method, path, body, headers=headers) for _ in range(2))
     assert first.status in {200, 204}
     assert (second.status, second.body) == (first.status, first.body)
     rows = context.records.audit()[before:]
@@ -63,49 +63,49 @@ def test_request_sent_twice_with_its_key_happens_once(
     assert {row.operation for row in rows} == {rows[0].operation}
 
 
-def test_transaction_leaves_a_line_for_each_table(ask: AsgiClient, context: ServerContext) -> None:
+def test_transaction_leaves_a_line_for_each_table(client: AsgiClient, context: ServerContext) -> None:
     pointers = {}
     for name in ("orders", "items"):
-        ask.table(name)
+        client.table(name)
     changes = [
         {"identifier": {"namespace": ["db"], "name": name}, "requirements": [], "updates": [set_property("a", "b")]}
         for name in ("orders", "items")
     ]
-    assert ask("POST", "/v1/transactions/commit", {"table-changes": changes}).status == 204
+    assert client("POST", "/v1/transactions/commit", {"table-changes": changes}).status == 204
     for name in ("orders", "items"):
-        pointers[f"table/db/{name}"] = ask("GET", f"/v1/namespaces/db/tables/{name}").json["metadata-location"]
+        pointers[f"table/db/{name}"] = client("GET", f"/v1/namespaces/db/tables/{name}").json["metadata-location"]
     assert {row.resource: row.metadata_location for row in context.records.audit()[-2:]} == pointers
 
 
-def test_request_that_changes_nothing_is_final_too(ask: AsgiClient) -> None:
+def test_request_that_changes_nothing_is_final_too(client: AsgiClient) -> None:
     headers, body = keyed(), {"name": "staged", "schema": SCHEMA, "stage-create": True}
-    first, second = (ask("POST", "/v1/namespaces/db/tables", body, headers=headers) for _ in range(2))
+    first, second = (client("POST", "/v1/namespaces/db/tables", body, headers=headers) for _ in range(2))
     assert first.status == 200
     assert first.json == second.json
-    assert ask("POST", "/v1/namespaces", {"namespace": ["x"]}, headers=headers).status == 422
-    ask.table()
+    assert client("POST", "/v1/namespaces", {"namespace": ["x"]}, headers=headers).status == 422
+    client.table()
     headers, hold = keyed(), [{"type": "assert-last-assigned-field-id", "last-assigned-field-id": 2}]
-    told = ask.commit(requirements=hold, headers=headers)
-    assert told.status == 200
+    response = client.commit(requirements=hold, headers=headers)
+    assert response.status == 200
     more = SCHEMA | {"schema-id": 1, "fields": [{"id": 3, "name": "more", "type": "long", "required": False}]}
-    assert ask.commit({"action": "add-schema", "schema": more}).status == 200
-    assert ask.commit(requirements=hold).status == 409
-    assert ask.commit(requirements=hold, headers=headers).json == told.json
+    assert client.commit({"action": "add-schema", "schema": more}).status == 200
+    assert client.commit(requirements=hold).status == 409
+    assert client.commit(requirements=hold, headers=headers).json == response.json
 
 
-def test_key_tells_names_apart_that_look_the_same_when_joined(ask: AsgiClient, context: ServerContext) -> None:
+def test_key_tells_names_apart_that_look_the_same_when_joined(client: AsgiClient, context: ServerContext) -> None:
     for namespace in (("a",), ("a/b",)):
-        ask.namespace(*namespace)
+        client.namespace(*namespace)
     headers = keyed()
-    assert ask("POST", "/v1/namespaces/a%2Fb/tables", {"name": "c", "schema": SCHEMA}).status == 200
-    assert ask("POST", "/v1/namespaces/a/tables", {"name": "b/c", "schema": SCHEMA}).status == 200
-    assert ask("DELETE", "/v1/namespaces/a%2Fb/tables/c", headers=headers).status == 204
-    assert ask("DELETE", "/v1/namespaces/a/tables/b%2Fc", headers=headers).status == 422
-    assert ask("HEAD", "/v1/namespaces/a/tables/b%2Fc").status == 204
+    assert client("POST", "/v1/namespaces/a%2Fb/tables", {"name": "c", "schema": SCHEMA}).status == 200
+    assert client("POST", "/v1/namespaces/a/tables", {"name": "b/c", "schema": SCHEMA}).status == 200
+    assert client("DELETE", "/v1/namespaces/a%2Fb/tables/c", headers=headers).status == 204
+    assert client("DELETE", "/v1/namespaces/a/tables/b%2Fc", headers=headers).status == 422
+    assert client("HEAD", "/v1/namespaces/a/tables/b%2Fc").status == 204
 
 
 def test_refusal_that_cannot_be_recorded_is_not_told(
-    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A twin with the same key may have changed what stands against it."""
     headers = keyed()
@@ -115,12 +115,12 @@ def test_refusal_that_cannot_be_recorded_is_not_told(
 
     with monkeypatch.context() as patch:
         patch.setattr(context.records, "finish_request", broken)
-        assert ask("DELETE", ORDERS, headers=headers).error == (500, "CommitStateUnknownException")
-    assert ask("DELETE", ORDERS, headers=headers).status == 404
+        assert client("DELETE", ORDERS, headers=headers).error == (500, "CommitStateUnknownException")
+    assert client("DELETE", ORDERS, headers=headers).status == 404
 
 
 def test_namespace_whose_answer_was_lost_is_found_by_its_key(
-    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = context.catalog.store.create_namespace
 
@@ -129,20 +129,20 @@ def test_namespace_whose_answer_was_lost_is_found_by_its_key(
         raise StorageError("the connection broke")
 
     monkeypatch.setattr(context.catalog.store, "create_namespace", lose)
-    assert ask("POST", "/v1/namespaces", {"namespace": ["new"]}, headers=keyed()).status == 200
+    assert client("POST", "/v1/namespaces", {"namespace": ["new"]}, headers=keyed()).status == 200
 
 
-def test_refusals_are_final_too(ask: AsgiClient) -> None:
+def test_refusals_are_final_too(client: AsgiClient) -> None:
     headers = keyed()
-    assert ask("DELETE", ORDERS, headers=headers).status == 404
-    ask.table()
-    assert ask("DELETE", ORDERS, headers=headers).status == 404
-    assert ask("HEAD", ORDERS).status == 204
-    assert ask("DELETE", ORDERS, headers=keyed()).status == 204
+    assert client("DELETE", ORDERS, headers=headers).status == 404
+    client.table()
+    assert client("DELETE", ORDERS, headers=headers).status == 404
+    assert client("HEAD", ORDERS).status == 204
+    assert client("DELETE", ORDERS, headers=keyed()).status == 204
 
 
 def test_failures_of_the_server_are_not_final(
-    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     headers, body = keyed(), {"namespace": ["new"]}
 
@@ -151,34 +151,34 @@ def test_failures_of_the_server_are_not_final(
 
     with monkeypatch.context() as patch:
         patch.setattr(context.catalog.store, "create_namespace", fail)
-        assert ask("POST", "/v1/namespaces", body, headers=headers).status == 500
-    assert ask("POST", "/v1/namespaces", body, headers=headers).status == 200
+        assert client("POST", "/v1/namespaces", body, headers=headers).status == 500
+    assert client("POST", "/v1/namespaces", body, headers=headers).status == 200
 
 
-def test_key_belongs_to_one_request(ask: AsgiClient) -> None:
+def test_key_belongs_to_one_request(client: AsgiClient) -> None:
     headers = keyed()
-    assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 200
+    assert client("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 200
     for method, path, body in (
         ("POST", "/v1/namespaces", {"namespace": ["b"]}),
         ("DELETE", "/v1/namespaces/a", None),
         ("POST", "/v1/namespaces/a/properties", {"namespace": ["a"]}),
     ):
-        assert ask(method, path, body, headers=headers).error == (422, "UnprocessableEntityException")
+        assert client(method, path, body, headers=headers).error == (422, "UnprocessableEntityException")
 
 
 @pytest.mark.parametrize(
     "key", ["", "x", "1" * 36, "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3", "0f8b5a52-4c1d-4d6e-9a3b-7f6f2a1c9d3e0"]
 )
-def test_key_must_be_a_uuid(ask: AsgiClient, key: str) -> None:
-    assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers={"Idempotency-Key": key}).status == 400
-    assert ask("HEAD", "/v1/namespaces/a").status == 404
+def test_key_must_be_a_uuid(client: AsgiClient, key: str) -> None:
+    assert client("POST", "/v1/namespaces", {"namespace": ["a"]}, headers={"Idempotency-Key": key}).status == 400
+    assert client("HEAD", "/v1/namespaces/a").status == 404
 
 
 def test_twins_at_the_same_time_happen_once(
-    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two servers find no answer to their key; the database lets one of them in."""
-    ask.table()
+    client.table()
     headers = keyed()
     together = threading.Barrier(2, timeout=LONG_S)
     find = context.records.find_request
@@ -194,24 +194,24 @@ def test_twins_at_the_same_time_happen_once(
     second = open_server(f"sqlite:///{context.store.database.name}")
     for server in (context, second):
         monkeypatch.setattr(server.records, "find_request", find_together)
-    told: list[Any] = []
+    response: list[Any] = []
 
     def commit(asking: AsgiClient) -> None:
-        told.append(asking.commit(set_property("a", "b"), headers=headers))
+        response.append(asking.commit(set_property("a", "b"), headers=headers))
 
     with AsgiClient(second) as other:
-        run_for_each(commit, (ask, other))
+        run_for_each(commit, (client, other))
     second.catalog.close()
-    assert [t.status for t in told] == [200, 200]
-    assert told[0].json == told[1].json
-    assert len(told[0].json["metadata"]["metadata-log"]) == 1
+    assert [t.status for t in response] == [200, 200]
+    assert response[0].json == response[1].json
+    assert len(response[0].json["metadata"]["metadata-log"]) == 1
 
 
 def test_answer_lost_on_the_way_from_the_database_is_found_out(
-    ask: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The swap happened, and the database said that it did not know: the client is told that it happened."""
-    ask.table(properties={"commit.status-check.min-wait-ms": "1"})
+    client.table(properties={"commit.status-check.min-wait-ms": "1"})
     swap = context.catalog.store.swap
 
     def lose(table: TableName, expected: str, new: str) -> bool:
@@ -221,17 +221,17 @@ def test_answer_lost_on_the_way_from_the_database_is_found_out(
     headers = keyed()
     with monkeypatch.context() as patch:
         patch.setattr(context.catalog.store, "swap", lose)
-        told = ask.commit(set_property("a", "b"), headers=headers)
-    assert told.status == 200
-    assert ask.commit(set_property("a", "b"), headers=headers).json == told.json
-    assert ask("GET", ORDERS).json == told.json
+        response = client.commit(set_property("a", "b"), headers=headers)
+    assert response.status == 200
+    assert client.commit(set_property("a", "b"), headers=headers).json == response.json
+    assert client("GET", ORDERS).json == response.json
 
 
-def test_every_change_leaves_a_line_with_who_and_what(ask: AsgiClient, context: ServerContext) -> None:
-    ask.table()
-    ask.commit(set_property("a", "b"), headers={"User-Agent": "tester/1"})
-    ask("POST", "/v1/tables/rename", NAMES)
-    assert ask("GET", ORDERS).status == 404
+def test_every_change_leaves_a_line_with_who_and_what(client: AsgiClient, context: ServerContext) -> None:
+    client.table()
+    client.commit(set_property("a", "b"), headers={"User-Agent": "tester/1"})
+    client("POST", "/v1/tables/rename", NAMES)
+    assert client("GET", ORDERS).status == 404
     audit = context.records.audit()
     assert [(e.operation, e.resource) for e in audit] == [
         ("create_namespace", "namespace/db"),
@@ -242,34 +242,34 @@ def test_every_change_leaves_a_line_with_who_and_what(ask: AsgiClient, context: 
     ]
     assert audit[2].agent == "tester/1"
     assert audit[2].principal == "anonymous"
-    assert audit[2].metadata_location == ask("GET", "/v1/namespaces/db/tables/new").json["metadata-location"]
+    assert audit[2].metadata_location == client("GET", "/v1/namespaces/db/tables/new").json["metadata-location"]
 
 
-def test_change_that_did_not_happen_leaves_no_line(ask: AsgiClient, context: ServerContext) -> None:
+def test_change_that_did_not_happen_leaves_no_line(client: AsgiClient, context: ServerContext) -> None:
     before = context.records.audit()
-    assert ask("DELETE", "/v1/namespaces/no").status == 404
-    assert ask("POST", "/v1/namespaces", {"namespace": ["db"]}).status == 409
-    assert ask.commit(set_property("a", "b")).status == 404
+    assert client("DELETE", "/v1/namespaces/no").status == 404
+    assert client("POST", "/v1/namespaces", {"namespace": ["db"]}).status == 409
+    assert client.commit(set_property("a", "b")).status == 404
     assert context.records.audit() == before
 
 
-def test_old_requests_are_forgotten(ask: AsgiClient, context: ServerContext) -> None:
+def test_old_requests_are_forgotten(client: AsgiClient, context: ServerContext) -> None:
     headers = keyed()
-    ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers)
+    client("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers)
     context.records.forget_requests(2**62)
-    assert ask("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 409
+    assert client("POST", "/v1/namespaces", {"namespace": ["a"]}, headers=headers).status == 409
 
 
-def test_answers_about_namespaces_are_given_again_as_they_were(ask: AsgiClient) -> None:
+def test_answers_about_namespaces_are_given_again_as_they_were(client: AsgiClient) -> None:
     made = {"namespace": ["new"], "properties": {"a": "1", "b": "2"}}
     changed = {"updates": {"c": "3"}, "removals": ["a", "x", "a"]}
     headers = keyed(), keyed()
-    told = [ask("POST", "/v1/namespaces", made, headers=headers[0])]
-    told += [ask("POST", "/v1/namespaces/new/properties", changed, headers=headers[1])]
-    assert told[0].json["properties"]["location"]
-    assert told[1].json == {"updated": ["c"], "removed": ["a"], "missing": ["x"]}
-    ask("POST", "/v1/namespaces/new/properties", {"updates": {"x": "1", "a": "1"}, "removals": ["c"]})
-    again = [ask("POST", "/v1/namespaces", made, headers=headers[0])]
-    again += [ask("POST", "/v1/namespaces/new/properties", changed, headers=headers[1])]
-    assert [t.body for t in again] == [t.body for t in told]
-    assert ask("GET", "/v1/namespaces/new").json["properties"].keys() == {"a", "b", "x", "location"}
+    response = [client("POST", "/v1/namespaces", made, headers=headers[0])]
+    response += [client("POST", "/v1/namespaces/new/properties", changed, headers=headers[1])]
+    assert response[0].json["properties"]["location"]
+    assert response[1].json == {"updated": ["c"], "removed": ["a"], "missing": ["x"]}
+    client("POST", "/v1/namespaces/new/properties", {"updates": {"x": "1", "a": "1"}, "removals": ["c"]})
+    again = [client("POST", "/v1/namespaces", made, headers=headers[0])]
+    again += [client("POST", "/v1/namespaces/new/properties", changed, headers=headers[1])]
+    assert [t.body for t in again] == [t.body for t in response]
+    assert client("GET", "/v1/namespaces/new").json["properties"].keys() == {"a", "b", "x", "location"}

@@ -36,11 +36,11 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "postgresql":
         uri = request.getfixturevalue("postgres")
     context = open_server(uri, warehouse=str(place / "warehouse"), name=uuid4().hex)
-    with AsgiClient(context) as ask:
+    with AsgiClient(context) as client:
         for namespace in ("db", BIG, f"{BIG}-2"):
-            ask.namespace(namespace)
+            client.namespace(namespace)
         for table in ("orders", "items"):
-            ask.table(table)
+            client.table(table)
     fill(context)
     if request.param == "postgresql":
         with context.store.database.writing() as connection:
@@ -50,17 +50,17 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
-def ask_many(many: ServerContext) -> Iterator[AsgiClient]:
+def many_client(many: ServerContext) -> Iterator[AsgiClient]:
     with AsgiClient(many) as asking:
         yield asking
 
 
-def asked(many: ServerContext, ask: AsgiClient, path: str, **more: Any) -> tuple[AsgiResponse, Work]:
+def asked(many: ServerContext, client: AsgiClient, path: str, **more: Any) -> tuple[AsgiResponse, Work]:
     """The answer, and the database's work for it."""
-    ask("GET", "/v1/config")  # so that who asks is known, and nothing else is looked up
+    client("GET", "/v1/config")  # so that who asks is known, and nothing else is looked up
     with watched(many.store.database) as work:
-        told = ask("GET", path, **more)
-    return told, work
+        response = client("GET", path, **more)
+    return response, work
 
 
 def most_rows(lines: list[str]) -> int:
@@ -83,17 +83,17 @@ def check_work(many: ServerContext, work: Work, most: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, ask_many: AsgiClient, method: str) -> None:
-    told, work = asked(many, ask_many, f"{IN_BIG}/tables/t050000x")
-    assert told.error == (404, "NoSuchTableException")
-    assert "did you mean `big.t050000`" in told.message
+def test_missing_name_looks_at_its_neighbours_alone(many: ServerContext, many_client: AsgiClient, method: str) -> None:
+    response, work = asked(many, many_client, f"{IN_BIG}/tables/t050000x")
+    assert response.error == (404, "NoSuchTableException")
+    assert "did you mean `big.t050000`" in response.message
     check_work(many, work, 300)
-    assert ask_many(method, f"{IN_BIG}/tables/t050000x").status == 404
+    assert many_client(method, f"{IN_BIG}/tables/t050000x").status == 404
 
 
-def test_missing_view_looks_at_its_neighbours_alone(many: ServerContext, ask_many: AsgiClient) -> None:
-    told, work = asked(many, ask_many, f"{IN_BIG}/views/t05x")
-    assert told.error == (404, "NoSuchViewException")
+def test_missing_view_looks_at_its_neighbours_alone(many: ServerContext, many_client: AsgiClient) -> None:
+    response, work = asked(many, many_client, f"{IN_BIG}/views/t05x")
+    assert response.error == (404, "NoSuchViewException")
     check_work(many, work, 300)
 
 
@@ -104,33 +104,33 @@ def test_missing_name_in_the_library_looks_at_its_neighbours_alone(many: ServerC
     check_work(many, work, 300)
 
 
-def test_near_namespaces_are_found_among_neighbours(many: ServerContext, ask_many: AsgiClient) -> None:
-    told = ask_many("GET", "/v1/namespaces/bigg")
-    assert told.error == (404, "NoSuchNamespaceException")
-    assert "did you mean `big`" in told.message
+def test_near_namespaces_are_found_among_neighbours(many: ServerContext, many_client: AsgiClient) -> None:
+    response = many_client("GET", "/v1/namespaces/bigg")
+    assert response.error == (404, "NoSuchNamespaceException")
+    assert "did you mean `big`" in response.message
     if many.store.database.sorts_by_bytes:
-        check_work(many, asked(many, ask_many, "/v1/namespaces/bigg")[1], 300)
+        check_work(many, asked(many, many_client, "/v1/namespaces/bigg")[1], 300)
 
 
-def test_readiness_looks_at_next_to_nothing(many: ServerContext, ask_many: AsgiClient) -> None:
-    told, work = asked(many, ask_many, "/ready")
-    assert told.status == 200
+def test_readiness_looks_at_next_to_nothing(many: ServerContext, many_client: AsgiClient) -> None:
+    response, work = asked(many, many_client, "/ready")
+    assert response.status == 200
     assert work.thousands <= 1
     if many.store.database.engine.dialect.name == "postgresql":
         check_work(many, work, 10)
 
 
-def paged(ask: AsgiClient, path: str, size: int, key: str) -> Iterator[list[Any]]:
+def paged(client: AsgiClient, path: str, size: int, key: str) -> Iterator[list[Any]]:
     token: str | None = ""
     while token is not None:
-        told = ask("GET", path, query={"pageToken": token, "pageSize": str(size)})
-        assert told.status == 200, told
-        yield told.json[key]
-        token = told.json["next-page-token"]
+        response = client("GET", path, query={"pageToken": token, "pageSize": str(size)})
+        assert response.status == 200, response
+        yield response.json[key]
+        token = response.json["next-page-token"]
 
 
-def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many: AsgiClient) -> None:
-    pages = paged(ask_many, f"{IN_BIG}/tables", 1000, "identifiers")
+def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, many_client: AsgiClient) -> None:
+    pages = paged(many_client, f"{IN_BIG}/tables", 1000, "identifiers")
     next(itertools.islice(pages, 20, None))
     with watched(many.store.database) as work:
         assert len(next(pages)) == 1000
@@ -138,25 +138,25 @@ def test_page_reads_its_own_rows_and_sorts_nothing(many: ServerContext, ask_many
 
 
 @pytest.mark.parametrize(("kind", "number"), [("tables", TABLES - VIEWS), ("views", VIEWS)])
-def test_pages_cover_all_names_once(many: ServerContext, ask_many: AsgiClient, kind: str, number: int) -> None:
+def test_pages_cover_all_names_once(many: ServerContext, many_client: AsgiClient, kind: str, number: int) -> None:
     path = f"{IN_BIG}/{kind}"
     with watched(many.store.database) as whole:
-        told = ask_many("GET", path).json["identifiers"]
+        response = many_client("GET", path).json["identifiers"]
     with watched(many.store.database) as work:
-        pages = list(paged(ask_many, path, 5000 if kind == "tables" else 10, "identifiers"))
-    assert [name for page in pages for name in page] == told
-    assert len(told) == number
+        pages = list(paged(many_client, path, 5000 if kind == "tables" else 10, "identifiers"))
+    assert [name for page in pages for name in page] == response
+    assert len(response) == number
     assert len(pages) == (20 if kind == "tables" else 10)
     assert work.thousands <= 3 * whole.thousands
 
 
-def test_pages_of_namespaces_read_their_own_alone(many: ServerContext, ask_many: AsgiClient) -> None:
+def test_pages_of_namespaces_read_their_own_alone(many: ServerContext, many_client: AsgiClient) -> None:
     """That one of them has very many tables makes no difference."""
     with watched(many.store.database) as work:
-        first = next(paged(ask_many, "/v1/namespaces", 2, "namespaces"))
+        first = next(paged(many_client, "/v1/namespaces", 2, "namespaces"))
     assert first == [[BIG], [f"{BIG}-2"]]
     check_work(many, work, 300)
-    assert [n for page in paged(ask_many, "/v1/namespaces", 2, "namespaces") for n in page] == [
+    assert [n for page in paged(many_client, "/v1/namespaces", 2, "namespaces") for n in page] == [
         [BIG],
         [f"{BIG}-2"],
         ["db"],
@@ -185,35 +185,35 @@ class SlowSwap:
         return bool(self._swap(table, expected, new))
 
 
-async def commit(ask: AsgiClient, name: str, key: str) -> AsgiResponse:
+async def commit(client: AsgiClient, name: str, key: str) -> AsgiResponse:
     body = {"requirements": [], "updates": [set_property(key, "x")]}
-    return await ask.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
+    return await client.send("POST", f"/v1/namespaces/db/tables/{name}", [json.dumps(body).encode()])
 
 
 def test_hot_table_is_in_nobodys_way(
-    many: ServerContext, ask_many: AsgiClient, monkeypatch: pytest.MonkeyPatch
+    many: ServerContext, many_client: AsgiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """64 clients commit to one table, slowly; meanwhile others are loaded, listed, looked for and committed to."""
     slow = SlowSwap(many, monkeypatch)
 
     async def meanwhile() -> tuple[list[int], list[int]]:
         slow.loop = asyncio.get_running_loop()
-        hot = [asyncio.create_task(commit(ask_many, "orders", f"hot{n}")) for n in range(CLIENTS)]
+        hot = [asyncio.create_task(commit(many_client, "orders", f"hot{n}")) for n in range(CLIENTS)]
         await slow.begun.wait()
-        told = [await commit(ask_many, "items", f"other{n}") for n in range(5)]
-        told += [await ask_many.send("GET", "/v1/namespaces/db/tables/items", [])]
-        told += [await ask_many.send("GET", f"{IN_BIG}/tables", [], query={"pageSize": "10"})]
-        told += [await ask_many.send("GET", "/v1/namespaces/db/tables/orders", [])]
-        told += [await ask_many.send("HEAD", f"{IN_BIG}/tables/nope", [])]
+        response = [await commit(many_client, "items", f"other{n}") for n in range(5)]
+        response += [await many_client.send("GET", "/v1/namespaces/db/tables/items", [])]
+        response += [await many_client.send("GET", f"{IN_BIG}/tables", [], query={"pageSize": "10"})]
+        response += [await many_client.send("GET", "/v1/namespaces/db/tables/orders", [])]
+        response += [await many_client.send("HEAD", f"{IN_BIG}/tables/nope", [])]
         assert not any(task.done() for task in hot)
         slow.let_on.set()
-        return [t.status for t in told], [(await task).status for task in hot]
+        return [t.status for t in response], [(await task).status for task in hot]
 
     others, hot = asyncio.run(meanwhile())
     assert others == [200] * 8 + [404]
     assert hot == [200] * CLIENTS
     assert slow.most_at_once == 1
-    properties = ask_many("GET", "/v1/namespaces/db/tables/orders").json["metadata"]["properties"]
+    properties = many_client("GET", "/v1/namespaces/db/tables/orders").json["metadata"]["properties"]
     assert {f"hot{n}" for n in range(CLIENTS)} <= properties.keys()
 
 

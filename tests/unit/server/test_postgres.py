@@ -33,10 +33,10 @@ def test_key_is_known_to_every_server(replicas: tuple[ServerContext, ServerConte
         one.namespace("db")
         one.table()
         headers = {"Idempotency-Key": str(uuid4())}
-        told = [ask.commit(set_property("a", "b"), headers=headers) for ask in (one, other, one)]
-        assert [t.status for t in told] == [200, 200, 200]
-        assert told[0].json == told[1].json == told[2].json
-        assert other("GET", ORDERS).json == told[0].json
+        response = [client.commit(set_property("a", "b"), headers=headers) for client in (one, other, one)]
+        assert [t.status for t in response] == [200, 200, 200]
+        assert response[0].json == response[1].json == response[2].json
+        assert other("GET", ORDERS).json == response[0].json
     operations = [e.operation for e in replicas[1].records.audit()]
     assert operations == ["create_namespace", "create_table", "commit_table"]
 
@@ -71,26 +71,26 @@ def test_writers_of_their_own_branches_through_two_servers_all_succeed(
     asking[0].namespace("db")
     asking[0].table()
     asking[0].commit(snapshot(1, 1), set_branch("main", 1))
-    told: list[int] = []
+    response: list[int] = []
 
     def write(number: int) -> None:
         branch = {"type": "assert-ref-snapshot-id", "ref": f"b{number}", "snapshot-id": None}
-        told.append(asking[number % 2].commit(set_branch(f"b{number}", 1), requirements=[branch]).status)
+        response.append(asking[number % 2].commit(set_branch(f"b{number}", 1), requirements=[branch]).status)
 
     run_for_each(write, range(8))
-    assert told == [200] * 8
+    assert response == [200] * 8
     assert asking[1]("GET", ORDERS).json["metadata"]["refs"].keys() == {"main", *(f"b{n}" for n in range(8))}
-    for ask in asking:
-        ask.application.close()
+    for client in asking:
+        client.application.close()
 
 
 def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
     replicas: tuple[ServerContext, ServerContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = replicas[0]
-    with AsgiClient(context) as ask:
-        ask.namespace("db")
-        ask.table(properties={"commit.status-check.num-retries": "0"})
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table(properties={"commit.status-check.num-retries": "0"})
         before = set(context.catalog.io.list(context.settings.warehouse or ""))
 
         def broken(*_: object) -> bool:
@@ -98,10 +98,10 @@ def test_outcome_that_cannot_be_found_out_is_said_so_and_nothing_is_deleted(
 
         with monkeypatch.context() as patch:
             patch.setattr(context.catalog.store, "swap", broken)
-            told = ask.commit(set_property("a", "b"), headers={"Idempotency-Key": str(uuid4())})
-        assert told.error == (500, "CommitStateUnknownException")
+            response = client.commit(set_property("a", "b"), headers={"Idempotency-Key": str(uuid4())})
+        assert response.error == (500, "CommitStateUnknownException")
         assert len(set(context.catalog.io.list(context.settings.warehouse or "")) - before) == 1
-        assert ask("GET", ORDERS).status == 200
+        assert client("GET", ORDERS).status == 200
 
 
 def test_server_without_a_place_for_files_does_not_start(postgres: str, tmp_path: Path) -> None:

@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 from concurrency import run_for_each
-from rows import ORDERS as SCHEMA
-from rows import ids, order_rows
-from concurrency import run_for_each
 
 import bergline
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore

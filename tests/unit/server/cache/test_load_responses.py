@@ -10,9 +10,9 @@ from bergline.server.handlers.context import ServerContext
 
 
 @pytest.fixture
-def metadata(ask: AsgiClient, context: ServerContext) -> TableMetadata:
-    ask.namespace("db")
-    return context.catalog.metadata_at(ask.table().json["metadata-location"])
+def metadata(client: AsgiClient, context: ServerContext) -> TableMetadata:
+    client.namespace("db")
+    return context.catalog.metadata_at(client.table().json["metadata-location"])
 
 
 def test_metadata_is_loaded_and_rendered_once(metadata: TableMetadata) -> None:
@@ -43,15 +43,15 @@ def test_memory_is_bounded_and_the_latest_stay(metadata: TableMetadata) -> None:
 
 
 def test_server_loads_a_table_again_only_when_it_changed(
-    ask: AsgiClient, context: ServerContext, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
+    client: AsgiClient, context: ServerContext, metadata: TableMetadata, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "/v1/namespaces/db/tables/orders"
-    first = ask("GET", path).json
+    first = client("GET", path).json
     with monkeypatch.context() as patch:
         patch.setattr(context.catalog, "metadata_at", lambda _: 1 / 0)
-        assert ask("GET", path).json == first
-    changed = ask.commit(set_property("a", "b")).json
-    assert ask("GET", path).json == changed != first
+        assert client("GET", path).json == first
+    changed = client.commit(set_property("a", "b")).json
+    assert client("GET", path).json == changed != first
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(response_cache, "compress_prefix", slowly)
     answers = ResponseCache(1 << 20)
-    answer, told = kept(answers, "a"), []
-    threads = [threading.Thread(target=lambda: told.append(answers.gzip(answer))) for _ in range(4)]
+    answer, response = kept(answers, "a"), []
+    threads = [threading.Thread(target=lambda: response.append(answers.gzip(answer))) for _ in range(4)]
     for thread in threads:
         thread.start()
     assert begun.wait(30)
@@ -58,8 +58,8 @@ def test_an_answer_is_packed_once_by_many_threads(monkeypatch: pytest.MonkeyPatc
     for thread in threads:
         thread.join(30)
     assert len(packed) == 1
-    assert len(told) == 4
-    assert len(set(told)) == 1
+    assert len(response) == 4
+    assert len(set(response)) == 1
 
 
 def test_both_forms_count() -> None:

@@ -38,9 +38,9 @@ class Loaded:
 
 
 @pytest.fixture
-def port(context: ServerContext, ask: AsgiClient) -> Iterator[int]:
-    ask.namespace("db")
-    ask.table(properties={f"key{number}": "some text" for number in range(400)})
+def port(context: ServerContext, client: AsgiClient) -> Iterator[int]:
+    client.namespace("db")
+    client.table(properties={f"key{number}": "some text" for number in range(400)})
     with on_socket(context) as found:
         yield found
 
@@ -90,8 +90,8 @@ def test_java_1_11_finds_the_tag(port: int) -> None:
     assert "ETag" in load(port).names  # it looks for these letters alone
 
 
-def test_small_tables_come_as_they_are(port: int, ask: AsgiClient) -> None:
-    ask.table("small")
+def test_small_tables_come_as_they_are(port: int, client: AsgiClient) -> None:
+    client.table("small")
     path = "/v1/namespaces/db/tables/small"
     for _ in range(2):
         small = load(port, path, **FAR)
@@ -105,7 +105,7 @@ def test_snapshots_of_refs_alone_have_a_form_of_their_own(port: int) -> None:
     assert refs.headers["etag"] != load(port).headers["etag"]
 
 
-def test_large_views_come_in_gzip(port: int, ask: AsgiClient) -> None:
+def test_large_views_come_in_gzip(port: int, client: AsgiClient) -> None:
     version = {
         "version-id": 1,
         "timestamp-ms": 1_800_000_000_000,
@@ -116,7 +116,7 @@ def test_large_views_come_in_gzip(port: int, ask: AsgiClient) -> None:
     }
     schema = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "int", "required": False}]}
     body = {"name": "one", "schema": schema, "view-version": version, "properties": {}}
-    assert ask("POST", "/v1/namespaces/db/views", body).status == 200
+    assert client("POST", "/v1/namespaces/db/views", body).status == 200
     path = "/v1/namespaces/db/views/one"
     plain, packed = load(port, path), load(port, path, **FAR)
     assert packed.is_gzip
@@ -147,11 +147,11 @@ def test_others_are_answered_while_an_answer_is_packed(port: int, monkeypatch: p
 def test_keys_are_put_behind_the_packed_bytes(tmp_path: Path) -> None:
     properties = {"s3.access-key-id": "key", "s3.secret-access-key": "very secret", "s3.region": "eu-west-1"}
     context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=properties, vend=VendingConfig())
-    with AsgiClient(context) as ask, on_socket(context) as port:
-        ask.namespace("db")
-        ask.table(properties={f"key{number}": "some text" for number in range(400)})
+    with AsgiClient(context) as client, on_socket(context) as port:
+        client.namespace("db")
+        client.table(properties={f"key{number}": "some text" for number in range(400)})
         keys = {"X-Iceberg-Access-Delegation": "vended-credentials"}
-        pointer = ask("GET", ORDERS).json["metadata-location"]
+        pointer = client("GET", ORDERS).json["metadata-location"]
         context.loads.directories(pointer, lambda: ("s3://bucket/orders",))
         plain, packed = load(port, **keys), load(port, **FAR, **keys)
         assert packed.is_gzip

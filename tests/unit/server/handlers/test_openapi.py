@@ -7,8 +7,8 @@ from asgi_client import AsgiClient
 from bergline.catalog.rest.protocol.endpoints import ENDPOINTS
 
 
-def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(ask: AsgiClient) -> None:
-    document = ask("GET", "/openapi.json").json
+def test_document_names_every_endpoint_once_and_no_type_that_it_has_not(client: AsgiClient) -> None:
+    document = client("GET", "/openapi.json").json
     operations = [o["operationId"] for methods in document["paths"].values() for o in methods.values()]
     assert sorted(operations) == sorted(e.name for e in ENDPOINTS)
     text = json.dumps(document)

@@ -36,11 +36,11 @@ def table(context: ServerContext) -> Table:
     return table
 
 
-def found(ask: AsgiClient, filter_: Any = None, **more: Any) -> list[Any]:
-    told = ask("POST", PLAN, {"filter": filter_, **more} if filter_ is not None else more)
-    assert told.status == 200, told
-    assert told.json["status"] == "completed"
-    return sorted(t["data-file"]["partition"][0] or "" for t in told.json["file-scan-tasks"])
+def found(client: AsgiClient, filter_: Any = None, **more: Any) -> list[Any]:
+    response = client("POST", PLAN, {"filter": filter_, **more} if filter_ is not None else more)
+    assert response.status == 200, response
+    assert response.json["status"] == "completed"
+    return sorted(t["data-file"]["partition"][0] or "" for t in response.json["file-scan-tasks"])
 
 
 BUCKET = {"type": "eq", "term": {"type": "transform", "transform": "bucket[2]", "term": "id"}, "value": 1}
@@ -78,31 +78,31 @@ FIRST, SECOND, NULL = "1970-01-01", "1970-01-11", ""
     ],
 )
 def test_files_are_chosen_by_the_filter(
-    table: Table, ask: AsgiClient, filter_: Any, expected: list[Any] | None
+    table: Table, client: AsgiClient, filter_: Any, expected: list[Any] | None
 ) -> None:
     """At least the files with matching rows, and not those that cannot have any; None means all."""
-    chosen = found(ask, filter_)
+    chosen = found(client, filter_)
     if filter_ == {"type": "not-starts-with", "term": "name", "value": "n1"}:
         assert {NULL, FIRST} <= set(chosen)
     else:
         assert chosen == ([NULL, FIRST, SECOND] if expected is None else expected)
 
 
-def test_deletes_come_with_their_files(table: Table, ask: AsgiClient) -> None:
+def test_deletes_come_with_their_files(table: Table, client: AsgiClient) -> None:
     table.set_properties({"write.delete.mode": "merge-on-read"})
     table.refresh().delete("id = 3")
-    plan = ask("POST", PLAN, {}).json
+    plan = client("POST", PLAN, {}).json
     with_deletes = [t for t in plan["file-scan-tasks"] if t.get("delete-file-references")]
     assert [t["delete-file-references"] for t in with_deletes] == [[0]]
     assert plan["delete-files"][0]["content"] == "position-deletes"
 
 
-def test_older_snapshots_and_appends_between_two_are_planned(table: Table, ask: AsgiClient) -> None:
+def test_older_snapshots_and_appends_between_two_are_planned(table: Table, client: AsgiClient) -> None:
     first, second, third = (s.snapshot_id for s in table.metadata.snapshots)
-    assert found(ask, **{"snapshot-id": first}) == [FIRST]
-    assert found(ask, **{"start-snapshot-id": first, "end-snapshot-id": third}) == [NULL, SECOND]
-    assert found(ask, **{"start-snapshot-id": second, "end-snapshot-id": third, "select": ["id"]}) == [NULL]
-    assert found(ask, **{"start-snapshot-id": third, "end-snapshot-id": third}) == []
+    assert found(client, **{"snapshot-id": first}) == [FIRST]
+    assert found(client, **{"start-snapshot-id": first, "end-snapshot-id": third}) == [NULL, SECOND]
+    assert found(client, **{"start-snapshot-id": second, "end-snapshot-id": third, "select": ["id"]}) == [NULL]
+    assert found(client, **{"start-snapshot-id": third, "end-snapshot-id": third}) == []
 
 
 @pytest.mark.parametrize(
@@ -143,18 +143,18 @@ def test_older_snapshots_and_appends_between_two_are_planned(table: Table, ask: 
     ],
 )
 def test_what_is_left_of_the_filter_stands_with_each_file(
-    table: Table, ask: AsgiClient, filter_: Any, expected: dict[str, Any]
+    table: Table, client: AsgiClient, filter_: Any, expected: dict[str, Any]
 ) -> None:
-    plan = ask("POST", PLAN, {} if filter_ is None else {"filter": filter_}).json
+    plan = client("POST", PLAN, {} if filter_ is None else {"filter": filter_}).json
     left = {t["data-file"]["partition"][0] or "": t["residual-filter"] for t in plan["file-scan-tasks"]}
     assert left == expected
 
 
-def test_long_chains_are_read_and_come_back_nested_less(table: Table, ask: AsgiClient) -> None:
+def test_long_chains_are_read_and_come_back_nested_less(table: Table, client: AsgiClient) -> None:
     chain: Any = {"type": "eq", "term": "id", "value": 0}
     for number in range(1, 400):
         chain = {"type": "or", "left": chain, "right": {"type": "eq", "term": "id", "value": number}}
-    plan = ask("POST", PLAN, {"filter": chain}).json
+    plan = client("POST", PLAN, {"filter": chain}).json
     assert len(plan["file-scan-tasks"]) == 2
     left = plan["file-scan-tasks"][0]["residual-filter"]
     depth = 0
@@ -163,11 +163,11 @@ def test_long_chains_are_read_and_come_back_nested_less(table: Table, ask: AsgiC
     assert depth == 9
 
 
-def test_statistics_come_for_the_columns_asked_for(table: Table, ask: AsgiClient) -> None:
-    (first,) = ask("POST", PLAN, {"filter": {"type": "eq", "term": "id", "value": 3}}).json["file-scan-tasks"]
+def test_statistics_come_for_the_columns_asked_for(table: Table, client: AsgiClient) -> None:
+    (first,) = client("POST", PLAN, {"filter": {"type": "eq", "term": "id", "value": 3}}).json["file-scan-tasks"]
     assert not any(key.endswith(("counts", "bounds", "sizes")) for key in first["data-file"])
     asked = {"filter": {"type": "eq", "term": "id", "value": 3}, "stats-fields": ["id", "name"]}
-    (first,) = ask("POST", PLAN, asked).json["file-scan-tasks"]
+    (first,) = client("POST", PLAN, asked).json["file-scan-tasks"]
     file = first["data-file"]
     assert file["value-counts"] == {"keys": [1, 3], "values": [10, 10]}
     assert file["null-value-counts"] == {"keys": [1, 3], "values": [0, 0]}
@@ -176,43 +176,43 @@ def test_statistics_come_for_the_columns_asked_for(table: Table, ask: AsgiClient
     assert file["column-sizes"]["keys"] == [1, 3]
 
 
-def test_names_are_taken_in_their_case_unless_told_otherwise(table: Table, ask: AsgiClient) -> None:
+def test_names_are_taken_in_their_case_unless_told_otherwise(table: Table, client: AsgiClient) -> None:
     asked = {"filter": {"type": "eq", "term": "ID", "value": 3}, "select": ["Name"], "stats-fields": ["DAY"]}
-    assert ask("POST", PLAN, asked).status == 400
-    assert ask("POST", PLAN, {**asked, "case-sensitive": True}).status == 400
-    assert found(ask, **asked, **{"case-sensitive": False}) == [FIRST]
+    assert client("POST", PLAN, asked).status == 400
+    assert client("POST", PLAN, {**asked, "case-sensitive": True}).status == 400
+    assert found(client, **asked, **{"case-sensitive": False}) == [FIRST]
 
 
-def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, ask: AsgiClient) -> None:
+def test_select_takes_nested_names_and_metadata_columns(context: ServerContext, client: AsgiClient) -> None:
     lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     nested = pa.struct([("x", pa.list_(pa.struct([("y", pa.int32())])))])
     lake.create_table("db.t", pa.schema([("s", nested), ("m", pa.map_(pa.string(), pa.int64()))]))
     names = ["s.x.element.y", "m.key", "m.value", "s.x", "_file", "_partition.day", "_row_id"]
-    assert ask("POST", PLAN, {"select": names}).status == 200
+    assert client("POST", PLAN, {"select": names}).status == 200
 
 
-def test_schema_is_that_of_the_snapshot_if_asked_for(table: Table, ask: AsgiClient) -> None:
+def test_schema_is_that_of_the_snapshot_if_asked_for(table: Table, client: AsgiClient) -> None:
     with table.update_schema() as schema:
         schema.rename_column("name", "title")
     head = table.metadata.snapshots[-1].snapshot_id
     by_name = {"filter": {"type": "eq", "term": "name", "value": "n0"}}
-    assert ask("POST", PLAN, by_name).status == 400
-    assert found(ask, **by_name, **{"use-snapshot-schema": True}) == [FIRST]
-    assert found(ask, **by_name, **{"use-snapshot-schema": True, "snapshot-id": head}) == [FIRST]
-    assert found(ask, **{"filter": {"type": "eq", "term": "title", "value": "n0"}, "snapshot-id": head}) == [FIRST]
+    assert client("POST", PLAN, by_name).status == 400
+    assert found(client, **by_name, **{"use-snapshot-schema": True}) == [FIRST]
+    assert found(client, **by_name, **{"use-snapshot-schema": True, "snapshot-id": head}) == [FIRST]
+    assert found(client, **{"filter": {"type": "eq", "term": "title", "value": "n0"}, "snapshot-id": head}) == [FIRST]
     first = table.metadata.snapshots[0].snapshot_id
     incremental = {"start-snapshot-id": first, "end-snapshot-id": head, "use-snapshot-schema": True}
-    assert found(ask, filter={"type": "eq", "term": "name", "value": "n10"}, **incremental) == [SECOND]
+    assert found(client, filter={"type": "eq", "term": "name", "value": "n10"}, **incremental) == [SECOND]
 
 
-def test_few_rows_need_few_files(table: Table, ask: AsgiClient) -> None:
-    assert len(found(ask, **{"min-rows-requested": 1})) == 1
-    assert len(found(ask, **{"min-rows-requested": 11})) == 2
-    assert len(found(ask, **{"min-rows-requested": 1000})) == 3
-    assert len(found(ask, **{"min-rows-requested": 0})) == 3
+def test_few_rows_need_few_files(table: Table, client: AsgiClient) -> None:
+    assert len(found(client, **{"min-rows-requested": 1})) == 1
+    assert len(found(client, **{"min-rows-requested": 11})) == 2
+    assert len(found(client, **{"min-rows-requested": 1000})) == 3
+    assert len(found(client, **{"min-rows-requested": 0})) == 3
     inside = {"type": "gt-eq", "term": "id", "value": 0}
-    assert len(found(ask, inside, **{"min-rows-requested": 1})) == 2  # nobody knows how many rows match
+    assert len(found(client, inside, **{"min-rows-requested": 1})) == 2  # nobody knows how many rows match
 
 
 @pytest.fixture
@@ -280,32 +280,32 @@ def test_plan_tasks_of_something_else_are_unknown(table: Table, few: AsgiClient)
         ({"stats-fields": ["nothing"]}, "$.stats-fields[0]"),
     ],
 )
-def test_scans_of_nothing_are_refused_with_the_place(table: Table, ask: AsgiClient, body: Any, place: str) -> None:
-    told = ask("POST", PLAN, body)
-    assert told.status == 400, told
-    assert place in told.message
+def test_scans_of_nothing_are_refused_with_the_place(table: Table, client: AsgiClient, body: Any, place: str) -> None:
+    response = client("POST", PLAN, body)
+    assert response.status == 400, response
+    assert place in response.message
 
 
-def test_filters_that_are_nested_too_deep_are_refused(table: Table, ask: AsgiClient) -> None:
+def test_filters_that_are_nested_too_deep_are_refused(table: Table, client: AsgiClient) -> None:
     deep: Any = True
     for _ in range(150):
         deep = {"type": "not", "child": deep}
-    assert ask("POST", PLAN, {"filter": deep}).status == 400
+    assert client("POST", PLAN, {"filter": deep}).status == 400
 
 
-def test_snapshots_that_are_not_there_are_not_found(table: Table, ask: AsgiClient) -> None:
-    assert ask("POST", PLAN, {"snapshot-id": 1}).status == 404
-    assert ask("POST", PLAN, {"start-snapshot-id": 1, "end-snapshot-id": 2}).status == 404
+def test_snapshots_that_are_not_there_are_not_found(table: Table, client: AsgiClient) -> None:
+    assert client("POST", PLAN, {"snapshot-id": 1}).status == 404
+    assert client("POST", PLAN, {"start-snapshot-id": 1, "end-snapshot-id": 2}).status == 404
 
 
-def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext, ask: AsgiClient) -> None:
+def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext, client: AsgiClient) -> None:
     lake = Lake(context.catalog, "lake")
     lake.create_namespace("db")
     columns = pa.schema([("x", pa.float64())])
     table = lake.create_table("db.t", columns, partition_by=["x"])
     values = [float("nan"), float("inf"), float("-inf"), 1.0, None]
     table.append(pa.table({"x": values}, schema=columns))
-    plan = ask("POST", PLAN, {}).json
+    plan = client("POST", PLAN, {}).json
     written = [t["data-file"]["partition"][0] for t in plan["file-scan-tasks"]]
     assert sorted(written, key=str) == ["-Infinity", 1.0, "Infinity", "NaN", None]
 
@@ -323,7 +323,7 @@ def test_partitions_that_json_has_no_number_for_are_text(context: ServerContext,
     ],
 )
 def test_literals_of_every_type_are_read(
-    context: ServerContext, ask: AsgiClient, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
+    context: ServerContext, client: AsgiClient, column: str, type_: pa.DataType, values: list[Any], low: Any, high: Any
 ) -> None:
     """Two files with a value each: each is found by its own, and by no other."""
     lake = Lake(context.catalog, "lake")
@@ -333,16 +333,16 @@ def test_literals_of_every_type_are_read(
     for value in values:
         table.append(pa.table({column: [value]}, schema=columns))
     sizes = [
-        {t["data-file"]["file-path"] for t in ask("POST", PLAN, {"filter": f}).json["file-scan-tasks"]}
+        {t["data-file"]["file-path"] for t in client("POST", PLAN, {"filter": f}).json["file-scan-tasks"]}
         for f in ({"type": "eq", "term": column, "value": v} for v in (low, high))
     ]
     assert [len(found) for found in sizes] == [1, 1]
     assert sizes[0] != sizes[1]
 
 
-def test_empty_table_has_no_files(ask: AsgiClient) -> None:
-    ask.namespace("db")
-    ask.table("t")
-    plan = ask("POST", PLAN, {"use-snapshot-schema": True}).json
+def test_empty_table_has_no_files(client: AsgiClient) -> None:
+    client.namespace("db")
+    client.table("t")
+    plan = client("POST", PLAN, {"use-snapshot-schema": True}).json
     assert plan["file-scan-tasks"] == []
     assert "plan-tasks" not in plan

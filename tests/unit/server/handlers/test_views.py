@@ -22,56 +22,59 @@ def view(name: str = "v", *dialects: str) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _db(ask: AsgiClient) -> None:
-    ask.namespace("db")
-    assert ask("POST", "/v1/namespaces/db/views", view()).status == 200
+def _db(client: AsgiClient) -> None:
+    client.namespace("db")
+    assert client("POST", "/v1/namespaces/db/views", view()).status == 200
 
 
-def test_view_is_loaded_listed_and_dropped(ask: AsgiClient) -> None:
-    loaded = ask("GET", VIEW).json
+def test_view_is_loaded_listed_and_dropped(client: AsgiClient) -> None:
+    loaded = client("GET", VIEW).json
     assert loaded["metadata"]["properties"] == {"a": "b"}
-    assert ask("GET", "/v1/namespaces/db/views").json["identifiers"] == [{"namespace": ["db"], "name": "v"}]
-    assert ask("HEAD", VIEW).status == 204
-    assert ask("DELETE", VIEW).status == 204
-    assert ask("HEAD", VIEW).status == 404
-    assert ask("GET", VIEW).error == (404, "NoSuchViewException")
+    assert client("GET", "/v1/namespaces/db/views").json["identifiers"] == [{"namespace": ["db"], "name": "v"}]
+    assert client("HEAD", VIEW).status == 204
+    assert client("DELETE", VIEW).status == 204
+    assert client("HEAD", VIEW).status == 404
+    assert client("GET", VIEW).error == (404, "NoSuchViewException")
 
 
-def test_names_are_shared_with_tables(ask: AsgiClient) -> None:
-    ask.table()
-    assert ask("POST", "/v1/namespaces/db/views", view("orders")).message.startswith("Table with same name already")
-    told = ask("POST", "/v1/namespaces/db/tables", {"name": "v", "schema": SCHEMA})
-    assert told.message.startswith("View with same name already exists")
-    told = ask("GET", "/v1/namespaces/db/views/orders")
-    assert (told.error, told.message) == ((404, "NoSuchViewException"), "View does not exist: db.orders; it is a table")
-    assert ask("GET", "/v1/namespaces/db/tables/v").message == "Table does not exist: db.v; it is a view"
+def test_names_are_shared_with_tables(client: AsgiClient) -> None:
+    client.table()
+    assert client("POST", "/v1/namespaces/db/views", view("orders")).message.startswith("Table with same name already")
+    response = client("POST", "/v1/namespaces/db/tables", {"name": "v", "schema": SCHEMA})
+    assert response.message.startswith("View with same name already exists")
+    response = client("GET", "/v1/namespaces/db/views/orders")
+    assert (response.error, response.message) == (
+        (404, "NoSuchViewException"),
+        "View does not exist: db.orders; it is a table",
+    )
+    assert client("GET", "/v1/namespaces/db/tables/v").message == "Table does not exist: db.v; it is a view"
 
 
-def test_view_is_changed_where_its_uuid_is_right(ask: AsgiClient) -> None:
-    uuid = ask("GET", VIEW).json["metadata"]["view-uuid"]
+def test_view_is_changed_where_its_uuid_is_right(client: AsgiClient) -> None:
+    uuid = client("GET", VIEW).json["metadata"]["view-uuid"]
     body = {"updates": [{"action": "set-properties", "updates": {"c": "d"}}]}
     right = {"requirements": [{"type": "assert-view-uuid", "uuid": uuid}], **body}
     wrong = {"requirements": [{"type": "assert-view-uuid", "uuid": "0"}], **body}
-    assert ask("POST", VIEW, right).json["metadata"]["properties"]["c"] == "d"
-    assert ask("POST", VIEW, wrong).error == (409, "CommitFailedException")
-    assert ask("POST", VIEW, body).status == 200
+    assert client("POST", VIEW, right).json["metadata"]["properties"]["c"] == "d"
+    assert client("POST", VIEW, wrong).error == (409, "CommitFailedException")
+    assert client("POST", VIEW, body).status == 200
 
 
-def test_view_is_renamed_and_registered(ask: AsgiClient) -> None:
-    location = ask("GET", VIEW).json["metadata-location"]
+def test_view_is_renamed_and_registered(client: AsgiClient) -> None:
+    location = client("GET", VIEW).json["metadata-location"]
     names = {"source": {"namespace": ["db"], "name": "v"}, "destination": {"namespace": ["db"], "name": "w"}}
-    assert ask("POST", "/v1/views/rename", names).status == 204
-    assert ask("POST", "/v1/views/rename", names).error == (404, "NoSuchViewException")
+    assert client("POST", "/v1/views/rename", names).status == 204
+    assert client("POST", "/v1/views/rename", names).error == (404, "NoSuchViewException")
     register = {"name": "v", "metadata-location": location}
-    assert ask("POST", "/v1/namespaces/db/register-view", register).status == 200
-    assert ask("POST", "/v1/namespaces/db/register-view", register).error == (409, "AlreadyExistsException")
+    assert client("POST", "/v1/namespaces/db/register-view", register).status == 200
+    assert client("POST", "/v1/namespaces/db/register-view", register).error == (409, "AlreadyExistsException")
 
 
-def test_two_queries_in_one_dialect_are_refused(ask: AsgiClient) -> None:
-    told = ask("POST", "/v1/namespaces/db/views", view("x", "spark", "Spark"))
-    assert told.error == (400, "IllegalArgumentException")
+def test_two_queries_in_one_dialect_are_refused(client: AsgiClient) -> None:
+    response = client("POST", "/v1/namespaces/db/views", view("x", "spark", "Spark"))
+    assert response.error == (400, "IllegalArgumentException")
 
 
-def test_views_stay_in_the_warehouse(ask: AsgiClient) -> None:
-    assert ask("POST", "/v1/namespaces/db/views", view("x") | {"location": "/etc"}).status == 403
-    assert ask("POST", VIEW, {"updates": [{"action": "set-location", "location": "/etc"}]}).status == 403
+def test_views_stay_in_the_warehouse(client: AsgiClient) -> None:
+    assert client("POST", "/v1/namespaces/db/views", view("x") | {"location": "/etc"}).status == 403
+    assert client("POST", VIEW, {"updates": [{"action": "set-location", "location": "/etc"}]}).status == 403

@@ -38,11 +38,11 @@ def connected(port: int) -> socket.socket:
 
 def heard(connection: socket.socket) -> bytes:
     """What comes until the server hangs up."""
-    told = b""
+    response = b""
     with contextlib.suppress(ConnectionError):
         while part := connection.recv(65536):
-            told += part
-    return told
+            response += part
+    return response
 
 
 def sent(port: int, *parts: bytes) -> bytes:
@@ -71,21 +71,21 @@ def test_head_that_never_ends_is_given_up(port: int, clock: ManualClock, part: b
 
 def test_body_that_never_comes_is_given_up(port: int, context: ServerContext) -> None:
     context.settings = msgspec.structs.replace(context.settings, body_timeout_s=0.05)
-    told = sent(port, b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
-    assert told.startswith(b"HTTP/1.1 408")
+    response = sent(port, b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
+    assert response.startswith(b"HTTP/1.1 408")
 
 
 def test_head_that_is_too_large_is_refused(port: int) -> None:
     for head in (b"GET /health HTTP/1.1\r\nx: " + b"y" * 3000, b"GET /" + b"a" * 3000 + b" HTTP/1.1"):
-        told = sent(port, head + b"\r\nhost: localhost\r\n\r\n")
-        assert told.startswith(b"HTTP/1.1 431")
-        assert b"200 OK" not in told
+        response = sent(port, head + b"\r\nhost: localhost\r\n\r\n")
+        assert response.startswith(b"HTTP/1.1 431")
+        assert b"200 OK" not in response
 
 
 def test_one_connection_serves_many_requests(port: int) -> None:
     request = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
-    told = sent(port, request * 3, b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-    assert told.count(b'{"status":"ok"}') == 4
+    response = sent(port, request * 3, b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+    assert response.count(b'{"status":"ok"}') == 4
 
 
 def get(path: bytes, *headers: bytes) -> bytes:
@@ -107,28 +107,28 @@ def test_body_of_a_request_that_wishes_for_another_protocol_is_no_request(port: 
         )
         whole = head + sent_body + get(b"/health", LAST)
         step = len(whole) // parts + 1
-        told = sent(port, *(whole[at : at + step] for at in range(0, len(whole), step)))
-        assert told.startswith(b"HTTP/1.1 " + status)
-        assert told.endswith(b'{"status":"ok"}')
-        assert b"smuggled" not in told
+        response = sent(port, *(whole[at : at + step] for at in range(0, len(whole), step)))
+        assert response.startswith(b"HTTP/1.1 " + status)
+        assert response.endswith(b'{"status":"ok"}')
+        assert b"smuggled" not in response
 
 
 def test_chunked_body_of_a_request_that_wishes_for_another_protocol_is_refused(port: int) -> None:
     head = b"POST /v1/namespaces HTTP/1.1\r\nhost: localhost\r\n" + UPGRADE + b"\r\ntransfer-encoding: chunked\r\n\r\n"
-    told = sent(port, head, b"2\r\n{}\r\n0\r\n\r\n", get(b"/health", LAST))
-    assert told.startswith(b"HTTP/1.1 400")
-    assert told.count(b"HTTP/1.1") == 1
+    response = sent(port, head, b"2\r\n{}\r\n0\r\n\r\n", get(b"/health", LAST))
+    assert response.startswith(b"HTTP/1.1 400")
+    assert response.count(b"HTTP/1.1") == 1
 
 
 def test_request_that_follows_a_wish_for_another_protocol_is_answered(port: int) -> None:
-    told = sent(port, get(b"/health", UPGRADE) + get(b"/ready", LAST))
-    assert told.count(b"200 OK") == 2
+    response = sent(port, get(b"/health", UPGRADE) + get(b"/ready", LAST))
+    assert response.count(b"200 OK") == 2
 
 
 @pytest.mark.parametrize("text", [b"hello\r\n\r\n", get(b"/health", b"content-length: 1", b"content-length: 2")])
 def test_what_is_no_request_is_refused_in_words_of_the_protocol(port: int, text: bytes) -> None:
-    told = sent(port, text)
-    head, _, body = told.partition(b"\r\n\r\n")
+    response = sent(port, text)
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert b"content-type: application/json" in head
     assert msgspec.json.decode(body)["error"]["code"] == 400
@@ -137,9 +137,9 @@ def test_what_is_no_request_is_refused_in_words_of_the_protocol(port: int, text:
 def test_blank_lines_keep_no_connection_open(port: int, clock: ManualClock) -> None:
     with connected(port) as connection:
         connection.sendall(get(b"/health"))
-        told = b""
-        while not told.endswith(b'{"status":"ok"}'):
-            told += connection.recv(65536)
+        response = b""
+        while not response.endswith(b'{"status":"ok"}'):
+            response += connection.recv(65536)
         for _ in range(2):
             assert is_open(clock)
             connection.sendall(b"\r\n")
@@ -148,9 +148,9 @@ def test_blank_lines_keep_no_connection_open(port: int, clock: ManualClock) -> N
 
 
 def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext, clock: ManualClock) -> None:
-    with AsgiClient(context) as ask:
-        ask.namespace("db")
-        ask.table(properties={"p": "x" * 8_000_000})
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table(properties={"p": "x" * 8_000_000})
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(60)
@@ -166,19 +166,19 @@ def test_reader_who_stops_reading_is_given_up(port: int, context: ServerContext,
 
 def test_slow_reader_is_waited_for(port: int, context: ServerContext, clock: ManualClock) -> None:
     """Time passes whenever the server got rid of something, and more of it in the end than any reader has."""
-    with AsgiClient(context) as ask:
-        ask.namespace("db")
-        ask.table(properties={"p": "x" * 8_000_000})
-    told, waited, unread = 0, 0.0, math.inf
+    with AsgiClient(context) as client:
+        client.namespace("db")
+        client.table(properties={"p": "x" * 8_000_000})
+    response, waited, unread = 0, 0.0, math.inf
     with connected(port) as connection:
         connection.sendall(get(b"/v1/namespaces/db/tables/orders", LAST))
         while part := connection.recv(1_000_000):
-            told += len(part)
+            response += len(part)
             left = clock.connections[-1].transport.get_write_buffer_size()
             if 0 < left < unread:
                 clock.advance(TIMEOUT * 0.9)
                 waited, unread = waited + TIMEOUT * 0.9, left
-    assert told > 8_000_000
+    assert response > 8_000_000
     assert waited > TIMEOUT * 3
 
 
@@ -194,9 +194,9 @@ def test_sender_of_too_large_a_body_sees_why(port: int, context: ServerContext) 
 
 def test_body_that_was_announced_and_not_asked_for_is_no_part_of_what_follows(port: int) -> None:
     head = b"POST /v1/nothing HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
-    told = sent(port, head)
-    assert told.startswith(b"HTTP/1.1 404")
-    assert b"connection: close" in told
+    response = sent(port, head)
+    assert response.startswith(b"HTTP/1.1 404")
+    assert b"connection: close" in response
 
 
 def test_connections_beyond_the_limit_are_told_to_come_back(context: ServerContext, clock: ManualClock) -> None:
@@ -205,9 +205,9 @@ def test_connections_beyond_the_limit_are_told_to_come_back(context: ServerConte
         for connection in (first, second):
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
-        told = sent(port, b"")
-        assert told.startswith(b"HTTP/1.1 503 ")
-        assert b"\r\nretry-after: 1\r\n" in told
-        assert b"ServiceUnavailableException" in told
+        response = sent(port, b"")
+        assert response.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in response
+        assert b"ServiceUnavailableException" in response
         first.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert heard(first).startswith(b"HTTP/1.1 200 ")

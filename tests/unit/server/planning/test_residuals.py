@@ -28,13 +28,11 @@ from bergline.format.types.types import (
     IcebergType,
     NestedField,
 )
-from bergline.server.planning import filters as wire_filters
 from bergline.server.planning.fields import FieldNames
-from bergline.server.planning.filters import FilterCache, file_filter, read_filter
+from bergline.server.planning.filters import file_filter, read_filter
 from bergline.server.planning.residuals import NOTHING, WHOLE, Residuals
 
 MANY = 200
-
 Number = Callable[[int], Any]
 TYPES: dict[str, tuple[IcebergType, Number, Number]] = {
     "long": (LONG, int, int),
@@ -97,17 +95,3 @@ def test_short_lists_stay_as_the_client_said_them() -> None:
     assert not left.needs_bounds
     file = DataFile("f", "PARQUET", (), 1, 1, lower_bounds={1: encode_value(LONG, 900)})
     assert msgspec.json.decode(left.of(file)) == wire
-
-
-def test_long_filters_are_read_once_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire_filters, "_MAX_CACHED_TEXT", 100_000)
-    kept = FilterCache()
-    names, _ = residuals(LONG, True)
-    wire = {"type": "in", "term": "x", "values": list(range(4_000))}
-    first = kept.read(wire, names, "a")
-    assert kept.read(dict(wire), names, "a") is first
-    assert kept.read(wire, names, "b") is not first
-    assert kept.read({**wire, "type": "not-in"}, names, "a") is not first
-    for number in range(1, 6):
-        kept.read({**wire, "values": list(range(number, number + 4_000))}, names, "a")
-    assert kept.read(wire, names, "a") is not first  # in bounded memory

@@ -47,21 +47,21 @@ def few(context: ServerContext, table: Table) -> Iterator[AsgiClient]:
         yield asking
 
 
-def answers(ask: AsgiClient, asked: dict[str, Any]) -> list[Any]:
+def answers(client: AsgiClient, asked: dict[str, Any]) -> list[Any]:
     """The answers of a whole plan, all tasks fetched."""
-    found: list[Any] = [ask("POST", PLAN, asked)]
+    found: list[Any] = [client("POST", PLAN, asked)]
     waiting = list(found[0].json.get("plan-tasks", ()))
     while waiting:
-        told = ask("POST", TASKS, {"plan-task": waiting.pop()})
-        assert told.status == 200, told
-        found.append(told)
-        waiting += told.json.get("plan-tasks", ())
+        response = client("POST", TASKS, {"plan-task": waiting.pop()})
+        assert response.status == 200, response
+        found.append(response)
+        waiting += response.json.get("plan-tasks", ())
     return found
 
 
-def parts_of(told: list[AsgiResponse]) -> list[int]:
+def parts_of(response: list[AsgiResponse]) -> list[int]:
     """The partitions that files were named of."""
-    return [task["data-file"]["partition"][0] for answer in told for task in answer.json["file-scan-tasks"]]
+    return [task["data-file"]["partition"][0] for answer in response for task in answer.json["file-scan-tasks"]]
 
 
 def long_list(*values: int) -> dict[str, Any]:
@@ -70,10 +70,10 @@ def long_list(*values: int) -> dict[str, Any]:
 
 
 def test_every_file_is_named_once_in_answers_of_so_many(few: AsgiClient) -> None:
-    told = answers(few, {})
-    assert sorted(parts_of(told)) == list(range(FILES))
-    assert max(len(answer.json["file-scan-tasks"]) for answer in told) == 3
-    assert len(told[0].json["plan-tasks"]) > 2  # to be fetched side by side
+    response = answers(few, {})
+    assert sorted(parts_of(response)) == list(range(FILES))
+    assert max(len(answer.json["file-scan-tasks"]) for answer in response) == 3
+    assert len(response[0].json["plan-tasks"]) > 2  # to be fetched side by side
 
 
 def test_every_file_is_named_once_in_answers_of_so_many_bytes(
@@ -81,12 +81,12 @@ def test_every_file_is_named_once_in_answers_of_so_many_bytes(
 ) -> None:
     table.delete("id IN (3, 13, 113)")
     monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 1)
-    told = answers(few, {"stats-fields": ["id"]})
-    assert [len(answer.json["file-scan-tasks"]) for answer in told] == [1] * FILES
-    assert sorted(parts_of(told)) == list(range(FILES))
-    with_deletes = [part for answer in told for part in parts_of([answer]) if answer.json["delete-files"]]
+    response = answers(few, {"stats-fields": ["id"]})
+    assert [len(answer.json["file-scan-tasks"]) for answer in response] == [1] * FILES
+    assert sorted(parts_of(response)) == list(range(FILES))
+    with_deletes = [part for answer in response for part in parts_of([answer]) if answer.json["delete-files"]]
     assert sorted(with_deletes) == [0, 1, 11]
-    for answer in told:
+    for answer in response:
         references = {r for t in answer.json["file-scan-tasks"] for r in t.get("delete-file-references", [])}
         assert references == set(range(len(answer.json["delete-files"])))
 
@@ -95,17 +95,17 @@ def test_tasks_of_another_setting_bring_the_same_files(context: ServerContext, f
     first = few("POST", PLAN, {})
     for most in (1, 2, 100):
         context.settings = msgspec.structs.replace(context.settings, files_per_plan=most)
-        waiting, told = list(first.json["plan-tasks"]), [first]
+        waiting, response = list(first.json["plan-tasks"]), [first]
         while waiting:
-            told.append(few("POST", TASKS, {"plan-task": waiting.pop()}))
-            waiting += told[-1].json.get("plan-tasks", ())
-        assert sorted(parts_of(told)) == list(range(FILES))
+            response.append(few("POST", TASKS, {"plan-task": waiting.pop()}))
+            waiting += response[-1].json.get("plan-tasks", ())
+        assert sorted(parts_of(response)) == list(range(FILES))
 
 
 def test_appends_between_two_snapshots_come_in_tasks_too(few: AsgiClient, table: Table) -> None:
     first, *_, last = (s.snapshot_id for s in table.metadata.snapshots)
-    told = answers(few, {"start-snapshot-id": first, "end-snapshot-id": last})
-    assert sorted(parts_of(told)) == list(range(2, FILES))
+    response = answers(few, {"start-snapshot-id": first, "end-snapshot-id": last})
+    assert sorted(parts_of(response)) == list(range(2, FILES))
 
 
 def test_task_reads_its_own_manifests_alone(few: AsgiClient, table: Table) -> None:
@@ -118,21 +118,21 @@ def test_task_reads_its_own_manifests_alone(few: AsgiClient, table: Table) -> No
     for manifest in manifests[:5]:
         manifest.unlink()
     forget_files()
-    told = few("POST", TASKS, {"plan-task": tasks[-1]})
-    assert len(parts_of([told])) == 2
+    response = few("POST", TASKS, {"plan-task": tasks[-1]})
+    assert len(parts_of([response])) == 2
     assert few("POST", TASKS, {"plan-task": tasks[0]}).status != 200
 
 
 def test_selective_plan_needs_no_task_for_manifests_without_matches(few: AsgiClient) -> None:
-    told = answers(few, {"filter": {"type": "eq", "term": "id", "value": 117}})
-    assert [parts_of([answer]) for answer in told] == [[11]]
+    response = answers(few, {"filter": {"type": "eq", "term": "id", "value": 117}})
+    assert [parts_of([answer]) for answer in response] == [[11]]
 
 
 def test_plans_that_look_at_many_files_go_on_in_tasks(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 4)
-    told = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
-    assert parts_of(told) == [11]
-    assert len(told) > 1
+    response = answers(few, {"filter": {"type": "gt-eq", "term": "id", "value": 115}})
+    assert parts_of(response) == [11]
+    assert len(response) > 1
 
 
 def test_tasks_are_few_where_each_is_long(few: AsgiClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,17 +141,17 @@ def test_tasks_are_few_where_each_is_long(few: AsgiClient, monkeypatch: pytest.M
     monkeypatch.setattr(handlers_planning, "_MAX_EXAMINED", 3)
     assert len(few("POST", PLAN, asked).json["plan-tasks"]) > 1
     monkeypatch.setattr(handlers_planning, "_MAX_TASK_BYTES", 1)
-    told = answers(few, asked)
-    assert len(told[0].json["plan-tasks"]) == 1
-    assert sorted(parts_of(told)) == list(range(FILES))
+    response = answers(few, asked)
+    assert len(response[0].json["plan-tasks"]) == 1
+    assert sorted(parts_of(response)) == list(range(FILES))
 
 
 def test_long_lists_come_back_with_the_values_that_a_file_may_hold(few: AsgiClient) -> None:
-    told = answers(few, {"filter": long_list(3, 7, 55, 119)})
-    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in told for t in a.json["file-scan-tasks"]}
+    response = answers(few, {"filter": long_list(3, 7, 55, 119)})
+    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in response for t in a.json["file-scan-tasks"]}
     assert {part: test["values"] for part, test in left.items()} == {0: [3, 7], 5: [55], 11: [119]}
-    told = answers(few, {"filter": {**long_list(3, 7, 55), "type": "not-in"}})
-    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in told for t in a.json["file-scan-tasks"]}
+    response = answers(few, {"filter": {**long_list(3, 7, 55), "type": "not-in"}})
+    left = {t["data-file"]["partition"][0]: t["residual-filter"] for a in response for t in a.json["file-scan-tasks"]}
     assert left.pop(0)["values"] == [3, 7]
     assert left.pop(5)["values"] == [55]
     assert set(left.values()) == {True}
@@ -168,16 +168,16 @@ def test_answers_do_not_grow_with_the_filter_times_the_files(
     asked = {"filter": {"type": "in", "term": "id", "values": list(range(5, 5_000))}}
     size = len(few("POST", PLAN.replace("/t/", "/wide/"), {"filter": True}).body)
     monkeypatch.setattr(handlers_planning, "_MAX_BYTES", 10_000)
-    told = few("POST", PLAN.replace("/t/", "/wide/"), asked)
-    assert len(told.json["file-scan-tasks"]) == 1
-    assert len(told.json["file-scan-tasks"][0]["residual-filter"]["values"]) == 4_995  # exact, however long
-    assert len(told.body) < size + 45_000
+    response = few("POST", PLAN.replace("/t/", "/wide/"), asked)
+    assert len(response.json["file-scan-tasks"]) == 1
+    assert len(response.json["file-scan-tasks"][0]["residual-filter"]["values"]) == 4_995  # exact, however long
+    assert len(response.body) < size + 45_000
 
 
 def test_scan_that_is_too_large_to_ask_for_is_refused(few: AsgiClient) -> None:
-    told = few("POST", PLAN, {"filter": {"type": "in", "term": "id", "values": list(range(700_000))}})
-    assert told.status == 400
-    assert "expected at most 4,194,304 bytes" in told.message
+    response = few("POST", PLAN, {"filter": {"type": "in", "term": "id", "values": list(range(700_000))}})
+    assert response.status == 400
+    assert "expected at most 4,194,304 bytes" in response.message
 
 
 @pytest.mark.parametrize(

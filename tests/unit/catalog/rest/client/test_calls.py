@@ -4,7 +4,6 @@ import gzip
 import json
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 from scripted_rest_server import Reply, RestScript, load_answer
 
 from bergline.catalog.catalog import LoadedTable

@@ -3,7 +3,6 @@
 from email.utils import formatdate
 
 import pytest
-from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer
 from scripted_rest_server import NO_ANSWER, Reply, RestScript, load_answer, refused
 
 from bergline.catalog.catalog import Committed, LoadedTable, TableChange, Unknown

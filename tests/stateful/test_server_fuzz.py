@@ -49,11 +49,11 @@ if EXAMPLES < LONG:  # to make strategies for every update takes half a minute
 @pytest.fixture(scope="module", autouse=True)
 def _closed() -> Iterator[None]:
     """Something to be found, and everything closed at the end."""
-    ask = AsgiClient(SERVED, APPLICATION)
-    ask.namespace("0")
-    ask.table("0", "0")
+    client = AsgiClient(SERVED, APPLICATION)
+    client.namespace("0")
+    client.table("0", "0")
     yield
-    ask.application.close()
+    client.application.close()
     SERVED.catalog.close()
     DIRECTORY.cleanup()
 
@@ -104,7 +104,7 @@ REQUIREMENTS: list[Any] = [
 
 
 def test_damaged_commits_are_answered_and_leave_a_table_that_can_be_read() -> None:
-    ask, dice = AsgiClient(SERVED, APPLICATION), seeded_random(7)
+    client, dice = AsgiClient(SERVED, APPLICATION), seeded_random(7)
     path = "/v1/namespaces/0/tables/0"
     answers: Counter[int] = Counter()
     for _ in range(DAMAGED * max(1, EXAMPLES // LONG)):
@@ -113,8 +113,8 @@ def test_damaged_commits_are_answered_and_leave_a_table_that_can_be_read() -> No
         body = {"requirements": requirements, "updates": updates}
         for _ in range(dice.choice([0, 1, 1, 3])):
             body = mutated_json(body, dice)
-        told = ask("POST", path, body)
-        answers[told.status] += 1
-        assert told.status in {200, 400, 403, 404, 406, 409, 422}, (told, body)
-        assert ask("GET", path).status == 200
+        response = client("POST", path, body)
+        answers[response.status] += 1
+        assert response.status in {200, 400, 403, 404, 406, 409, 422}, (response, body)
+        assert client("GET", path).status == 200
     assert len(answers) > 3

@@ -1,6 +1,6 @@
 """Several writers, some of them behind, in every kind of trouble, against a plain value: what is read is what was done.
 
-`BERGLINE_EXAMPLES=200 pytest tests/stateful/test_model.py` runs longer, with other examples each time.
+`BERGLINE_EXAMPLES=200 pytest tests/stateful/test_lake_model.py` runs longer, with other examples each time.
 """
 
 import os

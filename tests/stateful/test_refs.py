@@ -1,6 +1,6 @@
 """Branches, tags, commits, merges and expiry in any order against a plain model: every ref reads what was done to it.
 
-`BERGLINE_EXAMPLES=200 pytest tests/stateful/test_references.py` runs longer, with other examples each time.
+`BERGLINE_EXAMPLES=200 pytest tests/stateful/test_refs.py` runs longer, with other examples each time.
 """
 
 import pytest

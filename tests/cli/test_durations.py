@@ -1,0 +1,22 @@
+"""Durations and times as people type and read them."""
+
+import pytest
+
+from bergline.cli.durations import parse_duration, render_time
+from bergline.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("12h", 43_200), ("90d", 7_776_000), ("0m", 0)])
+def test_durations_are_read_in_minutes_hours_and_days(text: str, seconds: int) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "90", "d", "1w", "-1d", "1.5h", "1 d", "1234567d", "\uff11d"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="expected a duration like 90d, 12h or 30m"):
+        parse_duration(text)
+
+
+def test_times_are_shown_in_utc_to_the_second() -> None:
+    assert render_time(1_800_000_000_999) == "2027-01-15T08:00:00+00:00"
+    assert render_time(None) is None

@@ -1,0 +1,36 @@
+"""The lake that a command looks at."""
+
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+from bergline import Table
+
+
+@pytest.mark.parametrize(
+    "command", ["tables", "refs db.t", "snapshots db.t", "history db.t", "explain-expiry db.t", "audit list"]
+)
+def test_looking_where_there_is_no_lake_creates_none(tmp_path: Path, command: str) -> None:
+    done = run(*command.split(), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: no catalog at `sqlite:///./lake/catalog.db`: no such file\nhint: name one with --catalog\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_by_a_name_that_the_database_does_not_have_is_an_error(tmp_path: Path, orders: Table) -> None:
+    done = run("tables", "--catalog", f"sqlite:///{tmp_path}/catalog.db", "--name", "lak", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: no catalog `lak` in {tmp_path}/catalog.db, which has `lake`\n"
+        "hint: did you mean `lake`?\nhint: name one with --name\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["s3.endpoint", "=x"])
+def test_property_without_a_value_is_refused_and_not_shown(tmp_path: Path, orders: Table, text: str) -> None:
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    done = run("tables", "--catalog", uri, "--property", text, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "error: expected --property key=value, found another text\n")

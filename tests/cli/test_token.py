@@ -1,0 +1,84 @@
+"""`bergline token`."""
+
+import http.client
+import json
+from pathlib import Path
+
+import pytest
+from bergline_server import BerglineServer
+from click.testing import Result
+from typer.testing import CliRunner
+
+from bergline.cli.main import app
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.lake.lake import connect
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog, create=True).close()
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["token", *arguments, "--catalog", catalog], catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.stdout
+
+    token = run("create", "ann", "--expires-in", "90d").strip()
+    assert token.startswith("bl_")
+    assert len(token) > 40
+    listed = json.loads(run("list", "--json"))
+    assert [t["name"] for t in listed] == ["ann"]
+    assert token not in str(listed)
+    with BerglineServer(tmp_path) as server:
+        for header, status in (({"Authorization": f"Bearer {token}"}, 200), ({}, 401)):
+            connection = http.client.HTTPConnection(*server.address, timeout=20)
+            connection.request("GET", "/v1/config", headers=header)
+            assert connection.getresponse().status == status
+            connection.close()
+    run("revoke", "ann")
+    with pytest.raises(NotFoundError):
+        run("revoke", "ann")
+    with pytest.raises(InvalidInputError, match="90d"):
+        run("create", "bob", "--expires-in", "soon")
+
+
+def test_token_may_be_made_before_the_first_start(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/new/catalog.db"
+    for command in (["token", "list"], ["token", "revoke", "ann"], ["audit", "list"]):
+        with pytest.raises(NotFoundError, match=r"no catalog at .*: no such file"):
+            CliRunner().invoke(app, [*command, "--catalog", catalog], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []
+    made = CliRunner().invoke(app, ["token", "create", "ann", "--catalog", catalog], catch_exceptions=False)
+    assert f"no catalog at `{catalog}`: no such file; creating it\n" in made.stderr
+    token = made.stdout.strip()
+    with BerglineServer(tmp_path / "new") as server:
+        assert server.status("GET", "/v1/config") == 401
+        assert server.status("GET", "/v1/config", token=token) == 200
+
+
+def test_a_token_says_for_which_catalog_it_is(tmp_path: Path) -> None:
+    catalog = f"sqlite:///{tmp_path}/catalog.db"
+    connect(catalog, create=True).close()
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "--catalog", catalog], catch_exceptions=False)
+
+    made = run("token", "create", "ann", "--name", "our sales")
+    assert made.stdout.startswith("bl_")
+    assert "`bergline serve --name 'our sales'`; servers of other catalogs" in made.stderr
+    for arguments in (
+        ("token", "create", "bob"),
+        ("token", "list"),
+        ("token", "revoke", "ann"),
+        ("audit", "list"),
+        ("audit", "prune", "--older-than", "1d"),
+    ):
+        with pytest.raises(NotFoundError, match=r"no catalog `lake` in .*, which has `our sales`") as no:
+            run(*arguments)
+        assert no.value.hints == ("name one with --name",)
+    assert "ann" in run("token", "list", "--name", "our sales").stdout
+    with connect(catalog, create=True) as lake:
+        lake.create_namespace("db")
+    assert "`bergline serve --name lake`" in run("token", "create", "bob").stderr
+    assert "bob" in run("token", "list").stdout
+    assert "ann" not in run("token", "list").stdout

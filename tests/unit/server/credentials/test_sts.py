@@ -1,0 +1,129 @@
+"""Credentials of a role that is assumed for one table."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from iam_policy import allows
+from sts_server import StsServer
+
+from bergline.errors import InvalidInputError, RefusedError, UnavailableError
+from bergline.server.credentials.sts import StsVending, partition_of, policy, render_policy
+
+ROLE = "arn:aws:iam::123456789012:role/tables"
+PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
+OBJECT = "arn:aws:s3:::b/{}"
+READING, LISTING = "s3:GetObject", "s3:ListBucket"
+
+
+def test_policy_opens_each_directory_and_nothing_else() -> None:
+    opened = policy(["s3://b/w/t", "s3a://b/data/t", "s3://c/x"])
+    for key in ("w/t/metadata/1.json", "data/t/part=1/f.parquet"):
+        for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
+            assert allows(opened, action, OBJECT.format(key)), (action, key)
+        assert not allows(opened, "s3:PutObjectAcl", OBJECT.format(key))
+        assert not allows(opened, "s3:GetObject", f"arn:aws:s3:::c/{key}")
+    for key in ("w/t", "w/t2/f", "w/other/f", "data/f", "data/t2/f", "x/f", "f", "w/", "w/t.parquet"):
+        assert not allows(opened, READING, OBJECT.format(key)), key
+    assert allows(opened, READING, "arn:aws:s3:::c/x/f")
+    for prefix, listed in {"w/t/": True, "w/t/data/": True, "data/t/": True}.items():
+        assert allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix=prefix) is listed
+        assert not allows(opened, LISTING, "arn:aws:s3:::c", s3_prefix=prefix)
+    for prefix in ("", "w/", "w/t", "w/t2/", "data/", "x/"):
+        assert not allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix=prefix), prefix
+    assert not allows(opened, LISTING, "arn:aws:s3:::b")
+    assert allows(opened, "s3:GetBucketLocation", "arn:aws:s3:::b")
+
+
+def test_no_character_of_a_directory_stands_for_others() -> None:
+    opened = policy(["s3://b/w/o*d?$/${aws:username}"])
+    assert allows(opened, READING, OBJECT.format("w/o*d?$/${aws:username}/f"))
+    for key in ("w/oxxd?$/${aws:username}/f", "w/o*dx$/${aws:username}/f", "w/o*d?$/ann/f"):
+        assert not allows(opened, READING, OBJECT.format(key)), key
+    assert allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix="w/o*d?$/${aws:username}/data")
+    assert not allows(opened, LISTING, "arn:aws:s3:::b", s3_prefix="w/oxxd?$/${aws:username}/data")
+
+
+def test_policies_are_for_the_part_of_aws_that_the_role_is_in() -> None:
+    assert partition_of(ROLE) == "aws"
+    text = render_policy(["s3://b/t"], ROLE.replace("arn:aws:", "arn:aws-cn:"))
+    assert "arn:aws-cn:s3:::b/t/*" in text
+
+
+@pytest.fixture
+def asked_sts(monkeypatch: pytest.MonkeyPatch) -> Iterator[StsServer]:
+    """AWS STS that keeps what it is asked for."""
+    with StsServer() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.uri)
+        yield server
+
+
+def test_a_role_is_assumed_for_the_directories_of_one_table(asked_sts: StsServer) -> None:
+    vending = StsVending(PROPERTIES, ROLE, 900)
+    keys = vending.credentials(["s3://b/w/t/", "s3://b/data/été", "s3://b/w/t/data", "file:///t"])
+    (opened,) = asked_sts.policies
+    assert {s["Resource"] for s in opened["Statement"]} == {
+        "arn:aws:s3:::b/w/t/*",
+        "arn:aws:s3:::b/data/été/*",
+        "arn:aws:s3:::b",
+    }
+    assert allows(opened, "s3:PutObject", OBJECT.format("data/été/f"))
+    assert not allows(opened, READING, OBJECT.format("w/other/f"))
+    assert [c.prefix for c in keys.credentials] == ["s3://b/"]  # where clients use them; Java takes one for each bucket
+    vending.credentials(["s3://b/日本/t"])
+    assert allows(asked_sts.policies[1], READING, OBJECT.format("日本/t/f"))
+
+
+@pytest.mark.parametrize("places", [["s3://b"], ["s3://b/"], ["s3://b/t", "s3://c/"]])
+def test_no_keys_open_a_whole_bucket(asked_sts: StsServer, places: list[str]) -> None:
+    with pytest.raises(RefusedError, match="expected a directory below a bucket"):
+        StsVending(PROPERTIES, ROLE, 900).credentials(places)
+    assert not asked_sts.policies
+
+
+def test_directories_that_no_policy_can_name_are_refused(asked_sts: StsServer) -> None:
+    vending = StsVending(PROPERTIES, ROLE, 900)
+    with pytest.raises(RefusedError, match=r"at most 2,048 characters\), found 2,"):
+        vending.credentials([f"s3://b/{'x' * 1000}"])
+    asked_sts.refusing = "PackedPolicyTooLarge"
+    with pytest.raises(RefusedError, match="AWS STS says PackedPolicyTooLarge"):
+        vending.credentials(["s3://b/t"])
+    asked_sts.refusing = "AccessDenied"
+    with pytest.raises(UnavailableError, match="AWS STS says AccessDenied"):
+        vending.credentials(["s3://b/t"])
+
+
+@pytest.mark.usefixtures("sts")
+def test_keys_of_a_role_live_for_a_time_and_are_given_again_for_half_of_it() -> None:
+    now = [0]
+    vending = StsVending(PROPERTIES, ROLE, 900, clock_ms=lambda: now[0])
+    places = ["s3://b/w/t"]
+    assert vending.cached_credentials(places) is None
+    first = vending.credentials(places)
+    assert first.expires_ms
+    (credential,) = first.credentials
+    config = credential.config
+    assert credential.prefix == "s3://b/w/t/"
+    assert config["s3.session-token-expires-at-ms"] == str(first.expires_ms)
+    assert config["s3.access-key-id"] != PROPERTIES["s3.access-key-id"]
+    assert config["s3.session-token"]
+    assert config["client.region"] == "eu-west-1"
+    assert "server-secret" not in json.dumps(config)
+    now[0] = first.expires_ms - 500_000
+    assert vending.credentials(places) is vending.cached_credentials(places) is first
+    assert vending.credentials(["s3://b/w/other"]).credentials != first.credentials
+    now[0] = first.expires_ms - 400_000
+    assert vending.cached_credentials(places) is None
+    second = vending.credentials(places)
+    assert second.fingerprint != first.fingerprint
+    assert vending.credentials(["file:///t"]).credentials == ()
+
+
+def test_a_role_that_cannot_be_assumed_is_said_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(UnavailableError, match="AWS STS says EndpointConnectionError") as raised:
+        StsVending(PROPERTIES, ROLE, 900).credentials(["s3://b/t"])
+    assert "server-secret" not in str(raised.value)
+    with pytest.raises(InvalidInputError, match="15 minutes to 12 hours"):
+        StsVending(PROPERTIES, ROLE, 60)

@@ -1,0 +1,28 @@
+"""Endpoints are found by the path as it came."""
+
+import pytest
+from asgi_client import AsgiClient
+
+from bergline.catalog.rest.protocol.endpoints import LOAD_TABLE
+from bergline.server.http.routes import Routes
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v2/config", "//v1/config", "/v1/namespaces/", "/v1/%63"])
+def test_unknown_paths_are_not_found(client: AsgiClient, path: str) -> None:
+    assert client("GET", path).status in {404, 400}
+
+
+def test_wrong_methods_are_named(client: AsgiClient) -> None:
+    response = client("PUT", "/v1/namespaces")
+    assert response.status == 405
+    assert response.headers["allow"] == "GET, POST"
+
+
+def test_address_that_holds_v1_already_is_said_to(client: AsgiClient) -> None:
+    assert client("GET", "/v1/v1/config").message.endswith("; the address that clients are given ends before /v1")
+    assert client("GET", "/v1/nothing").message == "no endpoint at /v1/nothing"
+
+
+def test_path_is_matched_before_it_is_decoded() -> None:
+    endpoint, names = Routes().find("GET", "/v1/namespaces/a%2Fb/tables/t")
+    assert (endpoint, names) == (LOAD_TABLE, {"namespace": "a%2Fb", "table": "t"})

@@ -1,0 +1,39 @@
+"""Catalogs that a server can serve."""
+
+from pathlib import Path
+
+import pytest
+
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.server.credentials.sts import StsVending
+from bergline.server.credentials.vending import StaticVending
+from bergline.server.http.settings import ServerSettings
+from bergline.server.opening import VendingConfig, open_server
+
+PROPERTIES = {"s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "eu-west-1"}
+ROLE = "arn:aws:iam::123456789012:role/tables"
+
+
+def test_settings_name_the_warehouse_and_keep_the_limits(tmp_path: Path) -> None:
+    context = open_server(f"sqlite:///{tmp_path}/catalog.db", name="sales", limits=ServerSettings(threads=2))
+    assert (context.settings.name, context.settings.threads) == ("sales", 2)
+    assert context.settings.warehouse == context.catalog.warehouse
+    context.catalog.close()
+
+
+@pytest.mark.parametrize(
+    ("vend", "kind"), [(None, type(None)), (VendingConfig(), StaticVending), (VendingConfig(ROLE), StsVending)]
+)
+def test_credentials_are_vended_as_configured(tmp_path: Path, vend: VendingConfig | None, kind: type) -> None:
+    context = open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=vend)
+    assert type(context.vending) is kind
+    assert context.settings.storage == {"s3.region": "eu-west-1"}
+    context.catalog.close()
+
+
+def test_bad_settings_leave_no_catalog_open(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="lifetime"):
+        open_server(f"sqlite:///{tmp_path}/catalog.db", properties=PROPERTIES, vend=VendingConfig(ROLE, 60))
+    with pytest.raises(NotFoundError):
+        open_server(f"sqlite:///{tmp_path}/other.db", create=False)
+    assert not (tmp_path / "other.db").exists()

@@ -1,0 +1,31 @@
+"""What is refused before the server listens."""
+
+from pathlib import Path
+
+import pytest
+
+from bergline.errors import RefusedError
+from bergline.server.opening import VendingConfig, open_server
+from bergline.server.start import check_host, serve
+
+PROPERTIES = {"s3.access-key-id": "server-key", "s3.secret-access-key": "server-secret", "s3.region": "eu-west-1"}
+
+
+def test_keys_are_not_handed_out_to_other_machines_without_tokens(tmp_path: Path) -> None:
+    context = open_server(f"sqlite:///{tmp_path}/lake/catalog.db", properties=PROPERTIES, vend=VendingConfig())
+    with pytest.raises(RefusedError, match="hand out credentials on"):
+        serve(context, "0.0.0.0", 0, anonymous=True, say=print)  # noqa: S104
+    context.catalog.close()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.2", "::", "example.com"])  # noqa: S104
+def test_other_machines_need_tokens(host: str) -> None:
+    with pytest.raises(RefusedError, match="without tokens"):
+        check_host(host, has_tokens=False, anonymous=False)
+    check_host(host, has_tokens=True, anonymous=False)
+    check_host(host, has_tokens=False, anonymous=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
+def test_loopback_needs_none(host: str) -> None:
+    check_host(host, has_tokens=False, anonymous=False)
