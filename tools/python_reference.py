@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import msgspec
 import pyarrow as pa
@@ -154,7 +154,9 @@ class _Page:
     def _call(self, name: str, function: Callable[..., Any], owner: type | None = None) -> str:
         plain = inspect.unwrap(getattr(function, "__func__", function))
         self._mention(inspect.signature(plain).return_annotation)
-        return f"- `{name}{_signature(plain, owner)}`: {_sentence(owner if name == 'Pipeline' and owner else plain)}"
+        chained = owner is not None and inspect.signature(function).return_annotation is Self
+        returns = owner.__name__ if owner is not None and chained else _returns(plain, owner)
+        return f"- `{name}{_signature(plain, returns)}`: {_sentence(owner if name == 'Pipeline' and owner else plain)}"
 
     def _mention(self, annotation: Any) -> None:
         for part in typing.get_args(annotation):
@@ -218,7 +220,7 @@ def _hints(cls: type) -> dict[str, Any]:
     return {n: t for c in reversed(_own(cls)) for n, t in inspect.get_annotations(c).items() if not n.startswith("_")}
 
 
-def _signature(function: Callable[..., Any], owner: type | None) -> str:
+def _signature(function: Callable[..., Any], returns: str) -> str:
     node = _tree(function)
     written = {a.arg: a.annotation for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     shown, bare_star = [], False
@@ -241,8 +243,8 @@ def _signature(function: Callable[..., Any], owner: type | None) -> str:
         if parameter.default is not parameter.empty:
             text += f" = {_default(parameter.default)}"
         shown.append(text)
-    returns = "" if function.__name__ == "__init__" else f" -> {_returns(function, owner)}"
-    return f"({', '.join(shown)}){returns}"
+    arrow = "" if function.__name__ == "__init__" else f" -> {returns}"
+    return f"({', '.join(shown)}){arrow}"
 
 
 def _returns(function: Callable[..., Any], owner: type | None) -> str:

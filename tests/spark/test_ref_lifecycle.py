@@ -1,11 +1,4 @@
-<<<<<<<< HEAD:tests/spark/test_ref_lifecycle.py
 """Branches, tags and expiry in SQL, from their creation to their end, on a plain PySpark session."""
-========
-"""A walkthrough of branches, tags and expiry, statement by statement, on a plain PySpark session.
-
-The statements are as users write them; ids are those of the test's own table.
-"""
->>>>>>>> 70c03f9 (tests: a file for each module of server and cli; files are named for what they test):tests/spark/test_branching_walkthrough.py
 
 import re
 import time
@@ -23,11 +16,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def catalog(spark: SparkSession, lake: Lake) -> Lake:
-<<<<<<<< HEAD:tests/spark/test_ref_lifecycle.py
     """A lake with `db.orders`, which holds one order."""
-========
-    """The lake, with `db.orders` holding one order."""
->>>>>>>> 70c03f9 (tests: a file for each module of server and cli; files are named for what they test):tests/spark/test_branching_walkthrough.py
     spark.sql("CREATE TABLE db.orders (id BIGINT, amount DOUBLE) USING iceberg")
     spark.sql("INSERT INTO db.orders VALUES (1, 10.0)")
     return lake
