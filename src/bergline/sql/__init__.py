@@ -1,1 +1,1 @@
-"""Iceberg's own statements and procedures, and finding tables in other SQL. Knows no engine."""
+"""Iceberg's own statements and procedures, and the tables in other SQL; independent of any engine."""

@@ -40,7 +40,7 @@ def analyze(sql: SqlText) -> Statement:
 
 
 def _wrapper(sql: SqlText) -> QueryWrapper | OtherStatement | None:
-    """A statement around a query; None if the text is none."""
+    """A statement that wraps a query; None if the text is not one."""
     parsed = parse_head(sql)
     if parsed is None:
         return None

@@ -28,7 +28,7 @@ class ColumnDefinition(msgspec.Struct, frozen=True):
 
 
 def parse_created_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
-    """The columns of CREATE TABLE, in brackets."""
+    """The columns of CREATE TABLE, in parentheses."""
     cursor.expect_symbol("(")
     columns: list[ColumnDefinition] = []
     while True:
@@ -43,7 +43,7 @@ def parse_created_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
 
 
 def parse_added_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
-    """The columns of ADD COLUMNS, in brackets or without, each perhaps with its place."""
+    """The columns of ADD COLUMNS, with or without parentheses, each perhaps with a position."""
     if cursor.is_at("IF", "NOT", "EXISTS"):
         cursor.fail("a column's name")
     bracket = cursor.accept_symbol("(")
@@ -56,7 +56,7 @@ def parse_added_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
 
 
 def parse_replaced_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
-    """The columns of REPLACE COLUMNS, in brackets; rows that are there have no values for them."""
+    """The columns of REPLACE COLUMNS, in parentheses; existing rows have no values for them."""
     cursor.expect_symbol("(")
     columns: list[ColumnDefinition] = []
     while True:

@@ -46,7 +46,7 @@ def parse_literal(cursor: Cursor) -> Any:
 
 
 def default_value(literal: Any, type_: IcebergType, time_zone: str, *, format_version: int) -> Any:
-    """A literal as the Python value that a column of this type takes; refused where older readers would miss it."""
+    """A literal as the Python value that a column of this type takes; refused below format version 3."""
     if literal is not None and format_version < _DEFAULTS_SINCE:
         raise InvalidInputError(
             f"expected no default in format version {format_version}, found {shown(literal)}",

@@ -1,4 +1,4 @@
-"""Parser for property lists: `('key' = 'value', other.key = 5)`."""
+"""Property lists: `('key' = 'value', other.key = 5)`."""
 
 from bergline.errors import InvalidInputError
 from bergline.sql.text.cursor import Cursor
@@ -8,7 +8,7 @@ _CLAUSES = {"provider": "USING", "location": "LOCATION"}
 
 
 def parse_properties(cursor: Cursor) -> dict[str, str]:
-    """Keys and values, in brackets."""
+    """Keys and values, in parentheses."""
     cursor.expect_symbol("(")
     found: dict[str, str] = {}
     while True:
@@ -24,7 +24,7 @@ def parse_properties(cursor: Cursor) -> dict[str, str]:
 
 
 def parse_property_keys(cursor: Cursor) -> tuple[str, ...]:
-    """Keys alone, in brackets."""
+    """Keys, in parentheses."""
     cursor.expect_symbol("(")
     keys = [_key(cursor)]
     while not cursor.accept_symbol(")"):
@@ -34,7 +34,7 @@ def parse_property_keys(cursor: Cursor) -> tuple[str, ...]:
 
 
 def parse_property_key(cursor: Cursor) -> str:
-    """One key, in brackets."""
+    """One key, in parentheses."""
     cursor.expect_symbol("(")
     key = _key(cursor)
     cursor.expect_symbol(")")
@@ -42,7 +42,7 @@ def parse_property_key(cursor: Cursor) -> str:
 
 
 def check_table_properties(properties: dict[str, str]) -> dict[str, str]:
-    """Refuse what is no property but has a clause of its own, or is never set by hand."""
+    """Refuse keys that have a clause of their own, or that users cannot set."""
     for key, clause in _CLAUSES.items():
         if key in properties:
             raise InvalidInputError(f"expected no property `{key}`, found one: use the {clause} clause")

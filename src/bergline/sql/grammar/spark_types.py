@@ -1,4 +1,4 @@
-"""Types as Spark's SQL writes them, and Iceberg's types in those words."""
+"""Types as Spark's SQL writes them, and Iceberg's types in that form."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -89,7 +89,7 @@ _WORDS: dict[IcebergType, str] = {
 
 
 def parse_spark_type(cursor: Cursor, column: str) -> IcebergType:
-    """The Iceberg type of the type at hand; ids inside it only tell its fields apart."""
+    """Parse a type as an Iceberg type; ids inside it only tell its fields apart."""
     return _Parser(cursor, column, count(1)).type(MAX_NESTING)
 
 
@@ -122,7 +122,7 @@ def column_text(field: NestedField, colon: str = "", *, default: Callable[[Neste
 
 
 def default_size(type_: IcebergType) -> int:
-    """About how many bytes a value takes in Spark, which guesses so too."""
+    """Spark's estimate of how many bytes a value takes."""
     match type_:
         case DecimalType(precision, _):
             return _SIZES[LONG] if precision <= _MOST_LONG_DIGITS else 2 * _SIZES[LONG]

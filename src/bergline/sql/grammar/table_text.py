@@ -12,7 +12,7 @@ HIDDEN_PROPERTIES = frozenset({"comment", "location", "provider", "owner", "exte
 
 
 def partition_terms(metadata: TableMetadata) -> list[str]:
-    """The spec for new files as PARTITIONED BY has it; fields that v1 gave up are left out."""
+    """The spec for new files as PARTITIONED BY has it; fields that were dropped in v1 are left out."""
     fields = [f for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     return [_term(f.transform, _column(f, metadata.schema), number_first=True) for f in fields]
 

@@ -1,4 +1,4 @@
-"""Parser for partition and sort terms; they leave here as the text that tables take, such as `bucket(16, id)`."""
+"""Partition and sort terms, parsed into the text that tables take, such as `bucket(16, id)`."""
 
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted
@@ -33,7 +33,7 @@ def parse_partition_term(cursor: Cursor) -> str:
 
 
 def parse_sort_terms(cursor: Cursor) -> tuple[str, ...]:
-    """Terms with a direction and a place for nulls, in brackets or without."""
+    """Terms with a direction and an order for nulls, with or without parentheses."""
     bracket = cursor.accept_symbol("(")
     terms = [_sort_term(cursor)]
     while cursor.accept_symbol(","):

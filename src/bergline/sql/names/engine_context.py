@@ -1,27 +1,27 @@
-"""What an engine has beside the lakes: names that are its own."""
+"""What a session of an engine has besides the lakes."""
 
 from typing import Protocol
 
 
 class EngineContext(Protocol):
-    """What an engine has beside the lakes."""
+    """What a session of an engine has besides the lakes."""
 
     @property
     def user(self) -> str | None:
-        """Who runs statements: the owner of what they make."""
+        """The user who runs statements: the owner of what they create."""
         ...
 
     @property
     def time_zone(self) -> str:
-        """The session's time zone: times that name none are in it."""
+        """The session's time zone, for times that name none."""
         ...
 
     def has_temporary_view(self, name: str) -> bool:
-        """Whether there is such a view, which comes before every table of its name."""
+        """Whether there is such a view, which hides every table of its name."""
         ...
 
     def has_catalog(self, name: str) -> bool:
-        """Whether names that begin so are the engine's."""
+        """Whether the engine has a catalog of this name."""
         ...
 
     def namespaces(self) -> list[str]:
@@ -38,7 +38,7 @@ class EngineContext(Protocol):
 
 
 class NoEngine(EngineContext):
-    """No engine: nobody runs statements, and there is nothing but the lakes."""
+    """No engine: there is nothing but the lakes."""
 
     def __init__(self, time_zone: str = "UTC") -> None:
         self._time_zone = time_zone

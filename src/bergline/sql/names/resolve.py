@@ -16,21 +16,21 @@ from bergline.table.table import Table
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A table of a lake and the state that the name means."""
+    """A table of a lake and the version that the name selects."""
 
     table: Table
     selector: VersionSelector
 
 
 class Current(msgspec.Struct):
-    """What USE said last: a lake, None for the default one, and a namespace in it."""
+    """What USE last selected: a lake, None for the default one, and a namespace in it."""
 
     lake: str | None = None
     namespace: Name = ()
 
 
 def new_table_name(lake: Lake, name: Name) -> TableName:
-    """The name of a table that is to be made in a lake; RefusedError for a branch or metadata table of another."""
+    """The name of a table to be created in a lake; RefusedError for a branch or metadata table of another."""
     outer = name[:-1]
     if len(outer) > 1 and not lake.namespace_exists(outer) and lake.table_exists(TableName(outer[:-1], outer[-1])):
         raise RefusedError(
@@ -41,7 +41,7 @@ def new_table_name(lake: Lake, name: Name) -> TableName:
 
 
 class Lakes:
-    """The lakes of a session by name; one of them is the default, until USE says otherwise."""
+    """The lakes of a session by name; one of them is the default, until USE selects another."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Lakes:
         return target.table
 
     def within(self, name: str) -> "Lakes":
-        """The same lakes for names that must belong to one of them, which takes the place of the default."""
+        """The lakes as seen from one of them: every name must belong to it."""
         used = self.current.namespace if self.default_name == name else ()
         return Lakes({name: self._lakes[name]}, name, Current(None, used), self.engine)
 
@@ -161,7 +161,7 @@ class Lakes:
         return target
 
     def place_text(self, text: str) -> tuple[Lake, TableName]:
-        """Where a table is to be made that a procedure's argument names."""
+        """Where to create the table that a procedure's argument names."""
         placed = self.place(name_parts(text))
         if placed is None:
             raise self._no_table(text)
@@ -169,7 +169,7 @@ class Lakes:
         return lake, TableName(name[:-1], name[-1])
 
     def near_namespaces(self, namespace: Name) -> tuple[str, ...]:
-        """The namespaces of all lakes, as they can be written, that look most like one that none of them has."""
+        """The namespaces of all lakes, as they can be written, that are spelled most like one that does not exist."""
         by_lake = {name: lake.list_namespaces() for name, lake in self._lakes.items()}
         known = [f"{name}.{namespace}" for name, namespaces in by_lake.items() for namespace in namespaces]
         return near_names(".".join(namespace), [*by_lake[self.default_name], *known])

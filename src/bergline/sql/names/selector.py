@@ -1,4 +1,4 @@
-"""The state of a table that a name, a clause or an option means."""
+"""The version of a table that a name, a clause or an option selects."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf"
 
 
 class VersionSelector(msgspec.Struct, frozen=True):
-    """Which state, or which metadata table; nothing set means what the session says, else `main`."""
+    """A version of a table, or a metadata table; nothing set means the session's branch, or else `main`."""
 
     branch: str | None = None
     ref: str | None = None
@@ -27,11 +27,11 @@ class VersionSelector(msgspec.Struct, frozen=True):
     as_of_ms: int | None = None
     metadata_table: str | None = None
     after: int | None = None
-    """Only what appends brought after this snapshot, up to `snapshot_id`."""
+    """Only rows that were appended after this snapshot, up to `snapshot_id`."""
 
     @property
     def names_a_version(self) -> bool:
-        """Whether it fixes a state of the rows."""
+        """Whether it selects a version of the rows."""
         return any(x is not None for x in (self.branch, self.ref, self.snapshot_id, self.as_of_ms, self.after))
 
 

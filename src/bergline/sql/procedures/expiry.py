@@ -22,7 +22,7 @@ def expire_snapshots(
     snapshot_ids: tuple[int, ...] = (),
     clean_expired_metadata: bool = False,
 ) -> pa.Table:
-    """Forget snapshots that no live ref protects, and delete the files that only they needed."""
+    """Expire snapshots that no live ref protects, and delete the files that only they needed."""
     if max_concurrent_deletes < 1:
         raise InvalidInputError(f"expected max_concurrent_deletes above 0, found {max_concurrent_deletes}")
     result = table.expire(

@@ -1,4 +1,4 @@
-"""What a procedure of `CALL system.…` is: its parameters in their order, and what it runs."""
+"""A procedure of `CALL system.…`: its parameters in order, and the function that it runs."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ class Procedure(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...]
     run: Callable[..., pa.Table]
     makes_table: bool = False
-    """Whether the table is to be made: `run` gets the lake and the name instead."""
+    """Whether it creates the table: `run` gets the lake and the name instead."""
     moves_refs: bool = False
     """Whether it moves a branch: pipelines refuse it, because that would stay if an audit fails."""
 

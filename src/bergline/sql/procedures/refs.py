@@ -46,12 +46,12 @@ def set_current_snapshot(table: Table, *, snapshot_id: int | None = None, ref: s
 
 
 def cherrypick_snapshot(table: Table, *, snapshot_id: int) -> pa.Table:
-    """Bring one snapshot to `main`."""
+    """Cherry-pick a snapshot onto `main`."""
     return _picked(table.refs.cherry_pick(snapshot_id))
 
 
 def publish_changes(table: Table, *, wap_id: str) -> pa.Table:
-    """Bring what was staged under a WAP id to `main`."""
+    """Publish what was staged under a WAP id to `main`."""
     return _picked(table.refs.publish(wap_id))
 
 
@@ -103,17 +103,17 @@ REF_PROCEDURES: dict[str, Procedure] = {
 
 
 def merge(table: Table, *, branch: str, into: str, squash: bool = False) -> pa.Table:
-    """Bring what a branch has into another."""
+    """Merge a branch into another."""
     return _result(into, table.refs.merge(branch, into=into, squash=squash))
 
 
 def rebase(table: Table, *, branch: str, onto: str, squash: bool = False) -> pa.Table:
-    """Move a branch on top of another ref."""
+    """Rebase a branch onto another ref."""
     return _result(branch, table.refs.rebase(branch, onto=onto, squash=squash))
 
 
 def diff(table: Table, *, from_ref: str, to_ref: str) -> pa.Table:
-    """Files and rows that one ref has more and less than another, by partition."""
+    """Files and rows that one ref has and another has not, by partition."""
     return table.refs.diff(from_ref, to_ref).to_arrow()
 
 

@@ -20,4 +20,4 @@ IN_PYTHON = {
     "add_files": "table.append_files(files)",
     "create_changelog_view": "table.changes(before, after)",
 }
-"""Procedures of Iceberg that CALL does not run, and what does their work."""
+"""Iceberg procedures that CALL does not run, and the Python call that does the same."""

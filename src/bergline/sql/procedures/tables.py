@@ -16,7 +16,7 @@ _REGISTERED = {
 
 
 def register_table(lake: Lake, name: TableName, *, metadata_file: str) -> pa.Table:
-    """Give a table that exists already a name; what its current snapshot says of it."""
+    """Register an existing table under a name; the row describes its current snapshot."""
     snapshot = lake.register_table(name, metadata_file).current_snapshot
     row = dict.fromkeys(_REGISTERED)
     if snapshot is not None:
@@ -34,7 +34,7 @@ def rewrite_manifests(
     spec_id: int | None = None,
     sort_by: tuple[str, ...] = (),
 ) -> pa.Table:
-    """Put the entries of a partition spec, by default the current one, side by side by partition."""
+    """Rewrite the manifests of a partition spec, by default the current one, clustered by partition."""
     operation = RewriteManifests(table.io, spec_id=table.spec.spec_id if spec_id is None else spec_id, sort_by=sort_by)
     snapshot = table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
     counts = ("manifests-replaced", "manifests-created")

@@ -1,4 +1,4 @@
-"""INSERT: its head is read by tokens, from INSERT to the query that gives the rows."""
+"""INSERT: its head is parsed by tokens, from INSERT to the query that supplies the rows."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,7 +18,7 @@ _SEVERAL_HINT = "write one INSERT INTO … SELECT … for each table: each is on
 
 
 class InsertHead(msgspec.Struct, frozen=True):
-    """What stands before the rows, and where it stands in the text."""
+    """What comes before the rows, and where it is in the text."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class InsertHead(msgspec.Struct, frozen=True):
 
 
 def read_insert(sql: SqlText) -> Insert | OtherStatement | None:
-    """An INSERT into a table; None if the text is none."""
+    """An INSERT into a table; None if the text is not one."""
     try:
         head = parse_insert_head(sql)
     except SqlSyntaxError as error:
@@ -88,7 +88,7 @@ def parse_insert_head(sql: SqlText) -> InsertHead | None:
 
 
 def _count_inserts(tokens: Sequence[Token]) -> int:
-    """How many INSERT INTO and OVERWRITE stand outside brackets."""
+    """How many INSERT INTO and OVERWRITE are outside parentheses."""
     depth = found = 0
     for token, following in pairwise(tokens):
         found += depth == 0 and token.is_word("INSERT") and following.is_word("INTO", "OVERWRITE")
@@ -97,7 +97,7 @@ def _count_inserts(tokens: Sequence[Token]) -> int:
 
 
 def _find_insert(cursor: Cursor) -> int | None:
-    """Walk to INSERT INTO or OVERWRITE outside brackets: the first word, or after WITH and FROM."""
+    """Walk to INSERT INTO or OVERWRITE outside parentheses: the first word, or after WITH and FROM."""
     if not cursor.token.is_word("INSERT", "WITH", "FROM"):
         return None
     depth = 0
@@ -155,7 +155,7 @@ def _partition(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
 
 
 def _value(cursor: Cursor) -> str:
-    """The text of a constant, up to a comma or the closing bracket."""
+    """The text of a constant, up to a comma or the closing parenthesis."""
     start, end, depth = cursor.token.start, cursor.token.start, 0
     while depth or not (cursor.token.is_symbol(",") or cursor.token.is_symbol(")")):
         if cursor.token.kind is TokenKind.END:
@@ -168,7 +168,7 @@ def _value(cursor: Cursor) -> str:
 
 
 def _replace_where(cursor: Cursor) -> str:
-    """The text of a condition, up to where a query can only begin."""
+    """The text of a condition, up to the keyword that begins the query."""
     start, end, depth = cursor.token.start, cursor.token.start, 0
     before = cursor.token
     while depth or not (cursor.token.is_word(*_QUERY_WORDS) and not before.is_word("DISTINCT")):

@@ -19,7 +19,7 @@ class AsOf(msgspec.Struct, frozen=True):
 
 
 class TableUse(msgspec.Struct, frozen=True):
-    """A table in a query: where its name and time travel clause stand in the text, and whether it has an alias."""
+    """A table in a query: where its name and time travel clause are in the text, and whether it has an alias."""
 
     name: Name
     start: int
@@ -44,7 +44,7 @@ class Query(msgspec.Struct, frozen=True):
     columns: tuple[tuple[Name, tuple[int, ...]], ...] = ()
     writes: bool = False
     within: tuple[str, int] = ("", 0)
-    """The statement that it is part of, as the user wrote it, and where it begins there: errors show that text."""
+    """The statement that it is part of, as the user wrote it, and its offset there: errors show that text."""
 
     @property
     def text(self) -> str:
@@ -59,7 +59,7 @@ class Insert(msgspec.Struct, frozen=True):
     overwrite: bool
     columns: tuple[str, ...] | None
     source: Query
-    """What stands before the query in the statement is blank in its text: the offsets are those of the statement."""
+    """What comes before the query is blanked in its text, so that offsets are those of the statement."""
     whole: Query
     by_name: bool = False
     partition: tuple[tuple[str, str | None], ...] = ()
@@ -72,7 +72,7 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class QueryWrapper(msgspec.Struct, frozen=True):
-    """A statement around a query: `head` is what stands before it, as written.
+    """A statement that wraps a query: `head` is what comes before it, as written.
 
     Of an INSERT or a CREATE TABLE … AS it is the rows' query that counts where the table is a lake's.
     """

@@ -20,7 +20,7 @@ from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Name, SqlText, TokenKind
 
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "CREATE", "INSERT", "(")
-"""What sqlglot can read begins so."""
+"""The first words of what sqlglot can parse."""
 
 
 def read_query(sql: SqlText) -> Query | OtherStatement:
@@ -66,7 +66,7 @@ def _table_query(sql: SqlText) -> Query | None:
 
 @contextlib.contextmanager
 def _without_sqlglots_log() -> Iterator[None]:
-    """Text that sqlglot does not know goes to Spark, so its warnings would only confuse."""
+    """Text that sqlglot cannot parse goes to Spark, so sqlglot's warnings would only confuse."""
     log = logging.getLogger("sqlglot")
     before, log.disabled = log.disabled, True
     try:
@@ -107,7 +107,7 @@ def _query(sql: SqlText, tree: exp.Expr, clauses: list[tuple[int, int, AsOf]]) -
 
 
 def _told_apart(uses: Sequence[TableUse], tree: exp.Expr) -> list[TableUse]:
-    """The tables with the aliases that keep them apart from whatever else has the last part of their name."""
+    """The tables with aliases that distinguish them from anything else named like the last part of their name."""
     called: list[tuple[str, Name | None]] = [(alias.name.casefold(), None) for alias in tree.find_all(exp.TableAlias)]
     called += [(use.name[-1].casefold(), _folded(use.name)) for use in uses if use.add_alias]
     qualifiers = {_all_parts(column)[0].name.casefold() for column in tree.find_all(exp.Column) if column.table}
@@ -150,7 +150,7 @@ def _named_before(node: exp.Expr, parent: exp.Expr) -> list[exp.Expr]:
 
 
 def _stands_in(text: str, parts: Sequence[exp.Expr]) -> bool:
-    """Whether names stand in the text where sqlglot says; inside hints its offsets count from the hint's start."""
+    """Whether names are in the text where sqlglot says; inside hints its offsets count from the hint's start."""
     return all(
         "start" in p.meta and _plain(text[p.meta["start"] : p.meta["end"] + 1]) == p.name for p in parts
     ) and not any(p.find_ancestor(exp.Hint) for p in parts[:1])

@@ -1,4 +1,4 @@
-"""Statements that have a query behind their own words: EXPLAIN, DESCRIBE QUERY, temporary views, cached queries."""
+"""Statements that wrap a query: EXPLAIN, DESCRIBE QUERY, temporary views, cached queries."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "MAP", "REDUCE")
 
 
 class ViewHead(msgspec.Struct, frozen=True):
-    """What stands before the query of CREATE TEMPORARY VIEW: a name, and names and comments of columns."""
+    """CREATE TEMPORARY VIEW up to its query: a name, and names and comments of columns."""
 
     name: str
     columns: tuple[tuple[str, str | None], ...]
@@ -21,7 +21,7 @@ class ViewHead(msgspec.Struct, frozen=True):
 
 
 def parse_head(sql: SqlText) -> tuple[WrapperKind, int] | None:
-    """What stands around a query, and where the query begins; None for all other statements."""
+    """Which statement wraps a query, and where the query begins; None for all other statements."""
     cursor = Cursor(sql)
     kind = _walk(cursor)
     if kind is None or cursor.is_at_end:
@@ -63,7 +63,7 @@ def parse_view_head(head: SqlText) -> ViewHead | None:
 
 
 def _walk(cursor: Cursor) -> WrapperKind | None:
-    """Go on to where the query begins."""
+    """Move the cursor to where the query begins."""
     if cursor.accept("EXPLAIN"):
         any(cursor.accept(mode) for mode in _EXPLAIN_MODES)
         return "EXPLAIN"
@@ -90,7 +90,7 @@ def _walk_description(cursor: Cursor) -> WrapperKind | None:
 
 
 def _walk_cached(cursor: Cursor) -> bool:
-    """Pass the name and the options of a cached query; AS may be left out before it."""
+    """Move past the name and the options of a cached query; AS may be omitted."""
     if not cursor.is_at_name:
         return False
     cursor.expect_dotted_name("a name")
@@ -101,7 +101,7 @@ def _walk_cached(cursor: Cursor) -> bool:
 
 
 def _pass_as(cursor: Cursor) -> bool:
-    """Go past the AS that stands outside of brackets."""
+    """Move past the AS outside parentheses."""
     depth = 0
     while not cursor.is_at_end:
         if depth == 0 and cursor.accept("AS"):

@@ -1,4 +1,4 @@
-"""The calls `current_catalog()`, `current_database()` and `current_schema()`: an engine knows them only for itself."""
+"""`current_catalog()`, `current_database()` and `current_schema()`: the engine knows its own values only."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def with_current_names(sql: SqlText, lakes: Lakes) -> SqlText:
 
 
 def _calls(tokens: Sequence[Token]) -> list[int]:
-    """Where the names stand with empty brackets, and not behind a dot."""
+    """The positions of calls without arguments that are not qualified."""
     return [
         place
         for place, token in enumerate(tokens[:-_LENGTH])

@@ -1,4 +1,4 @@
-"""`IDENTIFIER(…)`: names that are worked out from constants and arguments when a statement is run."""
+"""`IDENTIFIER(…)`: names that are evaluated from constants and arguments when a statement is run."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from bergline.sql.text.names import parse_name
 from bergline.sql.text.tokens import Name, SqlText, Token
 
 Evaluate = Callable[[str, Any], Any]
-"""The value of an expression with arguments; None if it has none."""
+"""Evaluates an expression with arguments; None if it has no value."""
 
 
 class _Clause(msgspec.Struct, frozen=True):

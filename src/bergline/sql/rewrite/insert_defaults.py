@@ -30,7 +30,7 @@ def _default(field: NestedField) -> str:
 
 
 def _targets(insert: Insert, schema: Schema) -> list[NestedField]:
-    """The columns that the query gives, in order; names that do not fit are found out later."""
+    """The columns that the query supplies, in order; unknown names are reported later."""
     if insert.columns is not None:
         known = {field.name.casefold(): field for field in schema.fields}
         return [known[name.casefold()] for name in insert.columns if name.casefold() in known]
@@ -39,7 +39,7 @@ def _targets(insert: Insert, schema: Schema) -> list[NestedField]:
 
 
 def _defaults(tokens: Sequence[Token]) -> list[tuple[Token, int]]:
-    """Each DEFAULT that stands alone in a row, with its place there."""
+    """Each DEFAULT that is a whole value of a row, with its position there."""
     row_depth = 1 if tokens[0].is_word("VALUES") else 0
     if not tokens[0].is_word("VALUES", "SELECT"):
         return []

@@ -1,4 +1,4 @@
-"""Which tables of a query are asked for `_file`, `_pos` and the like, and where `*` must leave them out again.
+"""From which tables a query selects `_file`, `_pos` and other metadata columns, and which `*` must exclude them.
 
 An engine's frame has no hidden columns: those that a query names are added to it, and every `*` beside them gets an
 EXCEPT. A name belongs to the tables of its own SELECT, or, if none fits, of the SELECT around it.
@@ -37,14 +37,14 @@ _NO_ALIAS = (
 
 
 class MetadataColumns(msgspec.Struct, frozen=True):
-    """The columns to add to tables, and texts to put in at places."""
+    """The columns to add to tables, and the edits to the text."""
 
     columns: Mapping[TableUse, frozenset[str]]
     edits: tuple[Edit, ...]
 
 
 def find_metadata_columns(query: Query, available: Mapping[TableUse, frozenset[str]]) -> MetadataColumns:
-    """What a query asks for beside its tables' own columns, of what each table has."""
+    """The metadata columns that a query names, out of those that each table has."""
     if not any(name in query.text.lower() for name in _NAMES):
         return MetadataColumns({}, ())
     tokens = query.sql.tokens
@@ -65,7 +65,7 @@ def find_metadata_columns(query: Query, available: Mapping[TableUse, frozenset[s
 
 
 def metadata_columns(target: Target) -> frozenset[str]:
-    """What can be asked of a table beside its own columns; metadata tables have nothing."""
+    """The metadata columns that can be selected from a table; metadata tables have none."""
     if target.selector.metadata_table is not None:
         return frozenset()
     lineage = (
@@ -99,7 +99,7 @@ class _Blocks:
                 self._uses.setdefault(self._block[starts[use.start]], []).append((self._alias(use), use))
 
     def uses_for(self, place: int) -> list[TableUse]:
-        """The tables that a column name at a place can belong to."""
+        """The tables that the column name at this token can belong to."""
         qualifier = self._qualifier(place)
         block = self._block[place]
         while block:
@@ -110,7 +110,7 @@ class _Blocks:
         return []
 
     def edits(self, place: int, columns: Mapping[TableUse, set[str]]) -> list[Edit]:
-        """What to put behind a `*`, if it stands for columns."""
+        """The EXCEPT to add after a `*`, if it stands for columns."""
         before, after = self._tokens[place - 1], self._tokens[place + 1]
         if not (before.is_word(*_BEFORE_STAR) or before.is_symbol(",") or before.is_symbol(".")):
             return []

@@ -1,4 +1,4 @@
-"""`system.bucket(…)` and the like, which the official runtime has as functions in queries and we have not."""
+"""`system.bucket(…)` and other functions of the official runtime that we do not have."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ _HINTS = [
 
 
 def check_no_partition_functions(sql: SqlText, lakes: Lakes) -> None:
-    """UnsupportedError if a query calls a function that lakes have in the official runtime."""
+    """UnsupportedError if a query calls a function that only the official runtime has."""
     if _SYSTEM not in sql.text.lower():
         return
     for name in _calls(sql.tokens):
@@ -26,7 +26,7 @@ def check_no_partition_functions(sql: SqlText, lakes: Lakes) -> None:
 
 
 def _calls(tokens: Sequence[Token]) -> Iterator[Name]:
-    """Names of two or three parts with a bracket behind them."""
+    """Names of two or three parts before a parenthesis."""
     for place, token in enumerate(tokens):
         if token.is_symbol("("):
             first = place - 1

@@ -11,12 +11,12 @@ from bergline.sql.text.tokens import Edit, Name, SqlText
 
 
 class RewrittenQuery(msgspec.Struct, frozen=True):
-    """A text as it was written, and what is put in place of some of it, with frames as `{name}`."""
+    """A query as it was written, and the edits to it, with frames as `{name}`."""
 
     sql: SqlText
     edits: tuple[Edit, ...]
     statement: str = ""
-    """The statement that the query is of, if it is of one."""
+    """The statement that the query is part of, if any."""
     start: int = 0
     """Where it begins in the statement."""
 
@@ -31,11 +31,11 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """All that the user wrote."""
+        """The text as the user wrote it."""
         return self.statement or self.sql.text
 
     def shown_place(self, place: int, names: Mapping[str, str]) -> tuple[int, int]:
-        """First and last index of what was written for a place in the text in which frames have these names."""
+        """First and last index, in the text as written, of an offset in the text in which frames have these names."""
         shift = 0
         for start, end, text in self.edits:
             length = len(text.format_map(names))
@@ -88,7 +88,7 @@ def _alias(use: TableUse) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which braces are braces, for an engine that replaces `{name}`."""
+    """Text with braces doubled, for an engine that replaces `{name}`."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -31,7 +31,7 @@ class AddColumns(msgspec.Struct, frozen=True):
 
 
 class ReplaceColumns(msgspec.Struct, frozen=True):
-    """REPLACE COLUMNS: all columns go, and these are new ones."""
+    """REPLACE COLUMNS: all columns are dropped, and these are added."""
 
     columns: tuple[ColumnDefinition, ...]
 
@@ -98,7 +98,7 @@ ColumnAlteration = AddColumns | ReplaceColumns | DropColumns | RenameColumnClaus
 
 
 def parse_drop_columns(cursor: Cursor) -> DropColumns:
-    """Behind DROP COLUMN or COLUMNS."""
+    """Parse what follows DROP COLUMN or COLUMNS."""
     if_exists = cursor.accept("IF", "EXISTS")
     bracket = cursor.accept_symbol("(")
     paths = [cursor.expect_dotted_name(COLUMN)]
@@ -110,14 +110,14 @@ def parse_drop_columns(cursor: Cursor) -> DropColumns:
 
 
 def parse_rename_column(cursor: Cursor) -> RenameColumnClause:
-    """Behind RENAME COLUMN."""
+    """Parse what follows RENAME COLUMN."""
     path = cursor.expect_dotted_name(COLUMN)
     cursor.expect("TO")
     return RenameColumnClause(path, cursor.expect_name(COLUMN))
 
 
 def parse_alter_columns(cursor: Cursor, *, may_be_whole: bool) -> AlterColumns:
-    """Behind ALTER or CHANGE, which alone has `CHANGE COLUMN name name type …`."""
+    """Parse what follows ALTER or CHANGE; only CHANGE may redefine a whole column, `CHANGE COLUMN name name type …`."""
     if not cursor.accept("COLUMN"):
         cursor.accept("COLUMNS")
     changes: list[ColumnChange] = []
@@ -178,7 +178,7 @@ class _ColumnChanges:
         self._schema, self._format_version, self._time_zone = schema, format_version, time_zone
 
     def make(self, change: ColumnAlteration) -> None:
-        """Make the changes, one after the other."""
+        """Apply the changes, one after the other."""
         schema = self._schema
         match change:
             case ReplaceColumns(columns):
@@ -232,13 +232,13 @@ class _ColumnChanges:
 
 
 def spelled(schema: SchemaUpdate, path: Name) -> str:
-    """The column's name as the table spells it; SQL does not tell upper from lower case."""
+    """The column's name as the table spells it; SQL ignores case."""
     field = schema.schema.find(".".join(path))
     return schema.schema.names_by_id[field.id]
 
 
 def _check_free(schema: SchemaUpdate, new: str, old: str | None = None) -> None:
-    """SQL could not tell a column from another whose name differs only in case."""
+    """Refuse a name that differs from another column's only in case: SQL could not tell them apart."""
     taken = next((n for n in schema.schema.names if n != old and n.casefold() == new.casefold()), None)
     if taken is not None:
         raise AlreadyExistsError(f"column `{taken}` exists already, found `{new}`", kind="column", name=new)

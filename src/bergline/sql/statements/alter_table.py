@@ -118,7 +118,7 @@ class AlterTable(LakeStatement, frozen=True):
 
 
 def parse_alter_table(cursor: Cursor) -> AlterTable:
-    """Behind ALTER TABLE."""
+    """Parse what follows ALTER TABLE."""
     table = cursor.expect_subject("a table name")
     change = _change(cursor)
     cursor.expect_end()
@@ -126,7 +126,7 @@ def parse_alter_table(cursor: Cursor) -> AlterTable:
 
 
 def parse_comment_on_table(cursor: Cursor) -> AlterTable:
-    """Behind COMMENT ON TABLE."""
+    """Parse what follows COMMENT ON TABLE."""
     table = cursor.expect_subject("a table name")
     return AlterTable(table, SetTableProperties(*parse_comment(cursor)))
 
@@ -198,24 +198,24 @@ def _set(cursor: Cursor) -> Alteration:
 
 
 def _add_field(cursor: Cursor) -> AddPartitionField:
-    """Behind ADD PARTITION FIELD."""
+    """Parse what follows ADD PARTITION FIELD."""
     return AddPartitionField(parse_partition_term(cursor), _alias(cursor))
 
 
 def _drop_field(cursor: Cursor) -> DropPartitionField:
-    """Behind DROP PARTITION FIELD."""
+    """Parse what follows DROP PARTITION FIELD."""
     return DropPartitionField(_name_or_term(cursor))
 
 
 def _replace_field(cursor: Cursor) -> ReplacePartitionField:
-    """Behind REPLACE PARTITION FIELD."""
+    """Parse what follows REPLACE PARTITION FIELD."""
     old = _name_or_term(cursor)
     cursor.expect("WITH")
     return ReplacePartitionField(old, parse_partition_term(cursor), _alias(cursor))
 
 
 def _identifier_fields(cursor: Cursor) -> tuple[str, ...]:
-    """Behind SET or DROP IDENTIFIER FIELDS."""
+    """Parse what follows SET or DROP IDENTIFIER FIELDS."""
     paths = [".".join(cursor.expect_dotted_name(COLUMN))]
     while cursor.accept_symbol(","):
         paths.append(".".join(cursor.expect_dotted_name(COLUMN)))
@@ -223,7 +223,7 @@ def _identifier_fields(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _write_order(cursor: Cursor) -> SetWriteOrder:
-    """Behind WRITE: `[DISTRIBUTED BY PARTITION] [LOCALLY] ORDERED BY terms | UNORDERED`, the two parts in any order."""
+    """Parse what follows WRITE: `DISTRIBUTED BY PARTITION`, `[LOCALLY] ORDERED BY terms`, `UNORDERED`."""
     if not cursor.token.is_word("DISTRIBUTED", "LOCALLY", "ORDERED", "UNORDERED"):
         cursor.fail("`DISTRIBUTED BY PARTITION`, `LOCALLY ORDERED BY`, `ORDERED BY`, `UNORDERED`")
     distributed, order = _distributed(cursor), _order(cursor)
@@ -325,7 +325,7 @@ def _set_properties(table: Table, updates: dict[str, str], removals: tuple[str, 
 
 
 def _rename_table(old: Name, new: Name, lakes: Lakes) -> None:
-    """A name without a namespace stays in the table's own."""
+    """A name without a namespace stays in the table's namespace."""
     placed = lakes.place(old)
     if placed is None:
         return

@@ -40,7 +40,7 @@ class CallProcedure(LakeStatement, frozen=True):
 
 
 def parse_call(cursor: Cursor) -> CallProcedure:
-    """Behind CALL: the call, perhaps with an error in it."""
+    """Parse what follows CALL; an error in the call is kept in it."""
     start = cursor.token.start
     try:
         procedure = cursor.expect_dotted_name("a procedure like `system.fast_forward`")
@@ -132,7 +132,7 @@ def _array(cursor: Cursor) -> tuple[Any, ...]:
 
 
 def _map(cursor: Cursor) -> dict[Any, Any]:
-    """Keys and values in turn."""
+    """Alternating keys and values."""
     values = _array(cursor)
     if len(values) % 2 or any(isinstance(key, dict) for key in values[::2]):
         raise InvalidInputError(f"expected keys and values in turn in map(…), found {len(values)} values")
@@ -140,7 +140,7 @@ def _map(cursor: Cursor) -> dict[Any, Any]:
 
 
 def bind_parameters(call: CallProcedure, args: Any) -> CallProcedure:
-    """The call with values in place of its parameters; one that none is given for is the call's `error`."""
+    """The call with values bound to its parameters; a missing value becomes the call's `error`."""
     if call.error is not None:
         return call
     by_place = iter(args) if isinstance(args, list | tuple) else iter(())
@@ -186,7 +186,7 @@ def _plain(value: Any, place: str) -> Any:
 
 
 def run_call(call: CallProcedure, lakes: Lakes) -> pa.Table | None:
-    """Carry out a procedure and return its rows; None if it is another catalog's."""
+    """Run a procedure and return its rows; None if it belongs to another catalog."""
     if not call.procedure and call.error is not None:
         raise call.error
     *prefix, name = (part.lower() for part in call.procedure)

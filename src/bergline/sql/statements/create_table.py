@@ -48,7 +48,7 @@ class CreateTable(LakeStatement, frozen=True):
     creates: bool = True
     replaces: bool = False
     source: SqlText | None = None
-    """The text of the query that gives columns and rows: such a table is made and filled by the engine."""
+    """The text of the query that gives columns and rows: such a table is created and filled by the engine."""
     query: Query | None = None
     """What that query reads."""
     whole: Query | None = None
@@ -56,7 +56,7 @@ class CreateTable(LakeStatement, frozen=True):
 
 
 def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> CreateTable | None:
-    """Behind CREATE [OR REPLACE] TABLE or REPLACE TABLE; None if the table has another format."""
+    """Parse what follows CREATE [OR REPLACE] TABLE or REPLACE TABLE; None if the table has another format."""
     if _provider(cursor.sql.tokens) not in {None, "iceberg"}:
         return None
     if_not_exists = creates and not replaces and cursor.accept("IF", "NOT", "EXISTS")
@@ -90,7 +90,7 @@ def parse_create_table(cursor: Cursor, *, creates: bool, replaces: bool) -> Crea
 
 
 class _Clauses:
-    """What stands behind the columns, in any order, each once."""
+    """The clauses after the columns, in any order, each once."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -183,7 +183,7 @@ class _Clauses:
 
 
 def _provider(tokens: tuple[Token, ...]) -> str | None:
-    """What CREATE TABLE says after USING; joins have a bracket there."""
+    """The format after USING in CREATE TABLE; joins have a parenthesis there."""
     for using, name in pairwise(tokens):
         if using.is_word("AS", "SELECT"):
             return None
@@ -219,7 +219,7 @@ def create_table(statement: CreateTable, lakes: Lakes) -> pa.Table | None:
 
 
 def place_new_table(statement: CreateTable, lakes: Lakes) -> tuple[Lake, TableName] | None:
-    """Where a table is to be made; None if it is not ours. Without USING it follows its namespace."""
+    """Where a table is to be created; None if it is not ours. Without USING it belongs where its namespace is."""
     placed = lakes.place(statement.table)
     if placed is None and statement.provider == "iceberg" and not _is_elsewhere(statement.table, lakes):
         placed = lakes.default, statement.table
@@ -230,7 +230,7 @@ def place_new_table(statement: CreateTable, lakes: Lakes) -> tuple[Lake, TableNa
 
 
 def check_exists(statement: CreateTable, lake: Lake, name: TableName) -> bool:
-    """Whether the table is there; NotFoundError for REPLACE of none."""
+    """Whether the table exists; NotFoundError for REPLACE if it does not."""
     exists = lake.table_exists(name)
     if not exists and not statement.creates:
         lake.load_table(name)
@@ -245,7 +245,7 @@ def staged(
     schema: Schema,
     reads: Iterable[BranchRead] = (),
 ) -> Iterator[Table]:
-    """The table that a block fills, and that is there when the block ends; `reads` are what its rows came from."""
+    """The table that a block fills, created when the block ends; `reads` are the branches that its rows came from."""
     lake, name = placed
     _check_distinct_names(schema)
     with lake.stage_table(
@@ -275,7 +275,7 @@ def _field(column: ColumnDefinition, ids: Iterator[int], time_zone: str, format_
 
 
 def _check_distinct_names(schema: Schema) -> None:
-    """SQL does not tell upper from lower case in column names, so a table made by SQL must not need it."""
+    """SQL ignores case in column names, so a table created by SQL must not depend on it."""
     seen: dict[str, str] = {}
     for name in schema.names:
         if seen.setdefault(name.casefold(), name) != name:

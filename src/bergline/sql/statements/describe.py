@@ -69,7 +69,7 @@ class ShowCreateTable(LakeStatement, frozen=True):
 
 
 def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | None:
-    """Behind DESCRIBE or DESC, of tables and namespaces; None for all else."""
+    """Parse what follows DESCRIBE, for tables and namespaces; None for anything else."""
     if cursor.token.is_word(*_QUERIES):
         return None
     names_more = cursor.following.kind in {TokenKind.WORD, TokenKind.QUOTED}
@@ -92,7 +92,7 @@ def parse_describe(cursor: Cursor) -> DescribeTable | DescribeNamespace | None:
 
 
 def parse_show_create_table(cursor: Cursor) -> ShowCreateTable:
-    """Behind SHOW CREATE TABLE."""
+    """Parse what follows SHOW CREATE TABLE."""
     table = cursor.expect_subject(_TABLE)
     cursor.expect_end()
     return ShowCreateTable(table)
@@ -106,7 +106,7 @@ def describe(statement: DescribeTable | DescribeNamespace, lakes: Lakes) -> pa.T
 
 
 def describe_table(statement: DescribeTable, lakes: Lakes) -> pa.Table | None:
-    """A table's columns and partitions, and with EXTENDED all about it; or one column."""
+    """A table's columns and partitions, and with EXTENDED all its details; or one column."""
     target = lakes.resolve(statement.table)
     if target is None:
         return None
@@ -122,7 +122,7 @@ def describe_table(statement: DescribeTable, lakes: Lakes) -> pa.Table | None:
 
 
 def describe_namespace(statement: DescribeNamespace, lakes: Lakes) -> pa.Table | None:
-    """A namespace's name, comment, place and owner, and with EXTENDED its other properties."""
+    """A namespace's name, comment, location and owner, and with EXTENDED its other properties."""
     placed = lakes.place_namespace(statement.namespace)
     if placed is None:
         return None
@@ -140,7 +140,7 @@ def describe_namespace(statement: DescribeNamespace, lakes: Lakes) -> pa.Table |
 
 
 def show_create_table(statement: ShowCreateTable, lakes: Lakes) -> pa.Table | None:
-    """The statement that would make the table."""
+    """The statement that would create the table."""
     table = lakes.resolve_table(statement.table)
     if table is None:
         return None
@@ -195,7 +195,7 @@ def _metadata_columns(table: Table) -> list[Row]:
 
 
 def table_details(table: Table) -> list[tuple[str, str]]:
-    """What is told of a table beside its name and columns."""
+    """The details of a table besides its name and columns."""
     properties = table.properties
     pairs = ",".join(f"{k}={v}" for k, v in shown_properties(table.metadata).items())
     rows = [("Type", "MANAGED")]

@@ -28,7 +28,7 @@ class ForgetCached(LakeStatement, frozen=True):
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable:
-    """Behind DROP TABLE."""
+    """Parse what follows DROP TABLE."""
     if_exists = cursor.accept("IF", "EXISTS")
     table = cursor.expect_subject(_TABLE)
     purge = cursor.accept("PURGE")
@@ -37,13 +37,13 @@ def parse_drop_table(cursor: Cursor) -> DropTable:
 
 
 def parse_uncache_table(cursor: Cursor) -> ForgetCached:
-    """Behind UNCACHE TABLE."""
+    """Parse what follows UNCACHE TABLE."""
     if_exists = cursor.accept("IF", "EXISTS")
     return ForgetCached(parse_refresh_table(cursor).table, if_exists)
 
 
 def parse_refresh_table(cursor: Cursor) -> ForgetCached:
-    """Behind REFRESH TABLE."""
+    """Parse what follows REFRESH TABLE."""
     table = cursor.expect_subject(_TABLE)
     cursor.expect_end()
     return ForgetCached(table)

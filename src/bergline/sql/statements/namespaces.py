@@ -51,7 +51,7 @@ class Use(LakeStatement, frozen=True):
 
 
 def parse_create_namespace(cursor: Cursor) -> CreateNamespace:
-    """Behind CREATE NAMESPACE."""
+    """Parse what follows CREATE NAMESPACE."""
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     namespace = cursor.expect_subject(_NAMESPACE)
     properties: dict[str, str] = {}
@@ -69,7 +69,7 @@ def parse_create_namespace(cursor: Cursor) -> CreateNamespace:
 
 
 def parse_drop_namespace(cursor: Cursor) -> DropNamespace:
-    """Behind DROP NAMESPACE."""
+    """Parse what follows DROP NAMESPACE."""
     if_exists = cursor.accept("IF", "EXISTS")
     namespace = cursor.expect_subject(_NAMESPACE)
     cascade = cursor.accept("CASCADE")
@@ -80,7 +80,7 @@ def parse_drop_namespace(cursor: Cursor) -> DropNamespace:
 
 
 def parse_alter_namespace(cursor: Cursor) -> AlterNamespace:
-    """Behind ALTER NAMESPACE."""
+    """Parse what follows ALTER NAMESPACE."""
     namespace = cursor.expect_subject(_NAMESPACE)
     if cursor.accept("UNSET"):
         cursor.expect_one_of(*_PROPERTIES)
@@ -98,7 +98,7 @@ def parse_alter_namespace(cursor: Cursor) -> AlterNamespace:
 
 
 def parse_comment_on_namespace(cursor: Cursor) -> AlterNamespace:
-    """Behind COMMENT ON NAMESPACE."""
+    """Parse what follows COMMENT ON NAMESPACE."""
     return AlterNamespace(cursor.expect_subject(_NAMESPACE), *parse_comment(cursor))
 
 
@@ -111,7 +111,7 @@ def parse_comment(cursor: Cursor) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def parse_use(cursor: Cursor) -> Use:
-    """Behind USE."""
+    """Parse what follows USE."""
     if cursor.following.kind in {TokenKind.WORD, TokenKind.QUOTED}:
         any(cursor.accept(word) for word in NAMESPACE_WORDS)
     namespace = cursor.expect_subject(_NAMESPACE)
@@ -162,7 +162,7 @@ def alter_namespace(statement: AlterNamespace, lakes: Lakes) -> pa.Table | None:
 
 
 def use(statement: Use, lakes: Lakes) -> pa.Table | None:
-    """The lake and namespace for names that say none; what is not ours ends the use of a lake."""
+    """Make a lake and a namespace current; a name that is not ours goes back to the engine's."""
     placed = lakes.place_namespace(statement.namespace)
     if placed is None:
         lakes.use(None, ())

@@ -1,4 +1,4 @@
-"""Statements that nobody runs on lake tables: they are refused with what to do instead."""
+"""Statements that are refused on lake tables, with what to do instead."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ class _Refused(msgspec.Struct, frozen=True):
     """A statement that Spark runs on tables of its own."""
 
     has_subject: bool = False
-    """Whether the table that it is about stands behind its first words."""
+    """Whether its first words are followed by the table that it is about."""
     hint: str = _DEFAULT_HINT
     message: str | None = None
     """The error's message, where it is not "cannot run … yet"."""
@@ -51,11 +51,11 @@ _REFUSED = {
         hint="for now: `table.overwrite(rows, filter)` in Python, or INSERT … REPLACE WHERE with the new rows",
     ),
 }
-"""By first word, beside the words that statements of ours begin with."""
+"""By first word; those of our own statements come in addition."""
 
 
 def read_other(sql: SqlText, own_words: frozenset[str]) -> OtherStatement:
-    """A statement that we do not run; words that begin none of Spark's are mistakes, and Spark says so."""
+    """A statement that we do not run; what is no statement at all is left to Spark to report."""
     keyword = sql.first_word
     if keyword not in _REFUSED and keyword not in own_words:
         return OtherStatement(keyword, ())

@@ -49,7 +49,7 @@ RefStatement = CreateRef | ReplaceRef | DropRef
 
 
 def parse_ref_statement(cursor: Cursor) -> RefStatement | None:
-    """Behind ALTER TABLE; None if the statement is not about a branch or tag."""
+    """Parse what follows ALTER TABLE; None if the statement is not about a branch or tag."""
     if not cursor.is_at_name:
         return None
     table = cursor.expect_subject("a table name")

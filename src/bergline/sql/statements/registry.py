@@ -33,7 +33,7 @@ STATEMENTS: tuple[StatementKind[Any], ...] = (
     *SHOW_TABLE,
     *DESCRIBE,
 )
-"""Of kinds that begin with the same words, the first that knows a statement reads it."""
+"""Where several kinds begin with the same words, the first whose parser accepts a statement takes it."""
 
 HEADS = tuple(dict.fromkeys(head for kind in STATEMENTS for head in kind.parsers))
 """The words that statements of ours begin with."""

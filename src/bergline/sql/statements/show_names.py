@@ -32,7 +32,7 @@ class ShowCurrentNamespace(LakeStatement, frozen=True):
 
 
 class ShowNamespaces(LakeStatement, frozen=True):
-    """SHOW NAMESPACES, below one or on the first level."""
+    """SHOW NAMESPACES, inside one or on the first level."""
 
     below: Name | None = None
     like: str | None = None
@@ -74,7 +74,7 @@ def parse_namespace(cursor: Cursor) -> Name | None:
 
 
 def parse_pattern(cursor: Cursor) -> str | None:
-    """`LIKE 'pattern'`, if it comes next; LIKE may be left out."""
+    """`LIKE 'pattern'`, if it comes next; LIKE may be omitted."""
     if cursor.accept("LIKE") or cursor.token.kind is TokenKind.STRING:
         return cursor.expect_text("a pattern in quotes")
     return None
@@ -104,7 +104,7 @@ def _parse_catalogs(cursor: Cursor) -> ShowCatalogs:
 
 
 def matching(names: list[str], pattern: str | None) -> list[str]:
-    """The names that a pattern matches: `*` stands for anything, `|` parts alternatives, case does not count."""
+    """The names that a pattern matches: `*` stands for anything, `|` separates alternatives, case is ignored."""
     if pattern is None:
         return names
     parts = [".*".join(re.escape(piece) for piece in part.strip().split("*")) for part in pattern.split("|")]
@@ -166,7 +166,7 @@ def show_tables(statement: ShowTables, lakes: Lakes) -> pa.Table | None:
 
 
 def show_views(statement: ShowViews, lakes: Lakes) -> pa.Table | None:
-    """The views of a namespace, and behind them the session's temporary ones."""
+    """The views of a namespace, followed by the session's temporary ones."""
     placed = shown_namespace(statement.namespace, lakes)
     if placed is None:
         return None
@@ -178,7 +178,7 @@ def show_views(statement: ShowViews, lakes: Lakes) -> pa.Table | None:
 
 
 def show_procedures(statement: ShowProcedures, lakes: Lakes) -> pa.Table | None:
-    """Those of a lake are in `system`: a lake's other namespaces have none."""
+    """A lake's procedures are in `system`; its other namespaces have none."""
     *lake, namespace = statement.namespace or (_SYSTEM,)
     name = lake[0] if len(lake) == 1 and lakes.has(lake[0]) else lakes.default_name
     if namespace != _SYSTEM or (lake and lake != [name]):
@@ -191,7 +191,7 @@ def show_procedures(statement: ShowProcedures, lakes: Lakes) -> pa.Table | None:
 
 
 def text_rows(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> pa.Table:
-    """Columns of text, none of it null."""
+    """Rows of string columns without nulls."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     fields = [pa.field(name, pa.string(), nullable=False) for name in names]
     return pa.table([pa.array(column, pa.string()) for column in columns], schema=pa.schema(fields))

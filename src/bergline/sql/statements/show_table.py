@@ -40,21 +40,21 @@ class ShowProperties(LakeStatement, frozen=True):
 
 
 class ShowPartitions(LakeStatement, frozen=True):
-    """SHOW PARTITIONS; `values` are those that must be there, as text by the name of the partition field."""
+    """SHOW PARTITIONS; `values` are required values as text, by the name of the partition field."""
 
     table: Name
     values: dict[str, str | None] = msgspec.field(default_factory=dict)
 
 
 class ShowTableExtended(LakeStatement, frozen=True):
-    """SHOW TABLE EXTENDED: tables whose names match, each with all about it."""
+    """SHOW TABLE EXTENDED: tables whose names match, each with all its details."""
 
     namespace: Name | None
     like: str
 
 
 def parse_show_columns(cursor: Cursor) -> ShowColumns:
-    """Behind SHOW COLUMNS."""
+    """Parse what follows SHOW COLUMNS."""
     cursor.expect_one_of("IN", "FROM")
     table = cursor.expect_dotted_name(_TABLE)
     is_in = cursor.accept("IN") or cursor.accept("FROM")
@@ -65,7 +65,7 @@ def parse_show_columns(cursor: Cursor) -> ShowColumns:
 
 
 def parse_show_properties(cursor: Cursor) -> ShowProperties:
-    """Behind SHOW TBLPROPERTIES."""
+    """Parse what follows SHOW TBLPROPERTIES."""
     table = cursor.expect_subject(_TABLE)
     statement = ShowProperties(table, parse_property_key(cursor) if cursor.token.is_symbol("(") else None)
     cursor.expect_end()
@@ -73,7 +73,7 @@ def parse_show_properties(cursor: Cursor) -> ShowProperties:
 
 
 def parse_show_partitions(cursor: Cursor) -> ShowPartitions:
-    """Behind SHOW PARTITIONS."""
+    """Parse what follows SHOW PARTITIONS."""
     table = cursor.expect_subject(_TABLE)
     statement = ShowPartitions(table, _values(cursor) if cursor.accept("PARTITION") else {})
     cursor.expect_end()
@@ -81,7 +81,7 @@ def parse_show_partitions(cursor: Cursor) -> ShowPartitions:
 
 
 def parse_show_table_extended(cursor: Cursor) -> ShowTableExtended:
-    """Behind SHOW TABLE EXTENDED."""
+    """Parse what follows SHOW TABLE EXTENDED."""
     namespace = parse_namespace(cursor)
     cursor.expect("LIKE")
     statement = ShowTableExtended(namespace, cursor.expect_text("a pattern in quotes"))

@@ -1,4 +1,4 @@
-"""What a statement that needs no engine is: the words that it begins with, its parser and its runner."""
+"""A statement that needs no engine: the words that it begins with, its parser and its runner."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
@@ -13,7 +13,7 @@ NO_ROWS = pa.table({})
 
 
 class LakeStatement(msgspec.Struct, frozen=True):
-    """A statement that needs no engine: it is carried out on lakes, and its rows are Arrow's."""
+    """A statement that needs no engine: it runs on lakes and returns Arrow rows."""
 
 
 S = TypeVar("S", bound=LakeStatement)
@@ -24,12 +24,12 @@ def _moves_none(_: LakeStatement) -> str | None:
 
 
 class StatementKind(msgspec.Struct, Generic[S], frozen=True):
-    """All that the package knows of a kind of statement; `registry.py` lists the kinds."""
+    """Everything the package knows about a kind of statement; `registry.py` lists the kinds."""
 
     variants: tuple[type[S], ...]
-    """What its parsers make."""
+    """What its parsers return."""
     parsers: Mapping[str, Callable[[Cursor], S | None]]
-    """By the words that the statement begins with, each from behind these: None for another statement that does."""
+    """By the words that the statement begins with: each parses what follows them, None if it is another statement."""
     run: Callable[[S, Lakes], pa.Table | None]
     """Its rows; None if it is about something that is not a lake's."""
     ref_move: Callable[[S], str | None] = _moves_none

@@ -1,4 +1,4 @@
-"""A walk over tokens, for the parsers of Iceberg's own statements."""
+"""A cursor over tokens, for the parsers of Iceberg's own statements."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from bergline.errors import near_names
 from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind, syntax_error
 
 _KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
-"""A keyword in the words of an error."""
+"""A keyword in the text of an error."""
 
 
 class Cursor:
@@ -19,11 +19,11 @@ class Cursor:
         self._tokens = sql.tokens
         self._position = 0
         self.subject: Name | None = None
-        """The table or namespace that the statement is about, once it was read: whose error it is."""
+        """The table or namespace that the statement is about, once it has been parsed: errors belong to it."""
 
     @property
     def token(self) -> Token:
-        """The token at hand."""
+        """The current token."""
         return self._tokens[self._position]
 
     @property
@@ -32,7 +32,7 @@ class Cursor:
         return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
-        """Take the token at hand."""
+        """Take the current token."""
         token = self.token
         self._position = min(self._position + 1, len(self._tokens) - 1)
         return token
@@ -82,7 +82,7 @@ class Cursor:
         return self.subject
 
     def expect_text(self, what: str) -> str:
-        """Take text in quotes; pieces beside each other are one."""
+        """Take a quoted string; adjacent strings are joined."""
         pieces: list[str] = []
         while self.token.kind is TokenKind.STRING:
             pieces.append(self.advance().value)
@@ -101,13 +101,13 @@ class Cursor:
         return int(self.advance().text)
 
     def expect_end(self, *otherwise: str) -> None:
-        """The statement must be over, a semicolon aside."""
+        """Require the end of the statement; a semicolon may come before it."""
         self.accept_symbol(";")
         if self.token.kind is not TokenKind.END:
             self.fail(", ".join([*otherwise, "the end of the statement"]))
 
     def rest(self) -> SqlText:
-        """The text from the token at hand to the end, without a last semicolon."""
+        """The text from the current token to the end, without a trailing semicolon."""
         return self.sql.part(self.token.start).without_semicolon()
 
     def is_at(self, *words: str) -> bool:
@@ -119,7 +119,7 @@ class Cursor:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing is left, a semicolon aside."""
+        """Whether nothing is left but perhaps a semicolon."""
         ahead = self.following if self.token.is_symbol(";") else self.token
         return ahead.kind is TokenKind.END
 
@@ -138,5 +138,5 @@ class Cursor:
 
 
 def alternatives(words: Iterable[str]) -> str:
-    """Keywords as an error lists them."""
+    """Keywords in the form in which errors list them."""
     return ", ".join(f"`{word}`" for word in words)

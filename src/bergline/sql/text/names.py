@@ -28,12 +28,12 @@ def dotted_names(sql: SqlText) -> tuple[Name, ...]:
 
 
 def loose_names(text: str) -> tuple[Name, ...]:
-    """What could be names in text that has no tokens."""
+    """Possible names in text that cannot be tokenized."""
     return tuple(tuple(part.strip("`") for part in name.split(".")) for name in _LOOSE_NAME.findall(text))
 
 
 def parse_name(text: str, what: str) -> Name:
-    """The parts of a name that is all of a text."""
+    """The parts of a name that makes up a whole text."""
     cursor = Cursor(SqlText(text))
     parts = cursor.expect_dotted_name(what)
     cursor.expect_end()

@@ -13,7 +13,7 @@ from bergline.quoting import without_back_quotes
 Name = tuple[str, ...]
 """The parts of a name, without quotes."""
 Edit = tuple[int, int, str]
-"""What takes the place of the text from one offset to another."""
+"""Two offsets, and the text that replaces what is between them."""
 
 
 class TokenKind(Enum):
@@ -68,7 +68,7 @@ class SqlText(msgspec.Struct, frozen=True, dict=True):
         return any(token.is_word(*words) for token in self.tokens)
 
     def part(self, start: int, end: int | None = None) -> "SqlText":
-        """The text between two offsets, which cut through no token."""
+        """The text between two offsets, neither of which may be inside a token."""
         text = self.text[start:end]
         inside = [token for token in self.tokens[:-1] if start <= token.start and token.end <= start + len(text)]
         return _with_tokens(text, [_moved(token, -start) for token in inside])
