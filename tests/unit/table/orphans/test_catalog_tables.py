@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from rows import ORDERS
 
+import bergline
 from bergline import Lake
 from bergline.catalog.identifiers import Namespace, TableName
 from bergline.errors import NotFoundError
@@ -32,8 +33,6 @@ def test_namespace_that_is_dropped_meanwhile_has_no_tables(lake: Lake, monkeypat
 
 
 def test_dropped_table_is_none_and_a_missing_metadata_file_an_error(tmp_path: Path) -> None:
-    import bergline  # noqa: PLC0415
-
     with bergline.connect(f"sqlite:///{tmp_path}/catalog.db", create=True) as lake:
         lake.create_namespace("db")
         table = lake.create_table("db.t", ORDERS)
