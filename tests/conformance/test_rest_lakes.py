@@ -13,7 +13,7 @@ from concurrency import run_for_each
 from disconnecting_proxy import CuttingProxy
 from java_rest_server import JavaRestServer
 from s3_server import S3Server
-from scripted_rest_server import Reply, RestScript, load_response
+from scripted_rest_server import Reply, RestScript, load_answer
 
 import bergline
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, UnavailableError
@@ -77,7 +77,7 @@ def answer_for_orders(keys: dict[str, str], bucket: str, directory: Path) -> dic
         lake.create_namespace("db")
         table = lake.create_table("db.orders", COLUMNS)
         table.append(pa.table({"id": [1, 2]}, schema=COLUMNS))
-        return load_response(lake.catalog.load_table(table.name))
+        return load_answer(lake.catalog.load_table(table.name))
 
 
 def test_files_are_read_and_written_with_what_the_server_hands_out(

@@ -165,7 +165,7 @@ def nothing(*_: object) -> None:
     """Nothing need be there before."""
 
 
-MONITORING = {
+OPERATIONS = {
     "append": Case(nothing, lambda lake, t, n: lake.load_table(t).append(rows(n)), has_row),
     "append to a new branch": Case(
         nothing,
@@ -284,20 +284,20 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         made.lake.close()
 
 
-@pytest.mark.parametrize("operation", MONITORING)
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_kind_of_answer_ends_right_or_unknown(stage: Stage, operation: str) -> None:
     """With idempotency keys and without, by turns where not everything is tried."""
     answers = list(each_kind())
     if WHOLE or operation == "append":
         answers = [a for a in (*answers, *further_kinds()) for _ in (True, False)]
-    stage.play(MONITORING[operation], answers[::2], keys=True)
-    stage.play(MONITORING[operation], answers[1::2], keys=False)
+    stage.play(OPERATIONS[operation], answers[::2], keys=True)
+    stage.play(OPERATIONS[operation], answers[1::2], keys=False)
 
 
-@pytest.mark.parametrize("operation", MONITORING if WHOLE else ["append"])
+@pytest.mark.parametrize("operation", OPERATIONS if WHOLE else ["append"])
 def test_every_status_ends_right_or_unknown(stage: Stage, operation: str) -> None:
-    answers = list(every_answer(list(MONITORING).index(operation)))
+    answers = list(every_answer(list(OPERATIONS).index(operation)))
     assert {fates[0].status for fates in answers} == set(STATUSES)
     before = dict(stage.ends)
-    stage.play(MONITORING[operation], answers, keys=False)
+    stage.play(OPERATIONS[operation], answers, keys=False)
     assert all(stage.ends[end] > before[end] for end in stage.ends)

@@ -100,9 +100,9 @@ class Application:
                 return
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = time.perf_counter()
+        started = time.perf_counter()
         name, response = await self._respond(scope, receive)
-        self.context.metrics.count(name, response.status, time.perf_counter() - began)
+        self.context.metrics.count(name, response.status, time.perf_counter() - started)
         headers = {"content-type": JSON, "content-length": str(len(response.body))} | response.headers
         if not response.body:
             del headers["content-type"]
@@ -136,11 +136,8 @@ class Application:
             request = Request(
                 endpoint, names, query, headers, body, settings.separator, principal, is_local, settings.max_json_values
             )
-            if (
-                endpoint is LOAD_TABLE
-                and self._loads_in_event_loop
-                and (found := load_from_cache(self.context, request))
-            ):
+            can_be_cached = endpoint is LOAD_TABLE and self._loads_in_event_loop
+            if can_be_cached and (found := load_from_cache(self.context, request)):
                 return name, found
             return name, await self._with_timeout(await self._start(request))
         except RequestRefused as refusal:
@@ -167,12 +164,12 @@ class Application:
 
     async def _body(self, endpoint: Endpoint, headers: Headers, receive: Receive) -> bytes:
         settings = self.context.settings
-        most = settings.max_body_bytes
+        limit = settings.max_body_bytes
         if endpoint is GET_TOKEN:
-            most = min(most, _MAX_FORM_BYTES)
+            limit = min(limit, _MAX_FORM_BYTES)
         elif endpoint.name in _NAMES_ONLY:
-            most = min(most, _MAX_NAME_BYTES)
-        return await self._bodies.read(headers, receive, settings, most)
+            limit = min(limit, _MAX_NAME_BYTES)
+        return await self._bodies.read(headers, receive, settings, limit)
 
     async def _principal(self, header: str | None) -> str:
         authenticator = self.context.authenticator

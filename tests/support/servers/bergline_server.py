@@ -26,7 +26,7 @@ class BerglineServer:
         self._port = free_port()
         self.uri = ""
         self._talk: threading.Thread | None = None
-        self.introduction: dict[str, str] = {}
+        self.connection_examples: dict[str, str] = {}
         """What users of each engine type, as the server printed it."""
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class BerglineServer:
             self.kill()
             pytest.fail(f"bergline serve did not start: {said[-3000:]}")
         self.uri = found["url"]
-        self.introduction = _engines(self._process.stderr)
+        self.connection_examples = _engines(self._process.stderr)
         self._talk = threading.Thread(target=self._write_down, args=(self._process.stderr,), daemon=True)
         self._talk.start()
 

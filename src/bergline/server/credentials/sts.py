@@ -17,7 +17,7 @@ from bergline.server.credentials.vending import VendedCredentials, fingerprint_o
 from bergline.server.http.settings import public_settings
 
 SHORTEST_S, LONGEST_S = 900, 43_200
-MOST_POLICY_CHARACTERS = 2048
+MAX_POLICY_CHARACTERS = 2048
 _ABOUT_THE_POLICY = {"PackedPolicyTooLarge", "PackedPolicyTooLargeException", "MalformedPolicyDocument"}
 _MAX_TABLES = 10_000
 _SESSION_NAME = "bergline"
@@ -120,7 +120,7 @@ def render_policy(directories: Sequence[str], role: str) -> str:
             )
     # STS accepts no characters beyond Latin-1 in a policy
     text = json.dumps(policy(directories, partition_of(role)), separators=(",", ":"))
-    if len(text) > MOST_POLICY_CHARACTERS:
+    if len(text) > MAX_POLICY_CHARACTERS:
         raise _too_long(directories, f"found {len(text):,}")
     return text
 
@@ -149,7 +149,7 @@ def partition_of(role: str) -> str:
 
 def _too_long(directories: Sequence[str], found: str) -> RefusedError:
     return RefusedError(
-        f"expected directories whose policy AWS STS takes (at most {MOST_POLICY_CHARACTERS:,} characters), {found} "
+        f"expected directories whose policy AWS STS takes (at most {MAX_POLICY_CHARACTERS:,} characters), {found} "
         f"for {len(directories)} directories",
         hints=["give the table a shorter location, or fewer directories"],
     )

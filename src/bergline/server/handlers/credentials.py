@@ -71,12 +71,10 @@ def with_credentials(
         vended = _credentials(context, context.vending, name, _directories(context, metadata))
     except BerglineError:
         return response
-    headers = {
-        key: value for key, value in response.headers.items() if key != "etag"
-    }  # that of a load without credentials
-    return Response(
-        response.status, context.loads.with_suffix(response.body, suffix_for(context, name, vended)), headers
-    )
+    # the ETag is that of a load without credentials
+    headers = {key: value for key, value in response.headers.items() if key != "etag"}
+    body = context.loads.with_suffix(response.body, suffix_for(context, name, vended))
+    return Response(response.status, body, headers)
 
 
 def _credentials(

@@ -90,11 +90,9 @@ def load_from_cache(context: ServerContext, request: Request) -> Response | None
     if matches(tag, request.headers.get("if-none-match")):
         return not_modified(tag)
     known = context.loads.cached_table(pointer, mode, unless=lambda response: needs_compression(request, response))
-    return (
-        None
-        if known is None
-        else load_response(context, request, known, tag=tag, suffix=suffix_for(context, name, vended))
-    )
+    if known is None:
+        return None
+    return load_response(context, request, known, tag=tag, suffix=suffix_for(context, name, vended))
 
 
 def table_exists(context: ServerContext, request: Request) -> Response:
@@ -158,15 +156,15 @@ def report_metrics(context: ServerContext, request: Request) -> Response:
 
 def names_response(context: ServerContext, pointers: SqlPointers | None, request: Request) -> Response:
     """Names of tables or of views in a namespace: a page of them, or all; empty where the catalog has no views."""
-    namespace, wanted = request.namespace, requested_page(request.query, 1)
+    namespace, page = request.namespace, requested_page(request.query, 1)
     check_namespace(context.store, namespace)
     if pointers is None:
         return json_response(ListTablesResponse((), None))
-    if wanted is None:
+    if page is None:
         return json_response(ListTablesResponse(tuple(pointers.list_names(namespace)), None))
-    found = pointers.names_after(namespace, wanted.after[0] if wanted.after else None, wanted.size + 1)
-    shown = tuple(found[: wanted.size])
-    return json_response(ListTablesResponse(shown, page_token(shown[-1].name) if len(found) > wanted.size else None))
+    found = pointers.names_after(namespace, page.after[0] if page.after else None, page.size + 1)
+    shown = tuple(found[: page.size])
+    return json_response(ListTablesResponse(shown, page_token(shown[-1].name) if len(found) > page.size else None))
 
 
 def table_response(context: ServerContext, table: LoadedTable) -> Response:

@@ -20,7 +20,7 @@ class RequestBodies:
         self._held = 0
         self._lock = threading.Lock()
 
-    async def read(self, headers: Headers, receive: Receive, settings: ServerSettings, most: int) -> bytes:
+    async def read(self, headers: Headers, receive: Receive, settings: ServerSettings, limit: int) -> bytes:
         """The whole body; RequestRefused if it is too large or too slow, or the client disconnects.
 
         It counts until `release`. The rest of a refused body is discarded, so that the client can read why.
@@ -30,12 +30,12 @@ class RequestBodies:
             why = f"expected a body without Content-Encoding, found `{encoding[:40]}`"
             raise RequestRefused(415, "BadRequestException", why, {"accept-encoding": _PLAIN})
         announced = headers.get("content-length", "0")
-        if announced.isascii() and announced.isdecimal() and int(announced[:20]) > most:
-            raise _too_large(most)
+        if announced.isascii() and announced.isdecimal() and int(announced[:20]) > limit:
+            raise _too_large(limit)
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(settings.body_timeout_s):
-                await self._read(receive, parts, most, max(settings.max_held_bytes, most))
+                await self._read(receive, parts, limit, max(settings.max_held_bytes, limit))
         except TimeoutError:
             self._forget(parts)
             why = "the request's body did not come in time"

@@ -14,7 +14,7 @@ _PREFIX = "{prefix}"
 
 
 class _Route(msgspec.Struct, frozen=True):
-    """A path's segments: a fixed text, or the name of what stands there."""
+    """A path's segments: fixed text, or the name of a parameter."""
 
     fixed: tuple[tuple[int, str], ...]
     named: tuple[tuple[int, str], ...]
