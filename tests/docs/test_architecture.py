@@ -1,0 +1,63 @@
+"""Pages name only modules that exist, and show the layers that import-linter checks."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from support_path import ROOT
+
+PACKAGE = ROOT / "src" / "bergline"
+TOP = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
+_PATH = re.compile(r"`([\w./*-]+(?:\.py|/))`|`((?:bench|demo|docs|src|tests|tools)/[\w./*-]+)`")
+_DOTTED = re.compile(r"`(bergline(?:\.\w+)+)`")
+
+
+@pytest.fixture(scope="module")
+def layers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("layers", ROOT / "tools" / "layers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def exists(path: str) -> bool:
+    """Whether a path, from the root or from the package, is there; `*` stands for any text."""
+    return any(any(base.glob(path.rstrip("/"))) for base in (ROOT, PACKAGE))
+
+
+def is_name(dotted: str) -> bool:
+    """Whether the longest part of a dotted name that is a package or module has the rest, if it is one word, in it."""
+    parts = dotted.split(".")[1:]
+    place = PACKAGE
+    while parts and (place / parts[0]).is_dir():
+        place /= parts.pop(0)
+    module = place / f"{parts[0]}.py" if parts and (place / f"{parts[0]}.py").exists() else place / "__init__.py"
+    rest = parts[1:] if parts and module.stem == parts[0] else parts
+    return not rest or (len(rest) == 1 and re.search(rf"\b{rest[0]}\b", module.read_text()) is not None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_paths_of_modules_exist(page: Path) -> None:
+    named = {path or other for path, other in _PATH.findall(page.read_text())}
+    source = {path for path in named if not path.endswith("/") or (PACKAGE / path.split("/")[0]).exists()}
+    assert {path for path in source if not exists(path)} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_dotted_names_exist(page: Path) -> None:
+    named = {name for name in _DOTTED.findall(page.read_text()) if re.match(r"bergline\.[a-z_]+\b", name)}
+    properties = {"bergline.pipeline", "bergline.step", "bergline.demo", "bergline.removed"}  # in tables and summaries
+    assert {name for name in named - properties if not is_name(name)} == set()
+
+
+def test_layers_are_those_that_are_checked(layers: ModuleType) -> None:
+    assert layers.current() == layers.render(), f"run {layers.COMMAND}"
+
+
+def test_architecture_is_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 120
