@@ -13,7 +13,7 @@ from rows import ORDERS, order_rows
 
 import bergline.spark
 from bergline import Lake
-from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.errors import InvalidInputError, RefusedError, UnsupportedError
 
 TIMES = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 
@@ -46,6 +46,9 @@ def no_setting_of_a_session_is_switched(spark: Any, lake: Lake) -> None:
         spark.range(20).selectExpr("id", "1.5D AS amount", "'eu' AS region").writeTo("db.settings").append()
         spark.sql("CREATE OR REPLACE TEMP VIEW settings AS SELECT id AS n FROM db.settings")
         assert spark.table("settings").count() == 21
+        steps = {"copy": "INSERT INTO db.settings SELECT id + 100, amount, region FROM db.settings"}
+        pipeline = bergline.spark.Pipeline(spark, lake, "settings", tables=["db.settings"], steps=steps)
+        assert pipeline.run("1").status == "published"
     finally:
         del spark.client.config
         spark.catalog.dropTempView("settings")
@@ -61,6 +64,25 @@ def clones_have_the_lakes_of_their_session(spark: Any, lake: Lake) -> None:
     assert clone.table("db.cloned").count() == 0
     clone.sql("INSERT INTO db.cloned (id) VALUES (1)")
     assert spark.table("db.cloned").count() == 1
+
+
+def clones_made_in_a_step_write_to_its_branch(spark: Any, lake: Lake) -> None:
+    if not hasattr(spark, "cloneSession"):  # Spark 4.0
+        return
+    table = lake.create_table("db.clone_steps", ORDERS)
+    before, clones = spark.cloneSession(), []
+
+    def step(run: Any) -> None:
+        clones.append(run.spark.cloneSession())
+        clones[0].sql("INSERT INTO db.clone_steps (id) VALUES (1)")
+        before.sql("INSERT INTO db.clone_steps (id) VALUES (2)")
+
+    pipeline = bergline.spark.Pipeline(spark, lake, "clones", tables=["db.clone_steps"], steps={"clone": step})
+    assert pipeline.run("1", publish=False, merge=False).steps[0].rows == {"db.clone_steps": 1}
+    assert table.refresh().scan(ref="clones-1").to_arrow().column("id").to_pylist() == [1]
+    assert table.scan().to_arrow().column("id").to_pylist() == [2]
+    with pytest.raises(RefusedError, match="cloned in step `clone` of pipeline clones, run 1, which has ended"):
+        clones[0].sql("INSERT INTO db.clone_steps (id) VALUES (3)")
 
 
 def last_detach_restores_the_classes(spark: Any, lake: Lake) -> None:
@@ -115,6 +137,7 @@ CONNECT_CHECKS: dict[str, Callable[[Any, Lake], None]] = {
         other_sessions_are_untouched,
         no_setting_of_a_session_is_switched,
         clones_have_the_lakes_of_their_session,
+        clones_made_in_a_step_write_to_its_branch,
         last_detach_restores_the_classes,
         moments_decide_only_where_no_zone_counts,
         plans_that_are_cut_are_not_guessed_at,

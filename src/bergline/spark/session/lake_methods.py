@@ -10,9 +10,11 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.runtime.backend import PatchedClasses
+from bergline.spark.runtime.patched_classes import PatchedClasses, session_id
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.saving import insert_into, save, save_as_table, told
 from bergline.spark.session.session import LakeSession
+from bergline.spark.session.write_scopes import note_clone
 from bergline.spark.session.writer import LakeWriter
 
 Replacement = Callable[..., Any]
@@ -50,6 +52,8 @@ def lake_methods(classes: PatchedClasses) -> dict[tuple[type[Any], str], Replace
         (classes.writer, "insertInto"): _insert_into,
         (classes.writer, "save"): _save,
     }
+    if hasattr(classes.session, "cloneSession"):  # Spark Connect has it from 4.1 on
+        methods[classes.session, "cloneSession"] = _clone_session
     return methods | {(classes.catalog, method): replacement for method, replacement in _LISTINGS.items()}
 
 
@@ -60,6 +64,12 @@ def _sql(session: LakeSession, _: Any, spark: SparkSession, sqlQuery: str, args:
 def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: str) -> Any:  # noqa: N803
     frame = session.table(tableName)
     return original(spark, tableName) if frame is None else frame
+
+
+def _clone_session(session: LakeSession, original: Any, spark: SparkSession, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+    clone = original(spark, *args, **kwargs)
+    note_clone(session_id(clone), session_id(spark))
+    return clone
 
 
 def _reader_table(session: LakeSession, original: Any, reader: DataFrameReader, tableName: str) -> Any:  # noqa: N803
