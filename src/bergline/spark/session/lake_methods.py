@@ -9,7 +9,6 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.runtime.patched_classes import PatchedClasses, session_id
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.saving import insert_into, save, save_as_table, told
