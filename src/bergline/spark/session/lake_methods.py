@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
-from bergline.spark.runtime.patched_classes import PatchedClasses, session_id
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.saving import insert_into, save, save_as_table, told
 from bergline.spark.session.session import LakeSession
@@ -67,7 +68,7 @@ def _table(session: LakeSession, original: Any, spark: SparkSession, tableName: 
 
 def _clone_session(session: LakeSession, original: Any, spark: SparkSession, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
     clone = original(spark, *args, **kwargs)
-    note_clone(session_id(clone), session_id(spark))
+    note_clone(backend_of(clone).session_id, backend_of(spark).session_id)
     return clone
 
 
