@@ -5,7 +5,8 @@ from rows import order_rows
 from sql_statements import Session, check_unreadable, meaning, rows_of
 
 from bergline import Lake, Table
-from bergline.sql.statements.drop_table import DropTable
+from bergline.errors import NotFoundError
+from bergline.sql.statements.drop_table import DropTable, ForgetCached
 
 T = ("db", "t")
 
@@ -44,3 +45,12 @@ def test_create_and_drop_table(lake: Lake) -> None:
     rows_of(lake, "DROP TABLE lake.db.t")
     rows_of(lake, "DROP TABLE IF EXISTS db.t")
     assert lake.list_tables("db") == []
+
+
+def test_nothing_of_a_lakes_table_is_cached(run: Session, orders: Table) -> None:
+    assert meaning("REFRESH TABLE db.orders") == ForgetCached(("db", "orders"))
+    assert meaning("UNCACHE TABLE IF EXISTS db.nope") == ForgetCached(("db", "nope"), if_exists=True)
+    assert run("REFRESH TABLE db.orders") == run("UNCACHE TABLE IF EXISTS db.nope") == []
+    assert run("REFRESH TABLE elsewhere.orders") is None
+    with pytest.raises(NotFoundError, match=r"no table `db\.nope`"):
+        run("REFRESH TABLE db.nope")
