@@ -27,10 +27,10 @@ _COLUMNS = pa.schema(
 @app.command("list")
 def list_changes(
     *,
-    table: Annotated[str | None, typer.Option(help="Changes of this table or view alone, e.g. db.orders.")] = None,
-    who: Annotated[str | None, typer.Option(help="Changes by whoever has the token of this name.")] = None,
+    table: Annotated[str | None, typer.Option(help="Only changes of this table or view, e.g. db.orders.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only changes with the token of this name.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
+        str | None, typer.Option(help="Only changes since a time, e.g. 2026-01-31T12:00Z, or of the last 12h or 7d.")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 100,
     catalog: CatalogOption = None,
@@ -39,7 +39,7 @@ def list_changes(
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List changes, the newest first: when, who, which operation on what, with which program, where the metadata is."""
+    """List changes, newest first: time, principal, operation, resource, client and metadata location."""
     since_ms = None if since is None else _since_ms(since)
     resources = () if table is None else _resources(table)
     with open_records(catalog, warehouse, properties, catalog_name) as records:
@@ -50,13 +50,13 @@ def list_changes(
 @app.command()
 def prune(
     *,
-    older_than: Annotated[str, typer.Option(help="Age from which rows are removed, e.g. 90d, 12h or 30m.")],
+    older_than: Annotated[str, typer.Option(help="Age from which rows are deleted, e.g. 90d, 12h or 30m.")],
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
-    """Remove old rows for good, and print how many there were."""
+    """Delete old rows for good, and print how many."""
     before_ms = _now_ms() - 1000 * parse_duration(older_than)
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         removed = records.prune_audit(before_ms)

@@ -1,4 +1,4 @@
-"""Lengths of time and moments, as people type and read them."""
+"""Durations and timestamps for people."""
 
 import datetime as dt
 import re
@@ -18,7 +18,7 @@ def parse_duration(text: str) -> int:
 
 
 def render_time(milliseconds: int | None) -> str | None:
-    """A moment in UTC, to the second."""
+    """A timestamp in UTC, to the second."""
     if milliseconds is None:
         return None
     return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Where the `bergline` script starts: says what to install if the command line's parts are missing."""
+"""The entry point of the `bergline` script: says what to install if a dependency is missing."""
 
 import sys
 
@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
         raise
 
     def main() -> None:
-        """Say what is missing."""
+        """Report the missing dependency."""
         sys.exit("bergline: the command line needs more parts: pip install 'bergline[cli]'")
 
 

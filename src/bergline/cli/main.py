@@ -1,4 +1,4 @@
-"""`bergline`: look at a lake from the terminal."""
+"""`bergline`: inspect a lake from the terminal."""
 
 import sys
 from typing import Annotated
@@ -109,7 +109,7 @@ def explain_expiry(
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what expiry would remove and keep, by which rule, and what each branch and tag alone holds on to."""
+    """Show what expiry would remove and keep, by which rule, and what only one branch or tag retains."""
     moment = None if older_than is None else in_zone(parse_moment(older_than), "UTC")
     with open_lake(catalog, warehouse, properties, name) as lake:
         plan = lake.load_table(table).plan_expiry(older_than=moment, retain_last=retain_last)
@@ -125,7 +125,7 @@ app.add_typer(audit.app, name="audit")
 
 
 def main() -> None:
-    """Run, and show our errors as one line with their hints."""
+    """Run, and show errors as one line with their hints."""
     try:
         app()
     except BerglineError as error:
@@ -135,7 +135,7 @@ def main() -> None:
 
 def _show_error(error: BerglineError, prefix: str = "") -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    # what an error says is text: its brackets are no markup
+    # brackets in messages are not markup
     console.print(f"[red]error[/red]: {escape(prefix + str(error))}")
     for hint in error.hints:
         console.print(f"[dim]hint[/dim]: {escape(hint)}")

@@ -1,4 +1,4 @@
-"""Which lake a command looks at, as its options say."""
+"""Opening the lake that a command's options name."""
 
 import os
 import sys
@@ -42,7 +42,7 @@ def open_lake(
     *,
     create: Collection[str] = (),
 ) -> Lake:
-    """A lake that exists: looking must not create one. `create` as in `open_or_create`."""
+    """Open an existing lake: inspecting must not create one. `create` as in `open_or_create`."""
     uri = catalog or DEFAULT_CATALOG
     settings = settings_of(properties)
     if is_server(uri):
@@ -52,7 +52,7 @@ def open_lake(
 
 
 def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY_CATALOG) -> Opened:
-    """What `opening(create=…)` opens, of these kinds also what is missing; that is said, since it may be misspelt."""
+    """Open by `opening(create=…)`; missing catalogs of these kinds are created, with a notice."""
     try:
         return opening(create=False)
     except NotFoundError as error:
@@ -68,17 +68,17 @@ def open_or_create(opening: Callable[..., Opened], create: Collection[str] = ANY
 
 
 def is_server(uri: str) -> bool:
-    """Whether a catalog is the address of a REST server."""
+    """Whether a catalog is the URL of a REST server."""
     return uri.lower().startswith(("http://", "https://"))
 
 
 def settings_of(properties: Sequence[str] | None) -> dict[str, str]:
-    """The settings that were given as `key=value`."""
+    """Parse settings given as `key=value`."""
     return dict(map(_setting, properties or ()))
 
 
 def _token_of_environment(settings: dict[str, str]) -> dict[str, str]:
-    """The token that the environment has for those who give no other identity: a command line can be seen by others."""
+    """The token in the environment, if no other identity is given; unlike a command line, others cannot see it."""
     token = os.environ.get(TOKEN_VARIABLE)
     given = {key.lower() for key in settings}
     return {"token": token} if token and given.isdisjoint(_OTHER_IDENTITIES) else {}
@@ -87,6 +87,6 @@ def _token_of_environment(settings: dict[str, str]) -> dict[str, str]:
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
-        # what stands there may be a secret
+        # the text may be a secret
         raise InvalidInputError("expected --property key=value, found another text")
     return key, value

@@ -1,4 +1,4 @@
-"""What a server's database records beside the tables: only those who reach the database may look."""
+"""A server's records, for those with access to its database."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def open_records(
     *,
     create: Collection[str] = (),
 ) -> Iterator[Records]:
-    """The records of the catalog that `bergline serve` serves."""
+    """Open the records of the catalog that `bergline serve` serves."""
     if catalog is not None and is_server(catalog):
         raise UnsupportedError(
             "expected the database that the server serves, found the address of a server",

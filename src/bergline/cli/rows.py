@@ -15,7 +15,7 @@ _PIPE_WIDTH = 100_000
 
 
 def print_rows(rows: pa.Table, as_json: bool) -> None:
-    """Print rows; no value is ever cut."""
+    """Print rows; values are never truncated."""
     if as_json:
         sys.stdout.write(msgspec.json.encode([_json_row(row) for row in rows.to_pylist()]).decode() + "\n")
         return
@@ -24,12 +24,12 @@ def print_rows(rows: pa.Table, as_json: bool) -> None:
         shown.add_column(name, overflow="fold")
     for row in rows.to_pylist():
         shown.add_row(*(Text("" if value is None else _text(value)) for value in row.values()))
-    # no value is ever cut: a terminal folds long ones, a pipe gets whole lines
+    # values are never truncated: a terminal folds long ones, a pipe gets whole lines
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(shown)
 
 
 def _json_row(row: dict[str, object]) -> dict[str, object]:
-    """Snapshot ids as text: browsers round numbers above 2^53."""
+    """A row with snapshot ids as text: browsers round numbers above 2^53."""
     return {
         key: str(value)
         if isinstance(value, int) and key.endswith("_id")

@@ -30,37 +30,39 @@ def serve(
     ] = DEFAULT_CATALOG,
     warehouse: WarehouseOption = None,
     name: Annotated[str, typer.Option(help="The catalog's name in its database, and of the warehouse.")] = "lake",
-    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need tokens.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback requires tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8181,
     allow_location: Annotated[
         list[str] | None,
-        typer.Option(help="A place beside the warehouse where tables may be, e.g. s3://bucket/old; may be repeated."),
+        typer.Option(help="A further location where tables may be, e.g. s3://bucket/old; may be repeated."),
     ] = None,
     namespace_separator: Annotated[
         str | None, typer.Option(help="Percent-encoded separator of namespace levels, e.g. %2E. [default: %1F]")
     ] = None,
-    anonymous: Annotated[bool, typer.Option(help="Let everybody in, from other machines too.")] = False,
+    anonymous: Annotated[bool, typer.Option(help="Accept requests without tokens, from other machines too.")] = False,
     vend_credentials: Annotated[
         bool,
-        typer.Option(help="Hand out the server's own keys of the object store to clients that ask for credentials."),
+        typer.Option(help="Vend the server's own credentials for the object store to clients that ask for them."),
     ] = False,
     assume_role: Annotated[
         str | None,
-        typer.Option(metavar="ARN", help="Hand out keys of this AWS role instead, for a time and for one table each."),
+        typer.Option(
+            metavar="ARN", help="Vend credentials of this AWS role instead, temporary and for one table each."
+        ),
     ] = None,
-    credentials_lifetime: Annotated[str, typer.Option(help="How long keys of the role live, 15m to 12h.")] = "1h",
+    credentials_lifetime: Annotated[str, typer.Option(help="Lifetime of the role's credentials, 15m to 12h.")] = "1h",
     max_body_mib: Annotated[int, typer.Option(help="The largest body of a request, in MiB.", min=1, max=256)] = 32,
-    body_timeout: Annotated[int, typer.Option(help="Seconds for a body to come.", min=1)] = 30,
-    request_timeout: Annotated[int, typer.Option(help="Seconds for an answer.", min=1)] = 120,
+    body_timeout: Annotated[int, typer.Option(help="Seconds to receive a body.", min=1)] = 30,
+    request_timeout: Annotated[int, typer.Option(help="Seconds to respond.", min=1)] = 120,
     threads: Annotated[
-        int, typer.Option(help="Requests that are worked on at once: reading, and as many changing.", min=1, max=1024)
+        int, typer.Option(help="Requests processed at once: as many reads, and as many changes.", min=1, max=1024)
     ] = 16,
     max_waiting_commits: Annotated[
         int, typer.Option(help="Commits that may wait for another one to the same table.", min=1)
     ] = 100,
     max_connections: Annotated[int, typer.Option(help="Connections at once.", min=1)] = 1000,
     max_metadata_mib: Annotated[
-        int, typer.Option(help="The largest metadata file of a table or view, unpacked, in MiB.", min=1, max=1024)
+        int, typer.Option(help="The largest metadata file of a table or view, decompressed, in MiB.", min=1, max=1024)
     ] = 256,
     files_per_plan: Annotated[
         int, typer.Option(help="Files that a planned scan names at once; the others are fetched by plan tasks.", min=1)

@@ -15,7 +15,7 @@ from bergline.cli.opening import ANY_CATALOG, CatalogOption, PropertyOption, War
 from bergline.cli.records import ServedNameOption, open_records
 from bergline.cli.rows import AsJson, print_rows
 
-app = typer.Typer(help="Tokens of those who may use `bergline serve`.", no_args_is_help=True)
+app = typer.Typer(help="Tokens for `bergline serve`.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(help="Whose token it is; changes are recorded under this name.")]
 _BYTES = 32
@@ -25,13 +25,13 @@ _BYTES = 32
 def create(
     name: NameArgument,
     *,
-    expires_in: Annotated[str | None, typer.Option(help="How long it is good, e.g. 90d, 12h or 30m.")] = None,
+    expires_in: Annotated[str | None, typer.Option(help="How long it is valid, e.g. 90d, 12h or 30m.")] = None,
     catalog: CatalogOption = None,
     warehouse: WarehouseOption = None,
     catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
-    """Make a token and print it: it is shown this once, and only its hash is kept. A new catalog is made."""
+    """Create a token and print it, only this once: just its hash is stored. A missing catalog is created."""
     now_ms = time.time_ns() // 1_000_000
     expires_ms = None if expires_in is None else now_ms + 1000 * parse_duration(expires_in)
     text = f"bl_{secrets.token_urlsafe(_BYTES)}"
@@ -51,7 +51,7 @@ def list_tokens(
     properties: PropertyOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tokens by name, with when they were made and when their time is over."""
+    """List tokens by name, with their creation and expiry."""
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         tokens = records.tokens()
     schema = pa.schema([("name", pa.string()), ("created", pa.string()), ("expires", pa.string())])
@@ -69,6 +69,6 @@ def revoke(
     catalog_name: ServedNameOption = None,
     properties: PropertyOption = None,
 ) -> None:
-    """Take a token back; servers notice within seconds, and stay closed without the last."""
+    """Revoke a token; servers notice within seconds, and require tokens even after the last one is revoked."""
     with open_records(catalog, warehouse, properties, catalog_name) as records:
         records.revoke_token(name)

@@ -27,14 +27,14 @@ def test_region_and_catalog_stand_in_the_uri_or_in_properties() -> None:
 
 def test_what_is_not_given_is_left_to_the_environment() -> None:
     settings = glue_settings("glue://", {})
-    assert (settings.region, settings.catalog_id, settings.keys, settings.endpoint, settings.profile) == (None,) * 5
+    assert (settings.region, settings.catalog_id, settings.credentials, settings.endpoint, settings.profile) == (None,) * 5
     assert (settings.max_retries, settings.skip_archive, settings.any_name) == (10, True, False)
 
 
 def test_keys_of_glue_come_before_those_of_all_clients_and_never_mix() -> None:
     client = {"client.access-key-id": "c", "client.secret-access-key": "d", "client.session-token": "e"}
-    assert glue_settings("glue://", {**KEYS, **client}).keys == ("AKIA", "hush", None)
-    assert glue_settings("glue://", client).keys == ("c", "d", "e")
+    assert glue_settings("glue://", {**KEYS, **client}).credentials == ("AKIA", "hush", None)
+    assert glue_settings("glue://", client).credentials == ("c", "d", "e")
 
 
 @pytest.mark.parametrize(
