@@ -1,1 +1,1 @@
-"""Conformance suites and fault injection, for our own tests and for those who write stores."""
+"""Conformance suites and fault injection, for our own tests and for authors of stores and catalogs."""

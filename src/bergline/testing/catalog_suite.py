@@ -39,7 +39,7 @@ def now_ms() -> int:
 
 
 def table_metadata(location: str, **properties: str) -> TableMetadata:
-    """An empty table of one column."""
+    """The metadata of an empty table with one column."""
     return new_metadata(
         schema=_SCHEMA,
         spec=PartitionSpec(spec_id=0, fields=()),
@@ -51,7 +51,7 @@ def table_metadata(location: str, **properties: str) -> TableMetadata:
 
 
 def new_snapshot(base: TableMetadata, branch: str = MAIN) -> Snapshot:
-    """A snapshot on a branch that has nothing in it; catalogs do not look at files."""
+    """A snapshot without files for a branch; catalogs do not read files."""
     parent = base.refs.get(branch)
     return Snapshot(
         sequence_number=base.last_sequence_number + 1,
@@ -65,7 +65,7 @@ def new_snapshot(base: TableMetadata, branch: str = MAIN) -> Snapshot:
 
 
 def append(base: LoadedTable, branch: str = MAIN) -> TableChange:
-    """A change that adds a snapshot to a branch, if nobody did since."""
+    """A change that adds a snapshot to a branch, on condition that nobody else did."""
     snapshot, ref = new_snapshot(base.metadata, branch), base.metadata.refs.get(branch)
     moved = SnapshotRef(snapshot.snapshot_id, SnapshotRefType.BRANCH)
     required = AssertRefSnapshotId(branch, ref.snapshot_id if ref else None)
@@ -79,7 +79,7 @@ def added_id(change: TableChange) -> int:
 
 
 def committed(outcome: Outcome) -> LoadedTable:
-    """The first table of a commit that must have happened."""
+    """The first table of a commit, which must have succeeded."""
     assert isinstance(outcome, Committed), outcome
     return outcome.tables[0]
 
@@ -88,7 +88,7 @@ class CatalogSuite(ABC):
     """What catalogs of every kind must do with tables and namespaces."""
 
     odd_names: tuple[str, ...] = ("with blank", "ünï%41", "plus+and&?#", "quote'd")
-    """Names that it can hold; a back-end behind a stricter server has fewer."""
+    """Names to test with; subclasses for stricter servers have fewer."""
 
     @abstractmethod
     def make_catalog(self) -> Catalog:
@@ -116,7 +116,6 @@ class CatalogSuite(ABC):
         return self.catalog.create_table(table, table_metadata(self.catalog.default_location(table)))
 
     def test_table_is_as_it_was_created(self) -> None:
-        """With its uuid, columns, properties and place."""
         name = self.name("orders")
         metadata = table_metadata(self.catalog.default_location(name), colour="red")
         created = self.catalog.create_table(name, metadata)
@@ -129,7 +128,6 @@ class CatalogSuite(ABC):
         assert self.catalog.list_tables(self.namespace) == [name]
 
     def test_table_is_created_with_its_first_snapshot(self) -> None:
-        """As CREATE TABLE AS does it."""
         name = self.name("orders")
         metadata = table_metadata(self.catalog.default_location(name))
         snapshot = new_snapshot(metadata)
@@ -140,14 +138,12 @@ class CatalogSuite(ABC):
         assert loaded.last_sequence_number == 1
 
     def test_taken_name_is_refused(self) -> None:
-        """And the table that has it stays."""
         first = self.create()
         with pytest.raises(AlreadyExistsError):
             self.catalog.create_table(self.name("orders"), table_metadata(f"{first.metadata.location}-other"))
         assert self.catalog.load_table(self.name("orders")).metadata.table_uuid == first.metadata.table_uuid
 
     def test_missing_table_is_not_found(self) -> None:
-        """By every way to ask for it."""
         nope = self.name("nope")
         for ask in (self.catalog.load_table, self.catalog.pointer, self.catalog.drop_table):
             with pytest.raises(NotFoundError):
@@ -156,7 +152,6 @@ class CatalogSuite(ABC):
             self.catalog.rename_table(nope, self.name("other"))
 
     def test_commit_moves_the_table(self) -> None:
-        """To a new pointer, with the old one in its log."""
         base = self.create()
         change = append(base)
         after = committed(self.catalog.commit((change,)))
@@ -166,7 +161,6 @@ class CatalogSuite(ABC):
         assert now.metadata.metadata_log[-1].metadata_file == base.metadata_location
 
     def test_second_commit_on_one_base_is_a_conflict(self) -> None:
-        """Nothing of it is there."""
         base = self.create()
         committed(self.catalog.commit((append(base),)))
         late = append(base)
@@ -174,7 +168,6 @@ class CatalogSuite(ABC):
         assert added_id(late) not in self.catalog.load_table(base.name).metadata.snapshots_by_id
 
     def test_commit_to_a_table_that_was_created_again_is_a_conflict_or_not_found(self) -> None:
-        """It is another table."""
         base = self.create()
         self.catalog.drop_table(base.name)
         self.catalog.create_table(base.name, table_metadata(f"{base.metadata.location}-again"))
@@ -183,13 +176,11 @@ class CatalogSuite(ABC):
         assert not self.catalog.load_table(base.name).metadata.snapshots
 
     def test_properties_change(self) -> None:
-        """Without a snapshot."""
         base = self.create()
         change = TableChange(base, same_table(base.metadata), (SetProperties({"colour": "blue"}),))
         assert committed(self.catalog.commit((change,))).metadata.properties["colour"] == "blue"
 
     def test_writers_at_once_lose_nothing(self) -> None:
-        """Each goes on until its snapshot is in."""
         base = self.create()
         ids: list[int] = []
 
@@ -212,7 +203,6 @@ class CatalogSuite(ABC):
         assert set(ids) == set(now.snapshots_by_id)
 
     def test_tables_move_together_or_not_at_all(self) -> None:
-        """Where the catalog can."""
         one, other = self.create("one"), self.create("other")
         if not self.catalog.atomic_tables:
             return
@@ -223,7 +213,6 @@ class CatalogSuite(ABC):
         assert self.catalog.pointer(one.name) == newer.metadata_location
 
     def test_table_is_renamed(self) -> None:
-        """It is the same table, and the old name is free; a taken name is refused."""
         base, new = self.create(), self.name("moved")
         self.catalog.rename_table(base.name, new)
         assert self.catalog.load_table(new).metadata.table_uuid == base.metadata.table_uuid
@@ -234,7 +223,6 @@ class CatalogSuite(ABC):
             self.catalog.rename_table(new, base.name)
 
     def test_table_is_dropped_and_registered_again(self) -> None:
-        """Its metadata file stays."""
         base = committed(self.catalog.commit((append(self.create()),)))
         location = self.catalog.unregister_table(base.name)
         assert location == base.metadata_location
@@ -245,7 +233,6 @@ class CatalogSuite(ABC):
             self.catalog.register_table(base.name, location)
 
     def test_drop_of_a_table_that_moved_on_is_a_conflict(self) -> None:
-        """If the caller says what it expects."""
         base = self.create()
         committed(self.catalog.commit((append(base),)))
         with pytest.raises(ConflictError):
@@ -254,7 +241,6 @@ class CatalogSuite(ABC):
         assert self.catalog.list_tables(self.namespace) == []
 
     def test_namespaces_lie_in_each_other(self) -> None:
-        """They are listed at every level, and dropped when they are empty."""
         inner = (*self.namespace, "raw")
         self.catalog.create_namespace(inner, {})
         assert self.catalog.list_namespaces(self.namespace) == [inner]
@@ -274,7 +260,6 @@ class CatalogSuite(ABC):
             self.catalog.drop_namespace(inner)
 
     def test_properties_of_a_namespace_change(self) -> None:
-        """What is not named stays."""
         self.catalog.update_namespace(self.namespace, {"a": "1", "b": "2"}, ())
         self.catalog.update_namespace(self.namespace, {"a": "3"}, ("b",))
         found = self.catalog.namespace_properties(self.namespace)
@@ -283,7 +268,6 @@ class CatalogSuite(ABC):
             self.catalog.namespace_properties((*self.namespace, "nope"))
 
     def test_names_may_have_any_character(self) -> None:
-        """Also those that mean something in addresses."""
         for name in self.odd_names:
             self.create(name)
         assert self.catalog.list_tables(self.namespace) == sorted(map(self.name, self.odd_names))
@@ -321,7 +305,6 @@ class CatalogViewsSuite(CatalogSuite):
         )
 
     def test_view_is_created_listed_changed_renamed_and_dropped(self) -> None:
-        """Its whole life."""
         name, new = self.name("v"), self.name("w")
         created = self.catalog.create_view(name, self.make_view())
         assert self.catalog.list_views(self.namespace) == [name]
@@ -338,7 +321,6 @@ class CatalogViewsSuite(CatalogSuite):
         assert self.catalog.list_views(self.namespace) == []
 
     def test_tables_and_views_share_their_names(self) -> None:
-        """What is taken says by what."""
         view = self.make_view("orders")
         self.catalog.create_view(self.name("v"), self.make_view())
         with pytest.raises(AlreadyExistsError) as caught:

@@ -1,4 +1,4 @@
-"""A pointer store that misbehaves on demand: answers that get lost, stores that go away, swaps that wait."""
+"""Fault injection: a pointer store with lost responses, outages and delayed changes on demand."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
@@ -12,7 +12,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Fault(Enum):
-    """What happens to the next change of a pointer."""
+    """The fault of the next change."""
 
     LANDS_BUT_ANSWER_IS_LOST = "lands, then raises"
     NEVER_ARRIVES = "raises, and did not land"
@@ -24,10 +24,10 @@ class Fault(Enum):
 
 
 class FaultyPointers:
-    """Pointers around others; `faults` are used up change by change, `before_swap` is called before each swap.
+    """Wraps pointers; each change uses up one of `faults`, and `before_swap` is called before each swap.
 
-    `step` is called before and after everything that is asked of the pointers: what it raises is a crash there. A
-    change that arrives late does so before the next but `late_after` question; without that it is there to be taken.
+    `step` is called before and after every call: what it raises is a crash at that point. A delayed change arrives
+    after `late_after` further calls; without that it waits to be taken.
     """
 
     def __init__(
@@ -49,48 +49,41 @@ class FaultyPointers:
         self.atomic_tables = pointers.atomic_tables
 
     def meet(self, *faults: Fault, late_after: int | None = None) -> None:
-        """From now on these faults; a store that went away is back."""
+        """Set the faults from now on, and end an outage."""
         self._faults, self._late_after, self._gone = list(faults), late_after, False
 
     def take_late(self) -> list[Callable[[], bool]]:
-        """The changes that are still on their way: from here on it is the caller who lets them arrive."""
+        """Take over the delayed changes; the caller decides when they arrive."""
         late, self._late = self._late, []
         return [change for _, change in late]
 
     def read(self, table: TableName) -> str | None:
-        """The pointer, while the store is there."""
         return self.ask(lambda: self._pointers.read(table))
 
     def create(self, table: TableName, pointer: str) -> bool:
-        """Create, with the next fault."""
         return self.change(lambda: self._pointers.create(table, pointer))
 
     def swap(self, table: TableName, expected: str, new: str) -> bool:
-        """Swap, with the next fault."""
         self._before_swap()
         self.swaps += 1
         return self.change(lambda: self._pointers.swap(table, expected, new))
 
     def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
-        """Swap several, with the next fault."""
         self._before_swap()
         self.swaps += 1
         return self.change(lambda: self._pointers.swap_all(swaps))
 
     def drop(self, table: TableName, expected: str | None = None) -> bool:
-        """Drop, with the next fault."""
         return self.change(lambda: self._pointers.drop(table, expected))
 
     def rename(self, table: TableName, new: TableName) -> bool:
-        """Rename, with the next fault."""
         return self.change(lambda: self._pointers.rename(table, new))
 
     def list_names(self, namespace: Namespace) -> list[TableName]:
-        """The names, while the store is there."""
         return self.ask(lambda: self._pointers.list_names(namespace))
 
     def ask(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Something that changes nothing, while the store is there."""
+        """Run a read, unless there is an outage."""
         self._step()
         self._bring_late_changes()
         if self._gone:
@@ -108,7 +101,7 @@ class FaultyPointers:
                 self._late.append((None if wait is None else wait - 1, change))
 
     def change(self, change: Callable[[], bool]) -> bool:
-        """A change, with the next fault."""
+        """Run a change with the next fault."""
         return self.ask(lambda: self._meet_fault(change))
 
     def _meet_fault(self, change: Callable[[], bool]) -> bool:
@@ -139,9 +132,9 @@ def _lost() -> StorageError:
 
 
 class FaultyStore(FaultyPointers):
-    """A PointerStore around another, whose pointers of tables misbehave; those of views do with `view_faults`.
+    """Wraps a PointerStore with faults of tables, and with `view_faults` of views.
 
-    `namespaces` misbehave as they are told to.
+    Faults of namespaces are set by `namespaces`.
     """
 
     def __init__(
@@ -159,29 +152,22 @@ class FaultyStore(FaultyPointers):
         self.views = None if store.views is None else FaultyPointers(store.views, *view_faults)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-        """Create, with the next fault of namespaces."""
         return self.namespaces.change(lambda: self._store.create_namespace(namespace, properties))
 
     def drop_namespace(self, namespace: Namespace) -> bool:
-        """Drop, with the next fault of namespaces."""
         return self.namespaces.change(lambda: self._store.drop_namespace(namespace))
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        """Whether it is there, while the store answers about namespaces."""
         return self.namespaces.ask(lambda: self._store.namespace_exists(namespace))
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str] | None:
-        """The properties, while the store answers about namespaces."""
         return self.namespaces.ask(lambda: self._store.namespace_properties(namespace))
 
     def update_namespace(self, namespace: Namespace, changes: Mapping[str, str], removals: Collection[str]) -> bool:
-        """Update, with the next fault of namespaces."""
         return self.namespaces.change(lambda: self._store.update_namespace(namespace, changes, removals))
 
     def list_namespaces(self, below: Namespace = ()) -> list[Namespace]:
-        """Pass on."""
         return self._store.list_namespaces(below)
 
     def close(self) -> None:
-        """Pass on."""
         self._store.close()

@@ -1,4 +1,4 @@
-"""The contract of a FileIO as tests: subclass, give a storage and an empty directory in it, and pytest runs them."""
+"""The contract of FileIO as tests: subclass, return a storage and an empty directory in it, and pytest runs them."""
 
 import os
 import threading
@@ -35,7 +35,7 @@ _MINUTE_MS = 60_000
 class FileIOSuite(ABC):
     """What every storage must do; `make_io` may be called several times and must then open the same storage.
 
-    `large` is the size of an output that the storage does not send in one piece.
+    `large` is the size of an output that the storage does not write in one piece.
     """
 
     large = 4 * _CHUNK + 17
@@ -46,10 +46,9 @@ class FileIOSuite(ABC):
 
     @abstractmethod
     def make_directory(self) -> str:
-        """The location of the same empty directory, each time within one test; without a slash at the end."""
+        """The location of an empty directory, the same throughout a test; without a trailing slash."""
 
     def test_what_is_created_can_be_read(self) -> None:
-        """Every byte, also none at all."""
         io, place = self.make_io(), self.make_directory()
         for name, data in (("f", bytes(range(256))), ("empty", b""), ("deep/er/f", b"x")):
             io.create(f"{place}/{name}", data)
@@ -57,7 +56,6 @@ class FileIOSuite(ABC):
             assert io.exists(f"{place}/{name}")
 
     def test_object_that_is_too_large_is_refused(self) -> None:
-        """One byte more than may be read, and not one of as many."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"12345")
         assert io.read(location, 5) == b"12345"
@@ -67,7 +65,6 @@ class FileIOSuite(ABC):
             io.read(f"{location}-none", 4)
 
     def test_create_never_overwrites(self) -> None:
-        """Not even with the same bytes."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"old")
         for data in (b"new", b"old"):
@@ -77,7 +74,6 @@ class FileIOSuite(ABC):
         assert io.read(location) == b"old"
 
     def test_one_of_many_creates_of_a_name_wins(self) -> None:
-        """Eight threads, one winner, and its bytes stay."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         barrier, winners = threading.Barrier(8), []
 
@@ -97,7 +93,6 @@ class FileIOSuite(ABC):
         assert winners == [io.read(location)]
 
     def test_missing_object_is_not_found(self) -> None:
-        """By every way to read."""
         io, location = self.make_io(), f"{self.make_directory()}/none"
         for read in (io.read, io.open_input, lambda place: io.read_range(place, 0, 1)):
             with pytest.raises(NotFoundError) as caught:
@@ -106,14 +101,12 @@ class FileIOSuite(ABC):
         assert not io.exists(location)
 
     def test_range_inside_the_object(self) -> None:
-        """Exactly these bytes."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"abcdef")
         for offset, length, expected in ((0, 6, b"abcdef"), (2, 3, b"cde"), (5, 1, b"f"), (0, 0, b""), (6, 0, b"")):
             assert io.read_range(location, offset, length) == expected
 
     def test_range_outside_the_object_is_one_error(self) -> None:
-        """Past the end, negative, and beyond 64 bits."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"abcdef")
         for offset, length in ((0, 7), (6, 1), (7, 0), (-1, 1), (1, -1), (2**70, 1), (0, 2**70), (2**62, 2**62)):
@@ -122,7 +115,6 @@ class FileIOSuite(ABC):
             assert location in str(caught.value)
 
     def test_input_can_be_read_from_anywhere(self) -> None:
-        """Forwards, backwards, past the end."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         data = os.urandom(3 * _CHUNK + 5)
         io.create(location, data)
@@ -139,7 +131,6 @@ class FileIOSuite(ABC):
             assert stream.read() == b""
 
     def test_input_over_an_empty_object(self) -> None:
-        """Nothing to read, and no error."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"")
         with io.open_input(location) as stream:
@@ -147,7 +138,6 @@ class FileIOSuite(ABC):
             assert stream.seek(0, os.SEEK_END) == 0
 
     def test_output_is_visible_only_after_close(self) -> None:
-        """And holds all that was written, whatever its size."""
         io = self.make_io()
         for size in (0, 1, 3 * _CHUNK, self.large):
             location = f"{self.make_directory()}/deep/{size}"
@@ -161,7 +151,6 @@ class FileIOSuite(ABC):
             assert io.read(location) == data
 
     def test_output_never_overwrites(self) -> None:
-        """Refused when it is opened, or at the latest when it is closed."""
         io, location = self.make_io(), f"{self.make_directory()}/f"
         io.create(location, b"old")
         for size in (3, self.large):
@@ -170,7 +159,6 @@ class FileIOSuite(ABC):
             assert io.read(location) == b"old"
 
     def test_output_that_lost_the_name_does_not_take_it_away(self) -> None:
-        """Abort after a refused close leaves the winner's object."""
         io = self.make_io()
         for size in (3, self.large):
             location = f"{self.make_directory()}/{size}/f"
@@ -185,7 +173,6 @@ class FileIOSuite(ABC):
 
     @pytest.mark.parametrize("closed", [False, True])
     def test_abort_leaves_nothing_and_may_be_repeated(self, closed: bool) -> None:
-        """Before and after close."""
         io = self.make_io()
         for size in (0, 3, self.large):
             location = f"{self.make_directory()}/{size}/f"
@@ -200,7 +187,6 @@ class FileIOSuite(ABC):
             io.create(location, b"free again")
 
     def test_parquet_can_be_written_and_read(self) -> None:
-        """The streams are what pyarrow wants."""
         io, location = self.make_io(), f"{self.make_directory()}/f.parquet"
         table = pa.table({"id": range(20_000), "text": [f"row {i}" for i in range(20_000)]})
         output = io.create_output(location)
@@ -212,7 +198,6 @@ class FileIOSuite(ABC):
             assert file.read() == table
 
     def test_delete_removes_and_missing_objects_count_as_deleted(self) -> None:
-        """Only what was named."""
         io, place = self.make_io(), self.make_directory()
         for name in ("a", "b", "c"):
             io.create(f"{place}/{name}", b"")
@@ -221,7 +206,6 @@ class FileIOSuite(ABC):
         assert io.delete([]) == []
 
     def test_list_gives_every_depth_and_no_neighbours(self) -> None:
-        """`a/b` is not the start of `a/bc`."""
         io, place = self.make_io(), self.make_directory()
         for name in ("a/b/1", "a/b/c/2", "a/bc/3", "a/d"):
             io.create(f"{place}/{name}", b"")
@@ -231,7 +215,6 @@ class FileIOSuite(ABC):
         assert len(io.list(place)) == 4
 
     def test_listed_files_have_size_and_time(self) -> None:
-        """Those that `list` gives, each once, with a time of just now by any clock that is right within a minute."""
         io, place = self.make_io(), self.make_directory()
         sizes = {f"{place}/{name}": n for n, name in enumerate(("a/b/1", "a/b/c/2", "a/b/c/d/e/f/3", "a/bc/4", "a/5"))}
         before = time.time_ns() // 1_000_000
@@ -245,7 +228,6 @@ class FileIOSuite(ABC):
         assert list(io.list_files(f"{place}/a/none")) == []
 
     def test_listed_files_of_many_directories(self) -> None:
-        """Every one of them once."""
         io, place = self.make_io(), self.make_directory()
         names = [f"{place}/d{n % 40}/e{n % 3}/{n}" for n in range(120)]
         for name in names:
@@ -254,7 +236,6 @@ class FileIOSuite(ABC):
 
     @pytest.mark.parametrize("key", KEYS)
     def test_names_are_taken_as_they_stand(self, key: str) -> None:
-        """What is created is listed, read, ranged and deleted under the very same text."""
         io, place = self.make_io(), self.make_directory()
         location = f"{place}/{key}"
         io.create(location, key.encode())

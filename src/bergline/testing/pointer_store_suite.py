@@ -1,7 +1,7 @@
 """The contract of a PointerStore as tests: subclass, return a new store from `make_store`, and pytest runs them.
 
-`PointerStoreSuite` is for every store, `ViewPointersSuite` for those that hold views too, `NestedNamespacesSuite` for
-those where namespaces lie in each other and also exist by what is in them.
+`PointerStoreSuite` is for every store, `ViewPointersSuite` for those with views, `NestedNamespacesSuite` for those with
+nested namespaces that also exist by their contents.
 """
 
 import threading
@@ -19,26 +19,26 @@ _NAMESPACES = ("db", "other")
 
 
 def new_pointer(pointers: Pointers, table: TableName, text: str, after: str | None = None) -> str:
-    """A pointer that a table may get, as its first or after another: any text, or what the store makes of it."""
+    """A new pointer for a table, as its first or after another: any text, or what the store requires."""
     return pointers.stage(table, after, text.encode()) if isinstance(pointers, StagedPointers) else text
 
 
 def created(pointers: Pointers, table: TableName, text: str) -> str:
-    """The pointer of a new table."""
+    """Create a table and return its pointer."""
     pointer = new_pointer(pointers, table, text)
     assert pointers.create(table, pointer)
     return pointer
 
 
 def swapped(pointers: Pointers, table: TableName, expected: str, text: str) -> str:
-    """The pointer that a table moved to."""
+    """Swap a table's pointer and return the new one."""
     pointer = new_pointer(pointers, table, text, expected)
     assert pointers.swap(table, expected, pointer)
     return pointer
 
 
 def refuses_renames(pointers: Pointers) -> bool:
-    """Whether the store cannot rename, and says so."""
+    """Whether the store refuses renames."""
     if not isinstance(pointers, StagedPointers):
         return False
     with pytest.raises(UnsupportedError):
@@ -58,11 +58,9 @@ class _PointersSuite(ABC):
         """The pointers under test."""
 
     def test_read_of_unknown_table_is_none(self) -> None:
-        """No row, no pointer."""
         assert self.make_pointers().read(ORDERS) is None
 
     def test_create_gives_the_pointer_once(self) -> None:
-        """The second create is refused and changes nothing."""
         store, other = self.make_pointers(), self.make_pointers()
         a, b = new_pointer(store, ORDERS, "a"), new_pointer(other, ORDERS, "b")
         assert store.create(ORDERS, a)
@@ -70,7 +68,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) == a
 
     def test_swap_moves_the_pointer_when_expected_is_current(self) -> None:
-        """The compare-and-swap."""
         store = self.make_pointers()
         a = created(store, ORDERS, "a")
         b = new_pointer(store, ORDERS, "b", a)
@@ -78,7 +75,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) == b
 
     def test_swap_fails_when_expected_is_stale(self) -> None:
-        """The loser changes nothing."""
         store = self.make_pointers()
         a = created(store, ORDERS, "a")
         b = swapped(store, ORDERS, a, "b")
@@ -86,7 +82,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) == b
 
     def test_swap_of_unknown_table_fails(self) -> None:
-        """A swap never creates."""
         store = self.make_pointers()
         a = created(store, ORDERS, "a")
         store.drop(ORDERS)
@@ -94,7 +89,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) is None
 
     def test_identical_swap_again_fails_and_changes_nothing(self) -> None:
-        """What settling a lost answer relies on."""
         store = self.make_pointers()
         a = created(store, ORDERS, "a")
         b = swapped(store, ORDERS, a, "b")
@@ -102,7 +96,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) == b
 
     def test_one_of_many_swaps_from_one_pointer_wins(self) -> None:
-        """Eight threads, one winner, and its value stays."""
         start = created(self.make_pointers(), ORDERS, "start")
         barrier, winners = threading.Barrier(8), []
 
@@ -121,7 +114,6 @@ class _PointersSuite(ABC):
         assert winners == [self.make_pointers().read(ORDERS)]
 
     def test_several_pointers_move_together_or_not_at_all(self) -> None:
-        """One stale pointer holds all of them."""
         store = self.make_pointers()
         if not store.atomic_tables:
             return
@@ -134,7 +126,6 @@ class _PointersSuite(ABC):
         assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "y")
 
     def test_pointers_come_into_being_with_others_that_move_or_not_at_all(self) -> None:
-        """A name that is taken, or another pointer that moved on, holds all of them."""
         store = self.make_pointers()
         if not store.atomic_tables:
             return
@@ -148,7 +139,6 @@ class _PointersSuite(ABC):
         assert (store.read(ORDERS), store.read(ITEMS)) == ("b", "x")
 
     def test_one_of_many_swaps_of_the_same_tables_wins(self) -> None:
-        """Eight threads name the tables in both orders; both pointers are the winner's."""
         if not (first := self.make_pointers()).atomic_tables:
             return
         for table in (ORDERS, ITEMS):
@@ -171,7 +161,6 @@ class _PointersSuite(ABC):
         assert winners * 2 == [store.read(ORDERS), store.read(ITEMS)]
 
     def test_drop_removes_the_pointer_once(self) -> None:
-        """The second drop finds nothing."""
         store = self.make_pointers()
         created(store, ORDERS, "a")
         assert store.drop(ORDERS)
@@ -179,7 +168,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) is None
 
     def test_drop_of_an_expected_pointer_leaves_another(self) -> None:
-        """Who dropped what it read does not drop what came since."""
         store = self.make_pointers()
         a = created(store, ORDERS, "a")
         b = swapped(store, ORDERS, a, "b")
@@ -189,7 +177,6 @@ class _PointersSuite(ABC):
         assert store.read(ORDERS) is None
 
     def test_renamed_table_keeps_its_pointer(self) -> None:
-        """The old name is free again, in any namespace."""
         store, moved = self.make_pointers(), TableName(("other",), "moved")
         if refuses_renames(store):
             return
@@ -201,7 +188,6 @@ class _PointersSuite(ABC):
         assert store.create(ORDERS, "x")
 
     def test_table_is_not_renamed_to_a_taken_name_or_from_an_unknown_one(self) -> None:
-        """Nothing changes then."""
         store = self.make_pointers()
         if refuses_renames(store):
             return
@@ -213,7 +199,6 @@ class _PointersSuite(ABC):
         assert (store.read(ORDERS), store.read(ITEMS)) == ("a", "b")
 
     def test_tables_are_listed_in_order_and_by_namespace(self) -> None:
-        """Only the namespace's own tables."""
         store = self.make_pointers()
         for table in (ORDERS, ITEMS, TableName(("other",), "far")):
             created(store, table, "a")
@@ -221,7 +206,7 @@ class _PointersSuite(ABC):
 
 
 class ViewPointersSuite(_PointersSuite):
-    """The same for pointers of views, and that they share their names with tables."""
+    """The same for pointers of views, which share their names with tables."""
 
     def make_pointers(self) -> Pointers:
         """The views of the store."""
@@ -230,7 +215,6 @@ class ViewPointersSuite(_PointersSuite):
         return views
 
     def test_name_of_a_table_is_taken_for_views_and_the_other_way_round(self) -> None:
-        """Neither by creating nor by renaming."""
         store, views = self.make_store(), self.make_pointers()
         store.create(ORDERS, "t")
         views.create(ITEMS, "v")
@@ -241,7 +225,6 @@ class ViewPointersSuite(_PointersSuite):
         assert (store.read(ORDERS), views.read(ITEMS)) == ("t", "v")
 
     def test_view_is_no_table_and_table_no_view(self) -> None:
-        """Each is seen, moved and dropped only as what it is."""
         store, views = self.make_store(), self.make_pointers()
         store.create(ORDERS, "t")
         views.create(ITEMS, "v")
@@ -255,7 +238,6 @@ class ViewPointersSuite(_PointersSuite):
         assert (store.read(ORDERS), views.read(ITEMS)) == ("t", "v")
 
     def test_name_is_free_for_the_other_kind_after_a_drop(self) -> None:
-        """A table may follow a view."""
         store, views = self.make_store(), self.make_pointers()
         views.create(ORDERS, "v")
         views.drop(ORDERS)
@@ -263,7 +245,6 @@ class ViewPointersSuite(_PointersSuite):
         assert (store.read(ORDERS), views.read(ORDERS)) == ("t", None)
 
     def test_namespace_with_a_view_is_not_dropped(self) -> None:
-        """A view holds its namespace as a table does."""
         store, views = self.make_store(), self.make_pointers()
         store.create_namespace(("db",), {})
         views.create(ORDERS, "v")
@@ -276,14 +257,13 @@ class PointerStoreSuite(_PointersSuite):
     """What every store must do; `make_store` may be called several times and must then open the same store."""
 
     def make_pointers(self) -> Pointers:
-        """The tables of the store; their namespaces are there."""
+        """The tables of the store, whose namespaces exist."""
         store = self.make_store()
         for name in _NAMESPACES:
             store.create_namespace((name,), {})
         return store
 
     def test_namespace_is_created_once(self) -> None:
-        """The second create is refused."""
         store = self.make_store()
         assert not store.namespace_exists(("db",))
         assert store.create_namespace(("db",), {"owner": "us"})
@@ -291,7 +271,6 @@ class PointerStoreSuite(_PointersSuite):
         assert store.namespace_exists(("db",))
 
     def test_namespace_with_content_is_not_dropped(self) -> None:
-        """Empty it first."""
         store = self.make_store()
         store.create_namespace(("db",), {})
         created(store, ORDERS, "a")
@@ -301,7 +280,6 @@ class PointerStoreSuite(_PointersSuite):
         assert not store.namespace_exists(("db",))
 
     def test_namespaces_are_listed_in_order(self) -> None:
-        """Each once."""
         store = self.make_store()
         for name in ("b", "ab", "a"):
             store.create_namespace((name,), {})
@@ -310,7 +288,6 @@ class PointerStoreSuite(_PointersSuite):
         assert store.list_namespaces(("nope",)) == []
 
     def test_namespace_keeps_its_properties(self) -> None:
-        """None for a namespace that is not there."""
         store = self.make_store()
         store.create_namespace(("db",), {"owner": "us", "empty": ""})
         store.create_namespace(("bare",), {})
@@ -319,7 +296,6 @@ class PointerStoreSuite(_PointersSuite):
         assert store.namespace_properties(("nope",)) is None
 
     def test_properties_of_a_namespace_are_changed_and_removed(self) -> None:
-        """What is not named stays, and removing what is not there is no error."""
         store = self.make_store()
         store.create_namespace(("db",), {"a": "1", "b": "2", "c": "3"})
         assert store.update_namespace(("db",), {"a": "new", "d": "4"}, {"b", "nope"})
@@ -328,7 +304,6 @@ class PointerStoreSuite(_PointersSuite):
         assert not store.namespace_exists(("nope",))
 
     def test_namespace_outlives_its_last_property(self) -> None:
-        """Existing is no property."""
         store = self.make_store()
         store.create_namespace(("db",), {"a": "1"})
         assert store.update_namespace(("db",), {}, {"a"})
@@ -337,14 +312,13 @@ class PointerStoreSuite(_PointersSuite):
 
 
 class NestedNamespacesSuite(ABC):
-    """Namespaces within namespaces, that exist while anything is in them, and whose properties are kept one by one."""
+    """Nested namespaces, which exist while they contain anything."""
 
     @abstractmethod
     def make_store(self) -> PointerStore:
         """The store under test; called again it must open the same store."""
 
     def test_namespace_exists_while_anything_is_in_it(self) -> None:
-        """Tables and nested namespaces imply their parents, but not names that merely begin alike."""
         store = self.make_store()
         store.create_namespace(("a_b", "c"), {})
         created(store, TableName(("x",), "t"), "p")
@@ -356,7 +330,6 @@ class NestedNamespacesSuite(ABC):
         assert store.list_namespaces() == [("a_b",), ("a_b", "c"), ("x",)]
 
     def test_tables_of_nested_namespaces_are_listed_there_alone(self) -> None:
-        """Each namespace has its own."""
         store, deep = self.make_store(), TableName(("db", "raw"), "deep")
         for table in (ORDERS, deep):
             created(store, table, "a")
@@ -364,7 +337,6 @@ class NestedNamespacesSuite(ABC):
         assert store.list_names(("db", "raw")) == [deep]
 
     def test_table_is_renamed_into_a_namespace_that_is_not_there_yet(self) -> None:
-        """It is there from then on."""
         store, moved = self.make_store(), TableName(("db", "raw"), "moved")
         if refuses_renames(store):
             return
@@ -374,7 +346,6 @@ class NestedNamespacesSuite(ABC):
         assert store.namespace_exists(("db", "raw"))
 
     def test_namespaces_are_listed_below_one(self) -> None:
-        """At every level, without the namespace itself."""
         store = self.make_store()
         for namespace in (("a",), ("a", "b", "c"), ("ab",), ("d",)):
             store.create_namespace(namespace, {})
@@ -384,14 +355,12 @@ class NestedNamespacesSuite(ABC):
         assert store.list_namespaces() == [("a",), ("a", "b"), ("a", "b", "c"), ("ab",), ("d",)]
 
     def test_namespace_that_exists_by_its_content_has_no_properties(self) -> None:
-        """None at all, which is not the same as not being there."""
         store = self.make_store()
         store.create_namespace(("bare", "below"), {})
         assert store.namespace_properties(("bare",)) == {}
         assert store.namespace_properties(("bare", "below")) == {}
 
     def test_namespace_that_existed_by_its_content_stays_once_it_has_a_property(self) -> None:
-        """Also when the content goes."""
         store = self.make_store()
         created(store, ORDERS, "a")
         assert store.update_namespace(("db",), {"a": "1"}, frozenset())
@@ -399,7 +368,6 @@ class NestedNamespacesSuite(ABC):
         assert store.namespace_properties(("db",)) == {"a": "1"}
 
     def test_properties_set_at_once_are_all_kept(self) -> None:
-        """Eight threads, one key each, and one that all of them set."""
         self.make_store().create_namespace(("db",), {})
         barrier = threading.Barrier(8)
 

@@ -27,7 +27,9 @@ def test_region_and_catalog_stand_in_the_uri_or_in_properties() -> None:
 
 def test_what_is_not_given_is_left_to_the_environment() -> None:
     settings = glue_settings("glue://", {})
-    assert (settings.region, settings.catalog_id, settings.credentials, settings.endpoint, settings.profile) == (None,) * 5
+    assert (settings.region, settings.catalog_id, settings.credentials, settings.endpoint, settings.profile) == (
+        None,
+    ) * 5
     assert (settings.max_retries, settings.skip_archive, settings.any_name) == (10, True, False)
 
 
