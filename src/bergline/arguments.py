@@ -1,4 +1,4 @@
-"""Checks on what a caller hands over: the right kind of value, or an InvalidInputError that says what was expected."""
+"""Checks of arguments in Python calls: a valid value, or an InvalidInputError that says what was expected."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ _SHOWN = 80
 
 
 def check_text(value: Any, what: str) -> str:
-    """Text that UTF-8 can hold."""
+    """Check that a value is text that UTF-8 can encode."""
     if not isinstance(value, str):
         raise InvalidInputError(f"expected {what}, found {shown(value)}")
     try:
@@ -21,14 +21,14 @@ def check_text(value: Any, what: str) -> str:
 
 
 def check_no_nul(text: str, what: str) -> str:
-    """Text without the null character, which databases and file systems cannot hold."""
+    """Check that text has no null character, which databases and file systems do not allow."""
     if "\0" in text:
         raise InvalidInputError(f"expected no null character in {what}, found {shown(text)}")
     return text
 
 
 def check_texts(values: Any, what: str) -> dict[str, str]:
-    """Names with texts."""
+    """Check a mapping of text to text."""
     if not isinstance(values, Mapping):
         raise InvalidInputError(f"expected a mapping with text for each {what}, found {shown(values)}")
     for key, value in values.items():
@@ -38,7 +38,7 @@ def check_texts(values: Any, what: str) -> dict[str, str]:
 
 
 def check_list(values: Any, what: str) -> tuple[str, ...]:
-    """Several texts, not one."""
+    """Check a list of texts; a single text is refused."""
     if isinstance(values, str):
         raise InvalidInputError(f"expected a list of {_several(what)}, found the text `{values[:_SHOWN]}`")
     if not isinstance(values, Iterable):
@@ -47,27 +47,27 @@ def check_list(values: Any, what: str) -> tuple[str, ...]:
 
 
 def check_whole(value: Any, what: str) -> int:
-    """A whole number of 64 bits."""
+    """Check a 64-bit integer."""
     if type(value) is not int or value not in _LONG:
         raise InvalidInputError(f"expected a whole number for {what}, found {shown(value)}")
     return value
 
 
 def check_positive(value: Any, what: str) -> int:
-    """A whole number from 1 on."""
+    """Check a 64-bit integer of at least 1."""
     if check_whole(value, what) < 1:
         raise InvalidInputError(f"expected a number from 1 on for {what}, found {value}")
     return int(value)
 
 
 def shown(value: Any) -> str:
-    """A value for a message, cut where it is long."""
+    """A value for a message, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def counted(number: int, thing: str) -> str:
-    """So many things, in words that fit."""
+    """A count with its noun, in singular or plural."""
     return f"{number:,} {thing if number == 1 else _several(thing)}"
 
 

@@ -1,7 +1,7 @@
 """Every error that bergline raises, grouped by what the caller should do next.
 
 BerglineError
-├── ConflictError           look again, then retry
+├── ConflictError           load again, then retry
 ├── CommitUnknownError      find out what happened before you retry; nothing was deleted
 ├── NotFoundError           the name does not exist
 ├── AlreadyExistsError      the name is taken
@@ -9,7 +9,7 @@ BerglineError
 │   └── SqlSyntaxError      correct the statement, at line and column
 ├── FormatError             the bytes break the specification
 ├── UnsupportedError        right in principle, not possible here
-├── AuthenticationError     show who you are
+├── AuthenticationError     provide valid credentials
 ├── RefusedError            a rule forbids it
 │   ├── NotEmptyError       a namespace that holds something is not dropped
 │   └── TablesRefusedError  some of several tables cannot, so none was changed
@@ -46,13 +46,13 @@ class BerglineError(Exception):
 
 
 class ConflictError(BerglineError):
-    """Another commit changed what this one builds on: look again, then retry."""
+    """Another commit changed what this one builds on: load again, then retry."""
 
     code = "conflict"
 
 
 class CommitUnknownError(BerglineError):
-    """It could not be found out whether the commit happened; nothing was deleted."""
+    """It is unknown whether the commit happened; nothing was deleted."""
 
     code = "commit-unknown"
 
@@ -149,7 +149,7 @@ class TablesRefusedError(RefusedError):
 
 
 class UnavailableError(BerglineError):
-    """The store cannot answer now; it is certain that nothing was changed."""
+    """The store does not respond; it is certain that nothing was changed."""
 
     code = "unavailable"
 
@@ -161,7 +161,7 @@ class StorageError(BerglineError):
 
 
 def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known names that look most like `name`, best first; of very many only its neighbours are looked at."""
+    """The known names most similar to `name`, best first; of very many, only its neighbours are compared."""
     if len(name) > _LONGEST_COMPARED:  # comparing takes the product of both lengths
         return ()
     by_folded, folded = {k.casefold(): k for k in known if len(k) <= _LONGEST_COMPARED}, name.casefold()
@@ -174,7 +174,7 @@ def near_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _restore(kind: type[BerglineError], args: tuple[Any, ...], fields: dict[str, Any]) -> BerglineError:
-    """An error that crossed a process boundary."""
+    """Restore an error that crossed a process boundary."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(fields)
     return error

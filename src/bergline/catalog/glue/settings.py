@@ -22,7 +22,7 @@ GLUE_PROPERTIES = (
 )
 GLUE_REFUSED = {
     "glue.lakeformation-enabled": "set credentials that may read and write the tables' files",
-    "glue.retry-mode": "requests that were put off are tried again, glue.max-retries says how often",
+    "glue.retry-mode": "throttled requests are retried; glue.max-retries says how often",
 }
 _EXAMPLE = "`glue://`, `glue://us-east-1` or `glue://us-east-1/123456789012`"
 _URI = re.compile(r"glue://(?:(?P<region>[a-z0-9-]{1,64})(?:/(?P<id>[^/?#\s][^?#\s]*)?)?)?")

@@ -25,7 +25,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import join
 
 _HINT = "version-hint.text"
-_GRAVESTONE = b'{"format-version": "this table was dropped by bergline"'  # Java's word when it cannot read the hint
+_TOMBSTONE = b'{"format-version": "this table was dropped by bergline"'  # Java's word when it cannot read the hint
 _ENDINGS = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _VERSION = re.compile(r"v(0|[1-9]\d{0,8})((\.gz)?\.metadata\.json|\.metadata\.json\.gz)")
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
@@ -72,7 +72,7 @@ class VersionFiles:
         """The current version; None if there is no table."""
         while found := self._newest(directory):
             with contextlib.suppress(NotFoundError):  # deleted meanwhile: look again
-                return None if self._is_gravestone(found) else found
+                return None if self._is_tombstone(found) else found
         return None
 
     def is_taken(self, directory: str) -> bool:
@@ -89,8 +89,8 @@ class VersionFiles:
     def next_location(self, directory: str, previous: str | None) -> str:
         """The name of the next version, or of the first of a new table."""
         if previous is None:
-            gravestone = self._newest(directory)
-            return join(directory, f"v{gravestone.number + 1 if gravestone else 1}{_ENDINGS[0]}")
+            tombstone = self._newest(directory)
+            return join(directory, f"v{tombstone.number + 1 if tombstone else 1}{_ENDINGS[0]}")
         number, name = _number_of(previous), previous.rpartition("/")[2]
         return join(directory, name.replace(f"v{number}", f"v{number + 1}", 1))
 
@@ -107,8 +107,8 @@ class VersionFiles:
 
     def drop(self, directory: str, version: Version) -> bool:
         """True if and only if the version was the newest and the table is dropped; all files stay."""
-        gravestone = self.next_location(directory, version.location)
-        return self.add(directory, version.location, gravestone, _GRAVESTONE + f', "by": "{uuid4()}"}}\n'.encode())
+        tombstone = self.next_location(directory, version.location)
+        return self.add(directory, version.location, tombstone, _TOMBSTONE + f', "by": "{uuid4()}"}}\n'.encode())
 
     def holds(self, location: str, data: bytes) -> bool | None:
         """Whether a file has exactly this content; None if there is no such file."""
@@ -143,9 +143,9 @@ class VersionFiles:
         matches = (_VERSION.fullmatch(name) for name in (entries.files if entries else ()))
         return [Version(int(m[1]), join(directory, m[0])) for m in matches if m]
 
-    def _is_gravestone(self, version: Version) -> bool:
+    def _is_tombstone(self, version: Version) -> bool:
         with self._io.open_input(version.location) as stream:
-            return stream.read(len(_GRAVESTONE)) == _GRAVESTONE
+            return stream.read(len(_TOMBSTONE)) == _TOMBSTONE
 
     def _hint_at(self, directory: str, number: int) -> None:
         hint = join(directory, _HINT)

@@ -59,7 +59,7 @@ class ResponseErrors:
         if response.status < _FIRST_ERROR:
             return _redirection(response, about)
         if response.status == TOO_MANY_REQUESTS:
-            return RetryLaterError(f"{self._settings.uri} put off {about}: {message}")
+            return RetryLaterError(f"{self._settings.uri} asks to retry later for {about}: {message}")
         error = error_of(response.status, kind, message, name=about.name, thing=about.kind)
         if isinstance(error, AuthenticationError):
             return AuthenticationError(message, hints=[self._authorization.advice()])

@@ -169,7 +169,7 @@ def test_commit_that_is_always_put_off_changed_nothing(
 ) -> None:
     server.on(COMMIT, refused(429, "TooManyRequestsException"))
     server.on(LOAD, shown(base))
-    with pytest.raises(UnavailableError, match="put off"):
+    with pytest.raises(UnavailableError, match="asks to retry later"):
         catalog.commit((append(base),))
 
 
