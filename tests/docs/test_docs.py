@@ -51,6 +51,19 @@ def test_links_lead_to_files(path: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_headings(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#]*\.md)?#([^)]+)\)", path.read_text())
+    missing = [(page, anchor) for page, anchor in links if anchor not in anchors(path.parent / page if page else path)]
+    assert not missing
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_readme_example_runs(tmp_path: Path) -> None:
