@@ -106,7 +106,7 @@ def test_zero_retention_is_refused(text: str) -> None:
         ref_statement(f"ALTER TABLE t CREATE BRANCH b {text}")
 
 
-def test_statements_of_the_seed_text_change_the_table(lake: Lake, orders: Table) -> None:
+def test_ref_statements_change_the_table(lake: Lake, orders: Table) -> None:
     orders.append(order_rows(1))
     rows_of(lake, "ALTER TABLE db.orders CREATE BRANCH staging RETAIN 3 SNAPSHOTS;")
     orders.refresh().append(order_rows(2), branch="staging")
