@@ -13,7 +13,7 @@ from bergline import Lake
 from bergline.catalog.hadoop.hadoop_store import HadoopPointerStore
 from bergline.catalog.pointer.pointer_store import PointerStore
 from bergline.errors import InvalidInputError, StorageError, UnsupportedError
-from bergline.io import object_create, open_store
+from bergline.io import conditional_writes, open_store
 from bergline.io.directories import directories_for
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.testing.pointer_store_suite import ORDERS, NestedNamespacesSuite, PointerStoreSuite
@@ -87,7 +87,7 @@ def test_lost_answer_to_any_request_of_a_swap_is_settled(
 def test_swap_whose_answers_stay_away_is_in_doubt_and_the_same_again_settles_it(
     proxy: Proxy, far_properties: dict[str, str], bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (open_store, object_create):
+    for module in (open_store, conditional_writes):
         monkeypatch.setattr(module, "RETRY_SECONDS", 1)
     store = make_store(far_properties, bucket)
     first = store.stage(ORDERS, None, b"1")

@@ -13,7 +13,7 @@ import bergline
 from bergline.catalog.object_store.object_store import ObjectPointerStore
 from bergline.catalog.pointer.pointer_store import PointerStore, PointerSwap
 from bergline.errors import AuthenticationError, NotFoundError, StorageError, UnavailableError
-from bergline.io import object_create, open_store
+from bergline.io import conditional_writes, open_store
 from bergline.io.conditional_objects import ConditionalObjects, open_objects
 from bergline.testing.pointer_store_suite import (
     ITEMS,
@@ -52,7 +52,7 @@ def far_store(s3_server: S3Server, proxy: Proxy, store: ObjectPointerStore, buck
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_store, "RETRY_SECONDS", 1)
-    monkeypatch.setattr(object_create, "RETRY_SECONDS", 1)
+    monkeypatch.setattr(conditional_writes, "RETRY_SECONDS", 1)
 
 
 class OnTheServer:

@@ -24,7 +24,7 @@ from bergline.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from bergline.io import object_create, open_store
+from bergline.io import conditional_writes, open_store
 from bergline.io.fileio import FileIO
 from bergline.io.object_store import ObjectStoreFileIO
 from bergline.io.schemes import SchemeFileIO
@@ -59,7 +59,7 @@ def arrow(s3_server: S3Server) -> pyarrow.fs.S3FileSystem:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_store, "RETRY_SECONDS", 1)
-    monkeypatch.setattr(object_create, "RETRY_SECONDS", 1)
+    monkeypatch.setattr(conditional_writes, "RETRY_SECONDS", 1)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from s3_server import S3Server
 import bergline
 from bergline import Lake
 from bergline.errors import CommitUnknownError, StorageError
-from bergline.io import object_create, open_store
+from bergline.io import conditional_writes, open_store
 from bergline.io.object_store import ObjectStoreFileIO
 
 PAGE = b"<html><body>Bad gateway</body></html>"
@@ -46,7 +46,7 @@ any_answer = pytest.mark.parametrize("said", NOT_CERTAIN.values(), ids=NOT_CERTA
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_store, "RETRY_SECONDS", 2)
-    monkeypatch.setattr(object_create, "RETRY_SECONDS", 2)
+    monkeypatch.setattr(conditional_writes, "RETRY_SECONDS", 2)
 
 
 @pytest.fixture
