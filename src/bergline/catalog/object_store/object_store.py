@@ -9,7 +9,7 @@ from bergline.catalog.object_store.commits import PointerCommits
 from bergline.catalog.object_store.format import CatalogMark, Entry, ObjectKind, new_stamp, parse_mark, render
 from bergline.catalog.object_store.names import MARK
 from bergline.catalog.object_store.namespaces import ObjectNamespaces
-from bergline.catalog.object_store.pointers import PATIENCE_SECONDS, PointerChange, PointerObjects
+from bergline.catalog.object_store.pointers import PENDING_TIMEOUT_S, PointerChange, PointerObjects
 from bergline.catalog.pointer.pointer_store import PointerSwap, missing_catalog
 from bergline.errors import UnsupportedError
 from bergline.io.conditional_objects import ConditionalObjects
@@ -79,14 +79,16 @@ class ObjectPointers:
 
 
 class ObjectPointerStore(ObjectPointers):
-    """PointerStore in a directory of an object store; `patience` is how long to wait for a writer that may be dead.
+    """PointerStore in a directory of an object store; `pending_timeout_s` is how long to wait for a dead writer.
 
     UnsupportedError if a newer bergline wrote the catalog, or the store ignores conditions; NotFoundError if there is
     no catalog and `create` is not set.
     """
 
-    def __init__(self, objects: ConditionalObjects, *, patience: float = PATIENCE_SECONDS, create: bool = True) -> None:
-        super().__init__(PointerObjects(objects, patience=patience), ObjectKind.TABLE)
+    def __init__(
+        self, objects: ConditionalObjects, *, pending_timeout_s: float = PENDING_TIMEOUT_S, create: bool = True
+    ) -> None:
+        super().__init__(PointerObjects(objects, pending_timeout_s=pending_timeout_s), ObjectKind.TABLE)
         self.views = ObjectPointers(self._pointers, ObjectKind.VIEW)
         found = objects.read(MARK)
         if found is not None:

@@ -27,8 +27,8 @@ from bergline.catalog.object_store.names import commit_object, pointer_object
 from bergline.errors import FormatError, StorageError, UnavailableError
 from bergline.io.conditional_objects import ConditionalObjects, StoredObject
 
-PATIENCE_SECONDS = 3.0
-_PATIENCE_FOR_EACH = 0.5
+PENDING_TIMEOUT_S = 3.0
+_TIMEOUT_FOR_EACH_S = 0.5
 _ATTEMPTS = 100
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.005, 0.2
 
@@ -52,18 +52,18 @@ class PointerChange(msgspec.Struct, frozen=True):
 
 
 class PointerObjects:
-    """The pointer objects of a catalog. A pending commit of another writer is aborted after `patience` seconds."""
+    """The pointer objects of a catalog. Another writer's pending commit is aborted after `pending_timeout_s`."""
 
     def __init__(
         self,
         objects: ConditionalObjects,
         *,
-        patience: float = PATIENCE_SECONDS,
+        pending_timeout_s: float = PENDING_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.objects = objects
-        self._patience = patience
+        self._pending_timeout_s = pending_timeout_s
         self._clock = clock
         self._sleep = sleep
 
@@ -136,7 +136,7 @@ class PointerObjects:
             stored, value = found
             if value.state is not State.PENDING:
                 return value.state
-            if self._clock() - start > self._patience + _PATIENCE_FOR_EACH * len(value.members):
+            if self._clock() - start > self._pending_timeout_s + _TIMEOUT_FOR_EACH_S * len(value.members):
                 self.decide(commit, stored, value, State.ABORTED)
             else:
                 self._sleep(_wait(number))

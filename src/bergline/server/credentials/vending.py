@@ -99,7 +99,7 @@ def storage_config(properties: Mapping[str, str], prefix: str) -> dict[str, str]
     config = {key: value for key, value in properties.items() if key.startswith(families)}
     region = next((config[name] for name in _REGIONS if name in config), None)
     regions = {} if region is None else dict.fromkeys(_REGIONS, region)
-    # our default; other clients need to be told
+    # our default; other clients need it
     style = {"s3.path-style-access": "true"} if "s3.endpoint" in config and _VIRTUAL not in config else {}
     return regions | style | config
 

@@ -7,7 +7,7 @@ from bergline.io.store_properties import is_secret_property
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Names, limits and what clients are told."""
+    """Names, limits and what clients are given."""
 
     name: str = "lake"
     warehouse: str | None = None

@@ -20,7 +20,7 @@ _MAX_CACHED_BYTES = 4096
 
 
 class Residuals:
-    """A filter without what is decided by a file's partition, worked out once for each, and by the file's bounds.
+    """A filter without what is decided by a file's partition, computed once for each, and by the file's bounds.
 
     It is exact, however long: PyIceberg counts the rows of a file without one as they are, and Java's generic readers
     have nothing else to filter by.

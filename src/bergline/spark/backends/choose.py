@@ -1,4 +1,4 @@
-"""Which backend a session has: the one place where the two kinds of Spark are told apart."""
+"""Which backend a session has: the one place where the two kinds of Spark are distinguished."""
 
 from typing import Any
 

@@ -78,7 +78,7 @@ class RunSteps:
         return True
 
     def _fill(self, own: Run, before: Mapping[str, Table]) -> None:
-        """Run a step, and check that its snapshots can be told to be the step's when the run is continued."""
+        """Run a step, and check that its snapshots can be recognized as the step's when the run is continued."""
         with own.session(before):
             step = self._steps[own.step or ""]
             own.sql(step) if isinstance(step, str) else step(own)

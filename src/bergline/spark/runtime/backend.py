@@ -44,7 +44,7 @@ class PatchedClasses(NamedTuple):
 
 
 class LoadRequest(NamedTuple):
-    """What a DataFrameReader was told; the keys of options are in lower case."""
+    """What a DataFrameReader was given; the keys of options are in lower case."""
 
     source: str | None
     options: dict[str, str]
@@ -52,14 +52,14 @@ class LoadRequest(NamedTuple):
 
 
 class SaveRequest(msgspec.Struct, frozen=True):
-    """What a DataFrameWriter was told."""
+    """What a DataFrameWriter was given."""
 
     source: str
     mode: SaveMode
     options: dict[str, str]
     partition_by: tuple[str, ...] = ()
     buckets: bool = False
-    """Whether it was told bucketBy, sortBy or clusterBy."""
+    """Whether it was given bucketBy, sortBy or clusterBy."""
 
 
 class TableQuery(NamedTuple):
@@ -124,7 +124,7 @@ class SparkBackend(Protocol):
 
     @property
     def lasting_settings(self) -> Mapping[str, str]:
-        """What the session must be told for as long as it is attached."""
+        """The settings that the session needs for as long as it is attached."""
         ...
 
     def settings_under(self, prefix: str) -> dict[str, str]:
@@ -140,11 +140,11 @@ class SparkBackend(Protocol):
         ...
 
     def load_request(self, reader: DataFrameReader) -> LoadRequest:
-        """What a reader was told, also before attach."""
+        """What a reader was given, also before attach."""
         ...
 
     def save_request(self, writer: DataFrameWriter) -> SaveRequest:
-        """What a writer was told, also before attach."""
+        """What a writer was given, also before attach."""
         ...
 
     def written_frame(self, writer: DataFrameWriter) -> DataFrame:

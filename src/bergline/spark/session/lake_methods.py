@@ -12,7 +12,7 @@ from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.session import catalog_listings as listings
-from bergline.spark.session.saving import insert_into, save, save_as_table, told
+from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.write_scopes import note_clone
 from bergline.spark.session.writer import LakeWriter
@@ -97,8 +97,8 @@ def _load(
     source = request.source if format is None else format
     if str(source).lower() != _FORMAT:
         return None
-    told = request.options | {key.lower(): str(value) for key, value in options.items()}
-    name = told.pop("path", None) if path is None else path
+    given = request.options | {key.lower(): str(value) for key, value in options.items()}
+    name = given.pop("path", None) if path is None else path
     if not isinstance(name, str) or not name:
         raise InvalidInputError(f"expected the name of one table to load, found {name!r}")
     if schema is not None or request.has_schema:
@@ -108,7 +108,7 @@ def _load(
             f"expected a table name like `db.orders`, found the path `{name}`",
             hints=["register its metadata file with lake.register_table, and load it by name"],
         )
-    frame = session.table(name, told)
+    frame = session.table(name, given)
     if frame is None:
         raise NotFoundError(f"no table `{name}` in the attached lakes", kind="table", name=name)
     return frame
@@ -146,14 +146,14 @@ def _save_as_table(
         session,
         session.backend.written_frame(writer),
         ours,
-        session.backend.save_request(told(writer, *args, **settings)),
+        session.backend.save_request(written_with(writer, *args, **settings)),
     )
 
 
 def _save(
     session: LakeSession, original: Any, writer: DataFrameWriter, path: str | None = None, *args: Any, **settings: Any
 ) -> None:
-    saving = session.backend.save_request(told(writer, *args, **settings))
+    saving = session.backend.save_request(written_with(writer, *args, **settings))
     place = path or saving.options.get("path")
     name = session.lake_name(place) if saving.source == _FORMAT and place else None
     if name is None:

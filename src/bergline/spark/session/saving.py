@@ -20,7 +20,7 @@ from bergline.sql.text.tokens import Name
 _DEFAULT_SOURCES = ("iceberg", "parquet")
 
 
-def told(
+def written_with(
     writer: DataFrameWriter,
     format: str | None = None,  # noqa: A002  (Spark's names)
     mode: str | None = None,

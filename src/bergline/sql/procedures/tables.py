@@ -20,9 +20,9 @@ def register_table(lake: Lake, name: TableName, *, metadata_file: str) -> pa.Tab
     snapshot = lake.register_table(name, metadata_file).current_snapshot
     row = dict.fromkeys(_REGISTERED)
     if snapshot is not None:
-        told = {column: snapshot.summary.get(key) for column, key in _REGISTERED.items() if key is not None}
+        details = {column: snapshot.summary.get(key) for column, key in _REGISTERED.items() if key is not None}
         row = {"current_snapshot_id": snapshot.snapshot_id} | {
-            column: None if text is None else int(text) for column, text in told.items()
+            column: None if text is None else int(text) for column, text in details.items()
         }
     return pa.Table.from_pylist([row], schema=pa.schema([pa.field(column, pa.int64()) for column in _REGISTERED]))
 

@@ -208,8 +208,8 @@ def table_details(table: Table) -> list[tuple[str, str]]:
 
 
 def _details(table: Table, name: Name) -> list[Row]:
-    told: list[Row] = [(key, value, "") for key, value in [("Name", dotted(name)), *table_details(table)]]
-    return [_EMPTY, ("# Detailed Table Information", "", ""), *told, ("Statistics", _statistics(table), None)]
+    details: list[Row] = [(key, value, "") for key, value in [("Name", dotted(name)), *table_details(table)]]
+    return [_EMPTY, ("# Detailed Table Information", "", ""), *details, ("Statistics", _statistics(table), None)]
 
 
 def _statistics(table: Table) -> str:

@@ -34,7 +34,7 @@ class _Group(msgspec.Struct, frozen=True):
 class RewriteManifests(SnapshotProducer):
     """Every entry keeps its numbers, its row ids and the snapshot that added it.
 
-    What others add meanwhile is kept as it is; only where they replaced a manifest is its kind worked out again.
+    What others add meanwhile is kept as it is; only where they replaced a manifest is its kind computed again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Several operations on one table as one: each is worked out on the result of those before it."""
+"""Several operations on one table as one: each is computed on the result of those before it."""
 
 from collections.abc import Collection, Sequence
 
@@ -21,7 +21,7 @@ class Chain:
     """The operations of a transaction, and the table as it will be with them.
 
     The files of an operation are written when it is added. If the base has moved on by the end, every operation is
-    worked out again on the new one, with the snapshot ids and the manifests that it has already.
+    computed again on the new one, with the snapshot ids and the manifests that it has already.
     """
 
     def __init__(self, name: TableName, base: TableMetadata, io: FileIO) -> None:
@@ -72,7 +72,7 @@ class Chain:
         self._ended = True
 
     def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
-        """All changes as one; worked out again only if the base is another."""
+        """All changes as one; computed again only if the base is another."""
         if base is not self._base and base != self._base:
             if not self._parents.keys().isdisjoint(base.snapshots_by_id):
                 return Change()  # an earlier attempt landed after all

@@ -144,7 +144,7 @@ def _depends_on(change: TableChange) -> tuple[Requirement, ...]:
 
 
 class _MovedOnError(Exception):
-    """An attempt was worked out on a base that is no longer current."""
+    """An attempt was computed on a base that is no longer current."""
 
     def __init__(self, reason: ConflictError) -> None:
         super().__init__(str(reason))

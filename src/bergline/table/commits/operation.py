@@ -40,7 +40,7 @@ class CommitStamp(msgspec.Struct, frozen=True):
 
 
 class Operation(Protocol):
-    """A change that can be worked out again on every new base."""
+    """A change that can be computed again on every new base."""
 
     @property
     def needs_validation(self) -> bool:

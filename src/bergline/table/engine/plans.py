@@ -1,4 +1,4 @@
-"""What a row engine is told to do: frozen plans, small enough to travel to executors.
+"""What a row engine is to do: frozen plans, small enough to travel to executors.
 
 In format version 3 rows that move keep their ids, and the sequence number of the commit that changed them last.
 """

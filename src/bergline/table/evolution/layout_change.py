@@ -1,4 +1,4 @@
-"""Changes of schema, partition spec and sort order, each worked out anew on every base: updates + requirements."""
+"""Changes of schema, partition spec and sort order, each computed anew on every base: updates + requirements."""
 
 import logging
 from collections.abc import Iterator

@@ -41,7 +41,7 @@ class MergeResult(msgspec.Struct, frozen=True):
 
 
 class Merge:
-    """Worked out anew on every base; a replayed snapshot has the same id and manifests in all attempts."""
+    """Computed anew on every base; a replayed snapshot has the same id and manifests in all attempts."""
 
     def __init__(self, io: FileIO, request: MergeRequest) -> None:
         self._io = io

@@ -1,4 +1,4 @@
-"""Changes to branches and tags, each worked out anew on every base: updates and requirements."""
+"""Changes to branches and tags, each computed anew on every base: updates and requirements."""
 
 import datetime as dt
 import uuid

@@ -90,7 +90,7 @@ class TroubledObjects(ConditionalObjects):
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bergline.catalog.object_store.pointers._PATIENCE_FOR_EACH", 0)
+    monkeypatch.setattr("bergline.catalog.object_store.pointers._TIMEOUT_FOR_EACH_S", 0)
     monkeypatch.setattr("bergline.catalog.object_store.pointers._FIRST_WAIT_SECONDS", 0.00001)
 
 
@@ -104,7 +104,7 @@ def new_objects() -> ConditionalObjects:
 
 
 def open_store(objects: ConditionalObjects) -> ObjectPointerStore:
-    return ObjectPointerStore(objects, patience=0)
+    return ObjectPointerStore(objects, pending_timeout_s=0)
 
 
 def swap_three(store: ObjectPointerStore) -> bool:
@@ -297,7 +297,7 @@ def test_unlucky_writers_of_several_tables_leave_each_change_in_all_its_tables_o
     def work(writer: int) -> None:
         choose = random.Random(100 * seed + writer)  # noqa: S311
         with contextlib.suppress(DeadError):
-            store = ObjectPointerStore(UnluckyObjects(objects, 1000 * seed + writer), patience=0.02)
+            store = ObjectPointerStore(UnluckyObjects(objects, 1000 * seed + writer), pending_timeout_s=0.02)
             for number in range(12):
                 tables, change = choose.sample((A, B, C), choose.randint(1, 3)), f"{writer}-{number}"
                 tried[change] = sorted(tables)

@@ -171,9 +171,9 @@ class RestViews(RestNamespaces):
         return LoadedView(name, metadata, response.metadata_location)
 
 
-def _same(known: ViewVersion, wished: ViewVersion) -> bool:
+def _same(known: ViewVersion, requested: ViewVersion) -> bool:
     """Whether a version is the one that was sent: the server assigns the id, but the timestamp is ours."""
-    return (known.timestamp_ms, known.representations) == (wished.timestamp_ms, wished.representations)
+    return (known.timestamp_ms, known.representations) == (requested.timestamp_ms, requested.representations)
 
 
 def _about(name: TableName) -> CallSubject:

@@ -82,7 +82,7 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         return bool(self._java.sessionState().catalog().getTempView(name).isDefined())
 
     def load_request(self, reader: DataFrameReader) -> LoadRequest:
-        java: Any = reader._jreader  # noqa: SLF001  (Spark keeps what it was told nowhere else)
+        java: Any = reader._jreader  # noqa: SLF001  (Spark keeps what it was given nowhere else)
         options, has_schema = java.extraOptions(), bool(java.userSpecifiedSchema().isDefined())
         found = {str(key).lower(): str(options.apply(key)) for key in _items(options.keysIterator())}
         return LoadRequest(java.source(), found, has_schema)
