@@ -104,7 +104,7 @@ def bench_decode(table: Table, theirs: Any, writer: str) -> None:
     mine = best(5, lambda: read_manifests_columns((data, str(n)) for n, data in enumerate(files)))
     records = theirs.current_snapshot().manifests(theirs.io)
     other = best(2, lambda: [m.fetch_manifest_entry(theirs.io) for m in records])
-    report(f"decode {len(files)} manifests of {writer}, {FILES:,} entries", mine, other)
+    report(f"decode {len(files)} manifests written by {writer}, {FILES:,} entries", mine, other)
 
 
 def bench_plan(table: Table, theirs: Any, java: OfficialRuntime, writer: str) -> None:
@@ -116,7 +116,7 @@ def bench_plan(table: Table, theirs: Any, java: OfficialRuntime, writer: str) ->
         assert found == len(list(scan.plan_files()))
         warm, java_found = java.python(JAVA_PLAN, name=f"lake.{table.name}", low=LOW, high=HIGH, filtered=bool(text))
         assert found == java_found
-        case = f"plan {FILES:,} files in {IN_MANIFESTS} manifests of {writer}, {of}"
+        case = f"plan {FILES:,} files in {IN_MANIFESTS} manifests written by {writer}, {of}"
         report(case, mine, other)
         report(case, mine, warm, "Java")
 

@@ -78,7 +78,7 @@ def tell(spark: SparkSession, lake: Lake) -> None:
     fixed = Pipeline(spark, lake, "daily", tables=TABLES, steps=STEPS | FIX, audits=AUDITS)
     show(str(fixed.run("2026-03-31", tag="2026-q1-final").check_published()))
 
-    show("\n== 5. started once more, by a scheduler that did not get the answer: nothing is doubled")
+    show("\n== 5. started once more, by a scheduler that never got the response: nothing is written twice")
     show(str(fixed.run("2026-03-31", tag="2026-q1-final")))
     show_counts(spark, "2026-q1-final")
 
