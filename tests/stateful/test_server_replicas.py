@@ -36,7 +36,7 @@ class Replicas:
     def __init__(self, uris: tuple[str, str]) -> None:
         self._hosts = [urlsplit(uri).netloc for uri in uris]
 
-    def client(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> AsgiResponse:
+    def send(self, which: int, method: str, path: str, body: Any = None, key: str | None = None) -> AsgiResponse:
         connection = http.client.HTTPConnection(self._hosts[which % 2], timeout=LONG_S)
         headers = {"Idempotency-Key": key} if key else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -49,7 +49,7 @@ class Replicas:
         """The first answer that is no failure of the server."""
         key, end = str(uuid4()), time.monotonic() + LONG_S
         while time.monotonic() < end:
-            response = self.ask(which, method, path, body, None if method == "GET" else key)
+            response = self.send(which, method, path, body, None if method == "GET" else key)
             if response.status < SERVER_FAILS:
                 return response
             assert response.error in UNSURE
@@ -135,7 +135,7 @@ def test_one_key_through_both_servers_at_once_happens_once(replicas: Replicas) -
     body = {"name": "orders", "schema": SCHEMA}
 
     def create(which: int) -> None:
-        response.append(replicas.ask(which, "POST", "/v1/namespaces/twins/tables", body, key))
+        response.append(replicas.send(which, "POST", "/v1/namespaces/twins/tables", body, key))
 
     run_for_each(create, range(20))
     assert [t.status for t in response] == [200] * 20
