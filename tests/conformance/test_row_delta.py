@@ -20,7 +20,7 @@ from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import STRING, NestedField
 from bergline.table.changes.compaction import CompactionRequest, compacted
-from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.delete import write_deletes_by_position
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.commits.history_window import Scope

@@ -24,7 +24,7 @@ from bergline.errors import (
     UnsupportedError,
 )
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.delete import write_deletes_by_position
 from bergline.testing.faults import Fault
 
 pytestmark = pytest.mark.long

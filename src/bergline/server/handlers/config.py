@@ -1,6 +1,12 @@
-"""The configuration that clients load first."""
+"""What clients ask for first: the configuration, and a token from the OAuth2 endpoint that older clients use.
 
-from bergline.catalog.rest.protocol.bodies import ConfigResponse
+A valid token, sent there as a secret or to exchange, is returned to use.
+"""
+
+import base64
+from urllib.parse import parse_qsl, unquote_plus
+
+from bergline.catalog.rest.protocol.bodies import ConfigResponse, OAuthError, OAuthTokenResponse
 from bergline.catalog.rest.protocol.endpoints import ALWAYS_THERE, ENDPOINTS
 from bergline.catalog.rest.protocol.names import SEPARATOR_PROPERTY, UNIT_SEPARATOR, encode_separator
 from bergline.errors import NotFoundError
@@ -34,3 +40,43 @@ def get_config(context: ServerContext, request: Request) -> Response:
 
 def _is_location(requested: str, warehouse: str | None) -> bool:
     return warehouse is not None and normalized(requested).rstrip("/") == normalized(warehouse)
+
+
+_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105  (the name of a kind)
+_MAX_FIELDS = 50
+
+
+def get_token(context: ServerContext, request: Request) -> Response:
+    """A token for a client's credentials."""
+    try:
+        form = dict(parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+    except ValueError:
+        return _refused("invalid_request", "expected a form")
+    match form.get("grant_type"):
+        case "client_credentials":
+            token, kind = form.get("client_secret") or _basic_secret(request.headers.get("authorization", "")), None
+        case grant if grant == _EXCHANGE:
+            token, kind = form.get("subject_token", ""), _ACCESS_TOKEN
+        case None:
+            return _refused("invalid_request", "expected a grant_type")
+        case _:
+            return _refused("unsupported_grant_type", f"expected client_credentials or {_EXCHANGE}")
+    if not context.authenticator.accepts(token):
+        return _refused("invalid_client", "the credentials are not accepted", 401)
+    return json_response(OAuthTokenResponse(token, "bearer", issued_token_type=kind, scope=form.get("scope")))
+
+
+def _basic_secret(header: str) -> str:
+    """The client's secret from HTTP basic authentication, which OAuth2 allows; empty if there is none."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return unquote_plus(base64.b64decode(encoded, validate=True).decode().partition(":")[2])
+    except ValueError:
+        return ""
+
+
+def _refused(error: str, why: str, status: int = 400) -> Response:
+    return json_response(OAuthError(error, why), status=status)

@@ -1,12 +1,12 @@
 """The handler of each endpoint."""
 
 from bergline.catalog.rest.protocol import endpoints
-from bergline.server.handlers import commits, config, credentials, namespaces, oauth, planning, tables, views
+from bergline.server.handlers import commits, config, credentials, namespaces, planning, tables, views
 from bergline.server.handlers.context import Handler
 
 HANDLERS: dict[str, Handler] = {
     endpoints.GET_CONFIG.name: config.get_config,
-    endpoints.GET_TOKEN.name: oauth.get_token,
+    endpoints.GET_TOKEN.name: config.get_token,
     endpoints.LIST_NAMESPACES.name: namespaces.list_namespaces,
     endpoints.CREATE_NAMESPACE.name: namespaces.create_namespace,
     endpoints.LOAD_NAMESPACE.name: namespaces.load_namespace,

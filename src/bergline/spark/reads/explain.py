@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from bergline.arguments import counted, shown
 from bergline.errors import InvalidInputError
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.backends.late_frames import LateMethods
 from bergline.spark.reads.scan import Used, all_columns, choose_groups
+from bergline.spark.runtime.late_frames import LateMethods
 from bergline.table.scans.scan import TableScan
 
 Reads = Sequence[tuple[str, TableScan, Used]]

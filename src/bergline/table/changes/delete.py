@@ -4,7 +4,7 @@ Files of which all rows match go by their metadata alone; others that hold match
 or get delete files (`write.delete.mode`), by the row engine that is given; all others stay as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -18,7 +18,6 @@ from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import PlannedFile, ScanPlan
 from bergline.scan.planner import plan_scan
-from bergline.table.changes.delete_rows import DeletesByPosition, write_deletes_by_position
 from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.branches import branch_head, check_branch_exists
@@ -27,9 +26,39 @@ from bergline.table.commits.isolation import Isolation
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.plans import plan_copy_on_write
+from bergline.table.engine.plans import plan_copy_on_write, plan_position_deletes
 from bergline.table.engine.row_engine import FileChanges, RowEngine
 from bergline.table.manifests.removal import RemovedFiles, matches_wholly
+
+
+class DeletesByPosition(msgspec.Struct, frozen=True):
+    """What a row delta needs: `RowDelta(io, deletes, replaced, since=plan.snapshot_id, checks=…)`."""
+
+    deletes: tuple[DataFile, ...] = ()
+    """New delete files; none if no row matches."""
+    replaced: tuple[DataFile, ...] = ()
+    """Older delete files whose positions are in the new ones: to be removed."""
+    referenced: frozenset[str] = frozenset()
+    """The data files whose rows are deleted: they must still be there at the commit."""
+    rows: int = 0
+    """How many rows are deleted that were not before."""
+
+
+def write_deletes_by_position(
+    io: FileIO,
+    metadata: TableMetadata,
+    plan: ScanPlan,
+    files: Iterable[PlannedFile] | None = None,
+    *,
+    engine: RowEngine | None = None,
+) -> DeletesByPosition:
+    """Delete files for the rows of a scan, or of some of its files, that match its filter and are not deleted yet."""
+    work = plan_position_deletes(metadata, plan, files)
+    written = (engine or ArrowRowEngine()).delete_positions(io, work)
+    touched = (planned for planned in work.files if planned.file.file_path in written.deleted_from)
+    replaced = tuple(delete for planned in touched for delete in work.write.replaced(planned))
+    return DeletesByPosition(written.delete_files, replaced, written.deleted_from, written.deleted_rows)
+
 
 DELETE_MODE: Final = "write.delete.mode"
 _COPY_ON_WRITE, _MERGE_ON_READ = DELETE_MODES = ("copy-on-write", "merge-on-read")

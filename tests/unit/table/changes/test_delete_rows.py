@@ -8,7 +8,7 @@ from rows import ORDERS, ids, order_rows
 
 from bergline import Lake, Table
 from bergline.format.manifest.manifest import DataFile, FileContent
-from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.delete import write_deletes_by_position
 
 pytestmark = pytest.mark.long
 

@@ -15,7 +15,7 @@ from rows import ORDERS, ids, order_rows
 from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from bergline.format.manifest.manifest import DataFile
-from bergline.table.changes.delete_rows import write_deletes_by_position
+from bergline.table.changes.delete import write_deletes_by_position
 from bergline.table.changes.row_delta import RowDelta
 
 pytestmark = pytest.mark.long

@@ -1,6 +1,8 @@
 """Tables of a REST catalog by name; commits to them are in `commits`."""
 
-from typing import Any
+import threading
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +16,6 @@ from bergline.catalog.rest.client.namespaces import RestNamespaces
 from bergline.catalog.rest.client.retries import ChangeInDoubtError
 from bergline.catalog.rest.client.session import RestSession
 from bergline.catalog.rest.client.settle import UnsettledError, happened, settle
-from bergline.catalog.rest.client.table_cache import CachedLoad, LoadCache
 from bergline.catalog.rest.client.transport import HttpResponse
 from bergline.catalog.rest.protocol.bodies import (
     CommitTableResponse,
@@ -297,3 +298,49 @@ def _line(table: LoadedTable) -> set[str]:
 
 def _key(name: TableName) -> str:
     return msgspec.json.encode(name).decode()
+
+
+_MOST_BYTES = 32 * 1024 * 1024  # of JSON, which takes several times as much memory once parsed
+
+
+class CachedLoad(NamedTuple):
+    """A table, its ETag and the size of the response."""
+
+    table: LoadedTable
+    etag: str | None
+    size: int
+
+
+class LoadCache:
+    """The latest load of each table, in bounded memory; thread-safe."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._loads: OrderedDict[TableName, CachedLoad] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, name: TableName) -> CachedLoad | None:
+        """The latest load of a table."""
+        with self._lock:
+            if name in self._loads:
+                self._loads.move_to_end(name)
+            return self._loads.get(name)
+
+    def remember(self, load: CachedLoad) -> None:
+        """Cache a load, evicting those not used for longest."""
+        with self._lock:
+            self._drop(load.table.name)
+            self._loads[load.table.name] = load
+            self._bytes += load.size
+            while self._bytes > self._most_bytes and len(self._loads) > 1:
+                self._drop(next(iter(self._loads)))
+
+    def forget(self, name: TableName) -> None:
+        """Remove a table that was dropped or renamed."""
+        with self._lock:
+            self._drop(name)
+
+    def _drop(self, name: TableName) -> None:
+        if name in self._loads:
+            self._bytes -= self._loads.pop(name).size

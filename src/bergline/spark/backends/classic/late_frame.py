@@ -18,9 +18,9 @@ from bergline.catalog.identifiers import TableName
 from bergline.quoting import back_quoted
 from bergline.spark.backends.classic.catalyst import class_of
 from bergline.spark.backends.classic.pushed_filters import placeholder, pushed_filters
-from bergline.spark.backends.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.backend import Read
 from bergline.spark.runtime.errors import spark_errors
+from bergline.spark.runtime.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 

@@ -17,9 +17,9 @@ from bergline.expressions.predicate import all_of
 from bergline.quoting import back_quoted
 from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import known_part
-from bergline.spark.backends.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.backend import Read
 from bergline.spark.runtime.errors import spark_errors
+from bergline.spark.runtime.late_frames import LateMethods, LateRows
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 

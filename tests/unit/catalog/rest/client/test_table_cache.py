@@ -2,7 +2,7 @@
 
 from bergline.catalog.catalog import LoadedTable
 from bergline.catalog.identifiers import TableName
-from bergline.catalog.rest.client.table_cache import CachedLoad, LoadCache
+from bergline.catalog.rest.client.tables import CachedLoad, LoadCache
 from bergline.testing.catalog_suite import table_metadata
 
 
