@@ -24,7 +24,5 @@ from bergline.sql.text.tokens import SqlText
 def test_query_is_found_behind_the_words_of_a_statement(head: str, kind: str) -> None:
     text, query = f"{head}SELECT id FROM db.orders", meaning("SELECT id FROM db.orders")
     assert isinstance(query, Query)
-    # EXPLAIN and DESCRIBE are sent to Spark with their head; of the others only the query is
-    within = ("", 0) if kind in {"EXPLAIN", "DESCRIBE QUERY"} else (text, len(head))
-    placed = msgspec.structs.replace(query, within=within)
+    placed = msgspec.structs.replace(query, within=(text, len(head)) if kind == "CREATE VIEW" else ("", 0))
     assert meaning(text) == QueryWrapper(kind, SqlText(head), placed)  # type: ignore[arg-type]
