@@ -50,5 +50,5 @@ def test_equality_takes_constants_and_nulls(spark_session: SparkSession, schema:
 
 def test_what_filters_cannot_say_is_refused(spark_session: SparkSession, schema: Schema) -> None:
     for condition in ("length(s) = 3", F.length("s") == 3):
-        with pytest.raises(UnsupportedError, match=r"cannot replace rows by the condition `.*length\(s\)"):
+        with pytest.raises(UnsupportedError, match=r"cannot pick rows by the condition `.*length\(s\)"):
             exact_condition(spark_session, schema, condition)

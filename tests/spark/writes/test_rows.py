@@ -54,7 +54,7 @@ def test_overwrite_replaces_the_rows_of_a_condition(spark: SparkSession, parts: 
     assert ids_of(spark, "db.parts") == [8]
     frame_of(spark, 10).writeTo("db.parts").overwrite("id > 100 AND id < 50")
     assert ids_of(spark, "db.parts") == [8, 10]
-    with pytest.raises(UnsupportedError, match="cannot replace rows by the condition"):
+    with pytest.raises(UnsupportedError, match="cannot pick rows by the condition"):
         frame_of(spark, 10).writeTo("db.parts").overwrite(F.length("region") == 2)
     with pytest.raises(AnalysisException, match="regoin"):
         frame_of(spark, 10).writeTo("db.parts").overwrite(F.col("regoin") == "eu")

@@ -142,7 +142,7 @@ def frames_overwrite_what_a_condition_says(spark: Any, lake: Lake) -> None:
     assert _ids(spark.table("db.conditions")) == [3, 4, 7]
     _frame(spark, 8).writeTo("db.conditions").overwrite("id BETWEEN 3 AND 4 OR region IS NULL")
     assert _ids(spark.table("db.conditions")) == [7, 8]
-    with pytest.raises(UnsupportedError, match="cannot replace rows by the condition"):
+    with pytest.raises(UnsupportedError, match="cannot pick rows by the condition"):
         _frame(spark, 10).writeTo("db.conditions").overwrite(F.length("region") == 2)
     _frame(spark, 1).writeTo("db.conditions").overwrite(F.lit(True))
     assert _ids(spark.table("db.conditions")) == [1]

@@ -111,7 +111,7 @@ def moments_decide_only_where_no_zone_counts(spark: Any, lake: Lake) -> None:
     in_text = frame.where("at > TIMESTAMP '2026-01-02 00:00:00'")
     assert "3 files" in bergline.spark.explain_read(in_text)
     assert [row.id for row in in_text.collect()] == [3]
-    with pytest.raises(UnsupportedError, match="cannot replace rows by the condition"):
+    with pytest.raises(UnsupportedError, match="cannot pick rows by the condition"):
         frame.writeTo("db.moments").overwrite("at > TIMESTAMP '2026-01-02 00:00:00'")
     spark.createDataFrame([(9,)], "id long").writeTo("db.moments").overwrite(F.col("at") > moments[1])
     assert sorted(row.id for row in spark.table("db.moments").collect()) == [1, 2, 9]

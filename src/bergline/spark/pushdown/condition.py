@@ -38,7 +38,7 @@ def _bound(predicate: Predicate | None, schema: Schema, condition: Column | str)
     if predicate is None:
         shown = condition if isinstance(condition, str) else str(condition)
         raise UnsupportedError(
-            f"cannot replace rows by the condition `{shown}`",
+            f"cannot pick rows by the condition `{shown}`",
             hints=[
                 "compare columns with values: =, <, <=, >, >=, <=>, IN, BETWEEN, LIKE 'prefix%', IS NULL, AND, OR, NOT"
             ],

@@ -7,8 +7,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import InvalidInputError, NotFoundError
+from bergline.expressions.predicate import Predicate
+from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
+from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.reads.scan import late_frame
+from bergline.spark.rows.engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
 from bergline.spark.session.write_scopes import find_scope
@@ -18,6 +22,7 @@ from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
 from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
+from bergline.table.engine.row_engine import RowEngine
 from bergline.table.scans.scan import TableScan
 
 _SESSION_CATALOG = "spark_catalog"
@@ -131,3 +136,11 @@ class SparkEngineContext:
     def temporary_views(self) -> list[str]:
         """The session's temporary views."""
         return [row.viewName for row in self._run_sql("SHOW VIEWS").collect() if row.isTemporary]
+
+    def row_engine(self) -> RowEngine:
+        """The engine of the session's executors."""
+        return row_engine(self._backend.spark)
+
+    def predicate(self, condition: str, schema: Schema) -> Predicate:
+        """What a condition means to Spark: its names, casts and time zone count."""
+        return exact_condition(self._backend.spark, schema, condition).predicate

@@ -2,6 +2,11 @@
 
 from typing import Protocol
 
+from bergline.expressions.predicate import Predicate, bind
+from bergline.format.schema.schema import Schema
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.scans.scan import to_predicate
+
 
 class EngineContext(Protocol):
     """What a session of an engine has besides the lakes."""
@@ -36,6 +41,14 @@ class EngineContext(Protocol):
         """The names of the session's temporary views."""
         ...
 
+    def row_engine(self) -> RowEngine | None:
+        """What reads, sorts and rewrites rows for an operation; None for the engine in this process."""
+        ...
+
+    def predicate(self, condition: str, schema: Schema) -> Predicate:
+        """What holds for exactly the rows that a condition on a table's columns keeps; an error if it is unknown."""
+        ...
+
 
 class NoEngine(EngineContext):
     """No engine: there is nothing but the lakes."""
@@ -65,3 +78,9 @@ class NoEngine(EngineContext):
 
     def temporary_views(self) -> list[str]:
         return []
+
+    def row_engine(self) -> RowEngine | None:
+        return None
+
+    def predicate(self, condition: str, schema: Schema) -> Predicate:
+        return bind(to_predicate(condition), schema)

@@ -151,13 +151,13 @@ class Lakes:
         used = self.current.namespace if self.default_name == name else ()
         return Lakes({name: self._lakes[name]}, name, Current(None, used), self.engine)
 
-    def resolve_text(self, text: str) -> Target:
-        """The table that a procedure's argument names."""
+    def resolve_text(self, text: str, *, on_branch: bool = False) -> Target:
+        """The table that a procedure's argument names, or a branch of it if the procedure takes one."""
         target = self.resolve(name_parts(text))
         if target is None:
             raise self._no_table(text)
-        if target.selector != VersionSelector():
-            raise InvalidInputError(f"expected a table, found `{text}`")
+        if target.selector != VersionSelector(branch=target.selector.branch if on_branch else None):
+            raise InvalidInputError(f"expected a table{' or a branch of one' if on_branch else ''}, found `{text}`")
         return target
 
     def place_text(self, text: str) -> tuple[Lake, TableName]:

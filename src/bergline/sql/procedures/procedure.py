@@ -21,6 +21,10 @@ class Procedure(msgspec.Struct, frozen=True):
     run: Callable[..., pa.Table]
     makes_table: bool = False
     """Whether it creates the table: `run` gets the lake and the name instead."""
+    needs_engine: bool = False
+    """Whether it works with rows or asks the session: `run` gets the engine's context as `engine`."""
+    on_branch: bool = False
+    """Whether the table's name may name a branch (`db.orders.branch_x`), which `run` gets as `branch`."""
     moves_refs: bool = False
     """Whether it moves a branch: pipelines refuse it, because that would stay if an audit fails."""
 

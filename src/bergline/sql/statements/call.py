@@ -219,10 +219,19 @@ def run_call(call: CallProcedure, lakes: Lakes) -> pa.Table | None:
         for p in procedure.parameters
         if p.name in arguments
     }
+    if procedure.needs_engine:
+        values["engine"] = lakes.engine
     lakes = lakes if prefix == ["system"] else lakes.within(call.procedure[0])
     if procedure.makes_table:
         return procedure.run(*lakes.place_text(values.pop("table")), **values)
-    return procedure.run(lakes.resolve_text(values.pop("table")).table, **values)
+    target = lakes.resolve_text(values.pop("table"), on_branch=procedure.on_branch)
+    if target.selector.branch is not None and values.setdefault("branch", target.selector.branch) != (
+        target.selector.branch
+    ):
+        raise InvalidInputError(
+            f"expected one branch, found `{target.selector.branch}` in the table's name and `{values['branch']}`"
+        )
+    return procedure.run(target.table, **values)
 
 
 def _in_python(name: str) -> str:

@@ -17,6 +17,11 @@ def test_procedure_takes_the_arguments_that_it_declares(name: str) -> None:
     if procedure.makes_table:
         assert first.name == "lake"
         taken = taken[1:]
+    if procedure.needs_engine:
+        assert "engine" in [p.name for p in taken]
+        taken = [p for p in taken if p.name != "engine"]
+    if procedure.on_branch:
+        assert "branch" in [p.name for p in declared]
     assert {p.name: p.default is inspect.Parameter.empty for p in taken} == {p.name: p.required for p in declared}
 
 
