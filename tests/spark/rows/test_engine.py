@@ -14,7 +14,9 @@ import bergline
 import bergline.spark
 from bergline import Lake, Table
 from bergline.errors import ConflictError, FormatError, InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.deletes.position_set import position_set
 from bergline.io.local import LocalFileIO
+from bergline.table.changes.row_changes import RowChanges, RowLevelWrite, write_row_changes
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.row_engine import RowEngine
 
@@ -81,6 +83,21 @@ def test_driver_opens_no_data_file(lake: Lake, engine: RowEngine, opened: list[s
     assert opened == []
     table.delete("id = 15", engine=ArrowRowEngine())
     assert opened != []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_positions_are_deleted_as_in_this_process(lake: Lake, engine: RowEngine, kind: str) -> None:
+    ours, theirs = KINDS[kind](lake, "db.ours"), KINDS[kind](lake, "db.theirs")
+    wanted = "id IN (2, 9, 10, 31) OR (id >= 20 AND id < 30)"
+    for table, given in ((ours, None), (theirs, engine)):
+        found: dict[str, list[int]] = {}
+        for row in table.scan(wanted, columns=["_file", "_pos"]).to_arrow().to_pylist():
+            found.setdefault(row["_file"], []).append(row["_pos"])
+        changes = RowChanges({path: position_set(rows) for path, rows in found.items()})
+        read = table.scan(wanted).plan()
+        table.commit(write_row_changes(table.io, table.metadata, read, changes, RowLevelWrite("delete"), engine=given))
+    assert all_rows(theirs) == all_rows(ours)
+    assert totals(theirs) == totals(ours)
 
 
 def test_several_tasks_have_a_part_in_it(lake: Lake, engine: RowEngine) -> None:

@@ -26,9 +26,13 @@ class DeletedRows:
         files: DeleteFiles,
         key_columns: Sequence[KeyColumn],
         mapping: NameMapping | None = None,
+        more: PositionSet | None = None,
     ) -> None:
+        """`more` are positions that are deleted beside those of the delete files."""
         by_position = [d for d in deletes if d.content is FileContent.POSITION_DELETES]
-        self._positions = reduce(PositionSet.union, (files.positions(d, path) for d in by_position), PositionSet())
+        self._positions = reduce(
+            PositionSet.union, (files.positions(d, path) for d in by_position), more or PositionSet()
+        )
         self._path = path
         self._keys: list[tuple[list[KeyColumn], KeySet]] = []
         for ids, together in _by_key([d for d in deletes if d.content is FileContent.EQUALITY_DELETES]).items():

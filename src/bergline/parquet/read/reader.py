@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bergline.expressions.predicate import Always
+from bergline.format.deletes.position_set import PositionSet
 from bergline.format.schema.reserved import DELETED
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
@@ -36,10 +37,13 @@ def read_file(
     plan: ScanPlan,
     delete_files: DeleteFiles | None = None,
     row_groups: tuple[int, int | None] = (0, None),
+    *,
+    without: PositionSet | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matching rows of one file; `delete_files` caches deletes across files.
 
-    `row_groups` are the first one to read and the one to stop before, None for all remaining ones.
+    `row_groups` are the first one to read and the one to stop before, None for all remaining ones. Rows at the
+    positions `without` are left out, like those that delete files name.
     """
     check_parquet(planned.file)
     path = planned.file.file_path
@@ -51,6 +55,7 @@ def read_file(
         files=delete_files or DeleteFiles(io),
         key_columns=plan.key_columns,
         mapping=plan.name_mapping,
+        more=without,
     )
     columns = wanted | {c.name: c.column for c in gone.key_columns}
     with open_with_stream(io, path) as (file, stream):

@@ -19,18 +19,21 @@ from bergline.errors import UnsupportedError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.spark.backends.choose import backend_of, session_backend
-from bergline.spark.rows.parts import split_files, split_groups
+from bergline.spark.rows.parts import split_deleted, split_files, split_groups
 from bergline.spark.rows.task import CarryOut, RowTask, RowTaskResult
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.writes.data_files import remove_files, removed_on_failure
-from bergline.table.engine.plans import PositionDeletePlan, RewritePlan
-from bergline.table.engine.position_deletes import delete_matching
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
+from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
 from bergline.table.engine.row_engine import FileChanges, RowEngine, joined_changes
 
 _LOG = logging.getLogger("bergline.spark")
+_FEW_DELETE_FILES = 8
+"""As many are read by the driver sooner than by a task."""
 
 
 def row_engine(spark: SparkSession) -> RowEngine:
@@ -64,6 +67,18 @@ class SparkRowEngine:
         parts = split_files(plan.files, cores)
         what = f"bergline: delete rows of {counted(len(plan.files), 'data file')} of {plan.data_location}"
         carry_out = functools.partial(delete_matching, io, msgspec.structs.replace(plan, files=()))
+        return self._run(what, io, carry_out, parts, plan.data_location)
+
+    def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
+        """Each task writes the delete files of its data files; what is quickly done needs no task."""
+        known = sum(len(plan.write.taken_over(d.planned)) for d in plan.deleted)
+        is_one_file = plan.write.kind == "vector" or len(plan.deleted) == 1
+        if not plan.deleted or (is_one_file and known <= _FEW_DELETE_FILES):
+            return ArrowRowEngine().write_deletes(io, plan)
+        cores = self._prepare(plan.data_location)
+        parts = split_deleted(plan.deleted, cores)
+        what = f"bergline: delete rows of {counted(len(plan.deleted), 'data file')} of {plan.data_location}"
+        carry_out = functools.partial(write_deletes, io, plan.write)
         return self._run(what, io, carry_out, parts, plan.data_location)
 
     def _prepare(self, location: str) -> int:

@@ -7,7 +7,7 @@ import msgspec
 
 from bergline.format.manifest.manifest import partition_key
 from bergline.scan.plan import PlannedFile
-from bergline.table.engine.plans import RewriteGroup, RewritePlan
+from bergline.table.engine.plans import DeletedPositions, RewriteGroup, RewritePlan
 
 _LARGEST_PART: Final = 128 * 1024 * 1024
 _OPENING: Final = 4 * 1024 * 1024
@@ -17,13 +17,18 @@ _MOST_OF_TARGET: Final = 1.5
 
 def split_groups(plan: RewritePlan, cores: int) -> list[RewriteGroup]:
     """The groups in parts: where rows are deleted, as many as there is use for; else of the size of a new file."""
-    if plan.delete_where is None:
-        return [part for group in plan.groups for part in _by_target(group)]
     return [
-        msgspec.structs.replace(group, files=files)
+        part
         for group in plan.groups
-        for files in split_files(group.files, cores)
+        for part in (_by_target(group) if plan.delete_where is None and not group.without else _by_cores(group, cores))
     ]
+
+
+def split_deleted(deleted: Sequence[DeletedPositions], cores: int) -> list[tuple[DeletedPositions, ...]]:
+    """Known positions for each part, those of a data file in one."""
+    by_path = {d.planned.file.file_path: d for d in deleted}
+    parts = split_files([d.planned for d in deleted], cores)
+    return [tuple(by_path[planned.file.file_path] for planned in part) for part in parts]
 
 
 def split_files(files: Sequence[PlannedFile], cores: int) -> list[tuple[PlannedFile, ...]]:
@@ -31,6 +36,13 @@ def split_files(files: Sequence[PlannedFile], cores: int) -> list[tuple[PlannedF
     total = sum(map(_cost, files))
     limit = min(_LARGEST_PART, max(_OPENING, total // max(1, cores)))
     return list(_bins(_by_partition(files), limit))
+
+
+def _by_cores(group: RewriteGroup, cores: int) -> Iterator[RewriteGroup]:
+    for files in split_files(group.files, cores):
+        paths = [planned.file.file_path for planned in files]
+        without = {path: group.without[path] for path in paths if path in group.without}
+        yield msgspec.structs.replace(group, files=files, without=without)
 
 
 def _by_target(group: RewriteGroup) -> Iterator[RewriteGroup]:

@@ -5,7 +5,7 @@ or get delete files (`write.delete.mode`), by the row engine that is given; all 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.history_window import Scope
-from bergline.table.commits.isolation import Isolation
+from bergline.table.commits.isolation import Isolation, RowLevelCommand
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.arrow_engine import ArrowRowEngine
@@ -60,8 +60,7 @@ def write_deletes_by_position(
     return DeletesByPosition(written.delete_files, replaced, written.deleted_from, written.deleted_rows)
 
 
-DELETE_MODE: Final = "write.delete.mode"
-_COPY_ON_WRITE, _MERGE_ON_READ = DELETE_MODES = ("copy-on-write", "merge-on-read")
+COPY_ON_WRITE, MERGE_ON_READ = ROW_LEVEL_MODES = ("copy-on-write", "merge-on-read")
 _FIRST_WITH_DELETES = 2
 Files = tuple[PlannedFile, ...]
 
@@ -114,12 +113,6 @@ class Delete:
         if self._planned is None:
             self._check_still_nothing(self._first_base, base, stamp)
             return Change()
-        if isinstance(self._planned, RowDelta) and base.format_version != self._first_base.format_version:
-            raise ConflictError(
-                f"another commit upgraded the table to format version {base.format_version} meanwhile, "
-                "which has delete files of another kind",
-                hints=["look at the table as it is now and plan the operation again"],
-            )
         return self._planned.attempt(base, stamp)
 
     def committed(self, metadata: TableMetadata) -> None:
@@ -148,11 +141,11 @@ class Delete:
         whole = tuple(p for p in plan.files if matches_wholly(plan.filter, p.file, base))
         known = {p.file.file_path for p in whole}
         others = tuple(p for p in plan.files if p.file.file_path not in known)
-        if others and delete_mode(base) == _MERGE_ON_READ:
+        if others and row_level_mode(base, "delete") == MERGE_ON_READ:
             deletes = write_deletes_by_position(self._io, base, plan, others, engine=self._engine)
             if deletes.deletes:
                 touched = tuple(p for p in others if p.file.file_path in deletes.referenced)
-                return self._row_delta(plan, whole, touched, deletes)
+                return self._row_delta(base, plan, whole, touched, deletes)
             others = ()
         rewritten = FileChanges()
         if others:
@@ -209,7 +202,9 @@ class Delete:
             discard_on_failure=True,
         )
 
-    def _row_delta(self, plan: ScanPlan, whole: Files, touched: Files, deletes: DeletesByPosition) -> RowDelta:
+    def _row_delta(
+        self, base: TableMetadata, plan: ScanPlan, whole: Files, touched: Files, deletes: DeletesByPosition
+    ) -> RowDelta:
         rows = self._rows
         return RowDelta(
             self._io,
@@ -226,18 +221,20 @@ class Delete:
             branch=rows.branch,
             summary=self._summary,
             discard_on_failure=True,
+            written_version=base.format_version,
         )
 
 
-def delete_mode(base: TableMetadata) -> str:
-    """How rows are deleted from files that hold others too; format version 1 has no delete files."""
-    if base.format_version < _FIRST_WITH_DELETES:
-        return _COPY_ON_WRITE
-    return check_delete_mode(DELETE_MODE, base.properties.get(DELETE_MODE, _COPY_ON_WRITE))
+def row_level_mode(metadata: TableMetadata, command: RowLevelCommand) -> str:
+    """How a command deletes rows of files that hold others too; format version 1 has no delete files."""
+    key = f"write.{command}.mode"
+    if metadata.format_version < _FIRST_WITH_DELETES:
+        return COPY_ON_WRITE
+    return check_row_level_mode(key, metadata.properties.get(key, COPY_ON_WRITE))
 
 
-def check_delete_mode(key: str, value: str) -> str:
+def check_row_level_mode(key: str, value: str) -> str:
     """The mode of this name, in any case."""
-    if value.lower() not in DELETE_MODES:
-        raise InvalidInputError(f"expected {' or '.join(DELETE_MODES)} for property `{key}`, found `{value}`")
+    if value.lower() not in ROW_LEVEL_MODES:
+        raise InvalidInputError(f"expected {' or '.join(ROW_LEVEL_MODES)} for property `{key}`, found `{value}`")
     return value.lower()

@@ -19,6 +19,7 @@ from bergline.format.manifest.manifest import (
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_columns, load_manifest_list
 from bergline.table.changes.append import AddedFiles
@@ -88,9 +89,22 @@ class RowDelta(SnapshotProducer):
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
         discard_on_failure: bool = False,
+        starts_branch: bool = True,
+        written_for: Schema | None = None,
+        written_version: int | None = None,
     ) -> None:
-        super().__init__(io, branch, summary or {}, files=added, discard_on_failure=discard_on_failure)
+        """`written_version` is the format version that delete files were written for by the operation itself."""
+        super().__init__(
+            io,
+            branch,
+            summary or {},
+            files=added,
+            discard_on_failure=discard_on_failure,
+            starts_branch=starts_branch,
+            written_for=written_for,
+        )
         self._since = since
+        self._written_version = written_version
         self._checks = checks or RowDeltaChecks()
         self._added = AddedFiles(self, added)
         self._deletes = [f for f in self._added.files if f.content is not FileContent.DATA]
@@ -104,6 +118,7 @@ class RowDelta(SnapshotProducer):
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
         """New manifests, then the parent's without the removed files."""
+        self._check_version(base)
         check_deletes_fit(base, self._deletes)
         if self._removed and not self._are_known:
             heads = (parent, base.snapshots_by_id.get(self._since or 0))
@@ -122,6 +137,14 @@ class RowDelta(SnapshotProducer):
             removed=filtered.removed,
             replaced=filtered.replaced,
         )
+
+    def _check_version(self, base: TableMetadata) -> None:
+        if self._deletes and self._written_version not in {None, base.format_version}:
+            raise ConflictError(
+                f"another commit upgraded the table to format version {base.format_version} meanwhile, "
+                "which has delete files of another kind",
+                hints=["look at the table as it is now and plan the operation again"],
+            )
 
     @property
     def _operation(self) -> SnapshotOperation:

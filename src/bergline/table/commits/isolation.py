@@ -10,6 +10,7 @@ from bergline.errors import InvalidInputError
 from bergline.format.metadata.table_metadata import TableMetadata
 
 RowLevelCommand = Literal["delete", "update", "merge"]
+ROW_LEVEL_COMMANDS: Final[tuple[RowLevelCommand, ...]] = ("delete", "update", "merge")
 NO_ISOLATION: Final = "none"
 """What a caller gives who wants only what would break the table looked after."""
 

@@ -4,8 +4,8 @@ import uuid
 
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.table.engine.plans import PositionDeletePlan, RewritePlan
-from bergline.table.engine.position_deletes import delete_matching
+from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
+from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
 from bergline.table.engine.row_engine import FileChanges, joined_changes
 
@@ -28,6 +28,10 @@ class ArrowRowEngine:
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         """All data files, with deletion vectors in one Puffin file."""
         return delete_matching(io, plan, plan.files, _prefix())
+
+    def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
+        """All data files, with deletion vectors in one Puffin file."""
+        return write_deletes(io, plan.write, plan.deleted, _prefix(), DeleteFiles(io))
 
 
 def _prefix() -> str:

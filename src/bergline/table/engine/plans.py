@@ -11,6 +11,7 @@ import msgspec
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.deletes.delete_files import only_data_file
+from bergline.format.deletes.position_set import PositionSet
 from bergline.format.manifest.manifest import DataFile, is_deletion_vector
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
 from bergline.format.partition.spec import PartitionSpec
@@ -32,6 +33,8 @@ class RewriteGroup(msgspec.Struct, frozen=True):
     write: WriteSpec
     partition: tuple[Any, ...] | None = None
     """The partition that all rows stay in; None if each row goes to the one that the write spec gives it."""
+    without: dict[str, PositionSet] = {}
+    """Positions of rows that are left out, by the path of their data file."""
 
 
 class RewritePlan(msgspec.Struct, frozen=True):
@@ -73,6 +76,25 @@ class DeleteFileSpec(msgspec.Struct, frozen=True):
         return tuple(d for d in deletes if is_deletion_vector(d) or only_data_file(d) is not None)
 
 
+class DeletedPositions(msgspec.Struct, frozen=True):
+    """Rows of a data file that are deleted now; those that were deleted before are in its delete files."""
+
+    planned: PlannedFile
+    positions: PositionSet
+
+
+class KnownDeletePlan(msgspec.Struct, frozen=True):
+    """Rows to be deleted where they are, whose positions are known."""
+
+    deleted: tuple[DeletedPositions, ...]
+    write: DeleteFileSpec
+
+    @property
+    def data_location(self) -> str:
+        """Where the new files go."""
+        return self.write.write.data_location
+
+
 class PositionDeletePlan(msgspec.Struct, frozen=True):
     """Rows to be deleted where they are: those that match a filter and are not deleted yet."""
 
@@ -94,6 +116,18 @@ def plan_copy_on_write(metadata: TableMetadata, plan: ScanPlan, files: Iterable[
     write = msgspec.structs.replace(write_spec(metadata, check_types=False), schema=read.schema)
     group = RewriteGroup(tuple(files), write)
     return RewritePlan(read, (group,), plan.filter)
+
+
+def plan_rewrite_without(metadata: TableMetadata, plan: ScanPlan, deleted: Iterable[DeletedPositions]) -> RewritePlan:
+    """Rewrite some files of a scan without the rows at known positions, in the table's own layout."""
+    read, deleted = _all_rows(metadata, plan), tuple(deleted)
+    write = msgspec.structs.replace(write_spec(metadata), schema=read.schema)
+    group = RewriteGroup(
+        tuple(d.planned for d in deleted),
+        write,
+        without={d.planned.file.file_path: d.positions for d in deleted},
+    )
+    return RewritePlan(read, (group,))
 
 
 def plan_rewrite(
@@ -120,20 +154,18 @@ def plan_position_deletes(
     metadata: TableMetadata, plan: ScanPlan, files: Iterable[PlannedFile] | None = None
 ) -> PositionDeletePlan:
     """Delete the rows of a scan, or of some of its files, by position, as the table's format version has it."""
-    if metadata.format_version < _FIRST_WITH_DELETES:
-        raise UnsupportedError(f"expected format version 2 or higher to delete rows, found {metadata.format_version}")
     chosen = tuple(plan.files if files is None else files)
-    specs = [metadata.specs_by_id[spec_id] for spec_id in sorted({p.file.spec_id for p in chosen})]
-    is_vector = metadata.format_version >= _FIRST_WITH_VECTORS
     return PositionDeletePlan(
         msgspec.structs.replace(plan, schema=Schema(fields=(POS,)), files=()),
         chosen,
-        DeleteFileSpec(
-            delete_write_spec(metadata),
-            "vector" if is_vector else granularity(metadata),
-            {spec.spec_id: (spec, metadata.schema_for(spec)) for spec in specs},
-        ),
+        _delete_file_spec(metadata, chosen),
     )
+
+
+def plan_known_deletes(metadata: TableMetadata, deleted: Iterable[DeletedPositions]) -> KnownDeletePlan:
+    """Delete rows at known positions, as the table's format version has it."""
+    deleted = tuple(deleted)
+    return KnownDeletePlan(deleted, _delete_file_spec(metadata, [d.planned for d in deleted]))
 
 
 def granularity(metadata: TableMetadata) -> Literal["file", "partition"]:
@@ -147,6 +179,18 @@ def check_granularity(key: str, value: str) -> str:
     if value.lower() not in GRANULARITIES:
         raise InvalidInputError(f"expected {' or '.join(GRANULARITIES)} for property `{key}`, found `{value}`")
     return value.lower()
+
+
+def _delete_file_spec(metadata: TableMetadata, files: Iterable[PlannedFile]) -> DeleteFileSpec:
+    if metadata.format_version < _FIRST_WITH_DELETES:
+        raise UnsupportedError(f"expected format version 2 or higher to delete rows, found {metadata.format_version}")
+    specs = [metadata.specs_by_id[spec_id] for spec_id in sorted({p.file.spec_id for p in files})]
+    is_vector = metadata.format_version >= _FIRST_WITH_VECTORS
+    return DeleteFileSpec(
+        delete_write_spec(metadata),
+        "vector" if is_vector else granularity(metadata),
+        {spec.spec_id: (spec, metadata.schema_for(spec)) for spec in specs},
+    )
 
 
 def _all_rows(metadata: TableMetadata, plan: ScanPlan) -> ScanPlan:

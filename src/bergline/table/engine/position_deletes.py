@@ -21,15 +21,8 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.read.reader import read_file
 from bergline.parquet.write.delete_writer import write_position_deletes
 from bergline.scan.plan import PlannedFile
-from bergline.table.engine.plans import DeleteFileSpec, PositionDeletePlan
+from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, PositionDeletePlan
 from bergline.table.engine.row_engine import FileChanges
-
-
-class DeletedPositions(msgspec.Struct, frozen=True):
-    """Rows of a data file that are deleted now; those that were deleted before are in its delete files."""
-
-    planned: PlannedFile
-    positions: PositionSet
 
 
 def delete_matching(

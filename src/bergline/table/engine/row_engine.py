@@ -9,7 +9,7 @@ from bergline.arguments import shown
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
-from bergline.table.engine.plans import PositionDeletePlan, RewritePlan
+from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
 
 
 class FileChanges(msgspec.Struct, frozen=True):
@@ -41,6 +41,9 @@ class RowEngine(Protocol):
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         """Write delete files for rows that match, joined with the delete files that they replace."""
+
+    def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
+        """Write delete files for rows at known positions, joined with the delete files that they replace."""
 
 
 def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:

@@ -17,8 +17,8 @@ from bergline.format.schema.schema import Schema
 from bergline.io.locations import is_absolute
 from bergline.parquet.write.metrics_mode import COLUMN_MODE, DEFAULT_MODE, MAX_INFERRED, parse_mode
 from bergline.parquet.write.write_spec import check_codec, compression_level
-from bergline.table.changes.delete import DELETE_MODE, check_delete_mode
-from bergline.table.commits.isolation import property_isolation
+from bergline.table.changes.delete import check_row_level_mode
+from bergline.table.commits.isolation import ROW_LEVEL_COMMANDS, property_isolation
 from bergline.table.engine.plans import GRANULARITY, check_granularity
 from bergline.table.references.published_runs import KEPT_RUNS
 
@@ -150,10 +150,9 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "write.spark.fanout.enabled": _check_boolean,
     DISTRIBUTION_MODE: check_distribution_mode,
     GRANULARITY: check_granularity,
-    DELETE_MODE: check_delete_mode,
-    "write.delete.isolation-level": _check_isolation,
-    "write.update.isolation-level": _check_isolation,
-    "write.merge.isolation-level": _check_isolation,
+    **{f"write.{command}.mode": check_row_level_mode for command in ROW_LEVEL_COMMANDS},
+    **{f"write.{command}.isolation-level": _check_isolation for command in ROW_LEVEL_COMMANDS},
+    **{f"write.{command}.distribution-mode": check_distribution_mode for command in ROW_LEVEL_COMMANDS},
     **_parquet("compression-codec", check_codec),
     **_parquet("row-group-size-bytes", _SIZE),
     **_parquet("page-size-bytes", _SIZE),

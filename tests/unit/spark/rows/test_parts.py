@@ -4,10 +4,17 @@ import pytest
 
 from bergline import Lake, Table
 from bergline.expressions.predicate import ALWAYS_TRUE
+from bergline.format.deletes.position_set import position_set
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.plan import PlannedFile
-from bergline.spark.rows.parts import split_files, split_groups
-from bergline.table.engine.plans import RewritePlan, plan_copy_on_write, plan_rewrite
+from bergline.spark.rows.parts import split_deleted, split_files, split_groups
+from bergline.table.engine.plans import (
+    DeletedPositions,
+    RewritePlan,
+    plan_copy_on_write,
+    plan_rewrite,
+    plan_rewrite_without,
+)
 
 MB = 1024 * 1024
 
@@ -65,3 +72,13 @@ def test_groups_stay_apart(lake: Lake, orders: Table) -> None:
     without = plan_copy_on_write(orders.metadata, orders.scan().plan(), planned(1, 1, 1, 1))
     assert without.delete_where == ALWAYS_TRUE
     assert [len(group.files) for group in split_groups(without, cores=2)] == [2, 2]
+
+
+def test_known_positions_go_with_their_data_files(orders: Table) -> None:
+    deleted = [DeletedPositions(p, position_set([i])) for i, p in enumerate(planned(1, 1, 1))]
+    parts = split_deleted(deleted, 1000)
+    assert parts == [(d,) for d in deleted]
+    groups = split_groups(plan_rewrite_without(orders.metadata, orders.scan().plan(), deleted), 1000)
+    assert [(group.files, group.without) for group in groups] == [
+        ((d.planned,), {d.planned.file.file_path: d.positions}) for d in deleted
+    ]

@@ -1,14 +1,24 @@
 """The row engine of this process, and that operations leave all rows to the engine that they are given."""
 
+import pickle
+
 import pytest
 from rows import ORDERS, ids, order_rows
 from twin_tables import KINDS, all_rows
 
 from bergline import Lake, Table
-from bergline.errors import NotFoundError
+from bergline.errors import FormatError, NotFoundError
+from bergline.format.deletes.position_set import position_set
 from bergline.io.fileio import FileIO
 from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.plans import PositionDeletePlan, RewritePlan, plan_rewrite
+from bergline.table.engine.plans import (
+    DeletedPositions,
+    PositionDeletePlan,
+    RewritePlan,
+    plan_known_deletes,
+    plan_rewrite,
+    plan_rewrite_without,
+)
 from bergline.table.engine.row_engine import FileChanges
 
 
@@ -70,3 +80,26 @@ def test_a_group_that_fails_takes_the_files_of_the_others_with_it(lake: Lake) ->
     with pytest.raises(NotFoundError):
         ArrowRowEngine().rewrite(table.io, plan)
     assert table.io.list(table.location) == before
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_plans_of_known_positions_travel(lake: Lake, version: str) -> None:
+    table = lake.create_table("db.t", ORDERS, properties={"format-version": version}).append(order_rows(1, 2, 3))
+    scanned = table.scan().plan()
+    deleted = [DeletedPositions(scanned.files[0], position_set([0, 2]))]
+    rewrite = pickle.loads(pickle.dumps(plan_rewrite_without(table.metadata, scanned, deleted)))  # noqa: S301
+    deletes = pickle.loads(pickle.dumps(plan_known_deletes(table.metadata, deleted)))  # noqa: S301
+    engine = ArrowRowEngine()
+    rewritten, marked = engine.rewrite(table.io, rewrite), engine.write_deletes(table.io, deletes)
+    assert [f.record_count for f in rewritten.data_files] == [1]
+    assert [f.record_count for f in marked.delete_files] == [2]
+    assert (rewritten.rewritten, rewritten.deleted_rows) == (marked.deleted_from, marked.deleted_rows)
+
+
+def test_a_position_beyond_the_end_is_refused(orders: Table) -> None:
+    scanned = orders.append(order_rows(1, 2)).scan().plan()
+    plan = plan_rewrite_without(orders.metadata, scanned, [DeletedPositions(scanned.files[0], position_set([2]))])
+    before = orders.io.list(orders.location)
+    with pytest.raises(FormatError, match="expected deletes at positions below 2, found 2"):
+        ArrowRowEngine().rewrite(orders.io, plan)
+    assert orders.io.list(orders.location) == before

@@ -10,8 +10,8 @@ from bergline import Lake, Table
 from bergline.errors import NotFoundError
 from bergline.format.deletes.position_set import PositionSet, position_set
 from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.table.engine.plans import plan_position_deletes
-from bergline.table.engine.position_deletes import DeletedPositions, delete_matching, write_deletes
+from bergline.table.engine.plans import DeletedPositions, plan_position_deletes
+from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.row_engine import FileChanges
 
 
