@@ -49,6 +49,7 @@ A method that changes a table is one commit, retried when another writer commits
 # Public by their spelling only: other parts of the package call them.
 _INTERNAL = {
     "Lake": {"catalog"},
+    "MaintenancePolicy": {"overridden_by"},
     "Table": {"check_branch", "commit"},
     "TableMetadata": {"missing_ref"},
     "TableScan": {"as_branch", "branch_read", "io", "table_identity", "table_schema", "version"},
@@ -71,7 +72,7 @@ def render() -> str:
     """The whole page."""
     page = _Page()
     with _example() as (lake, table):
-        page.functions("`bergline`", bergline, ["connect"])
+        page.functions("`bergline`", bergline, ["connect", "maintain"])
         page.instance("`Lake`", lake, "What `bergline.connect` returns.")
         page.instance("`Table`", table, "What `lake.create_table` and `lake.load_table` return.")
         page.instance("`table.refs`", table.refs, "Branches and tags. Also a mapping of names to refs.")

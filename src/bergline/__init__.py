@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from bergline.format.manifest.manifest import DataFile
     from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile
     from bergline.lake.lake import Lake, connect
+    from bergline.lake.maintenance.maintain import maintain
+    from bergline.table.evolution.maintenance_policy import MaintenancePolicy
     from bergline.table.references.ref_changes import Retention
     from bergline.table.table import Table
 
@@ -16,11 +18,13 @@ __all__ = [
     "BerglineError",
     "DataFile",
     "Lake",
+    "MaintenancePolicy",
     "PartitionStatisticsFile",
     "Retention",
     "StatisticsFile",
     "Table",
     "connect",
+    "maintain",
 ]
 __version__ = "0.1.0"
 
@@ -28,11 +32,13 @@ __version__ = "0.1.0"
 _MODULES = {
     "DataFile": "format.manifest.manifest",
     "Lake": "lake.lake",
+    "MaintenancePolicy": "table.evolution.maintenance_policy",
     "PartitionStatisticsFile": "format.metadata.table_metadata",
     "Retention": "table.references.ref_changes",
     "StatisticsFile": "format.metadata.table_metadata",
     "Table": "table.table",
     "connect": "lake.lake",
+    "maintain": "lake.maintenance.maintain",
 }
 
 

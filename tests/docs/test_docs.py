@@ -119,6 +119,17 @@ def test_guide_to_transactions_runs(tmp_path: Path) -> None:
     assert output.split() == ["3", "1", "4", "3"]
 
 
+def test_guide_to_maintenance_of_many_tables_runs(tmp_path: Path) -> None:
+    lines = output_of_example("guides/maintain-many-tables.md", tmp_path).splitlines()
+    assert lines[0] == "maintenance plan of 3 tables, 2 planned, 6 nothing to do, 1 skipped"
+    assert lines[-4:] == [
+        "db.archive [('None', 'skipped', None)]",
+        "db.clicks [('compaction', 'done', 1), ('expiry', 'nothing to do', None)]",
+        "db.orders [('compaction', 'done', 1), ('expiry', 'nothing to do', None)]",
+        "0",
+    ]
+
+
 @pytest.mark.server
 def test_guide_to_serving_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", page("guides/serving.md"), re.DOTALL)

@@ -1,4 +1,4 @@
-"""`bergline`: inspect a lake from the terminal."""
+"""`bergline`: inspect, maintain and serve a lake from the terminal."""
 
 import sys
 from typing import Annotated
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bergline.cli import audit, token
+from bergline.cli.maintain import maintain
 from bergline.cli.opening import CatalogOption, NameOption, PropertyOption, WarehouseOption, open_lake
 from bergline.cli.rows import AsJson, print_rows
 from bergline.cli.serve import serve
@@ -16,7 +17,9 @@ from bergline.errors import BerglineError
 from bergline.lake.lake import DEFAULT_NAME
 from bergline.sql.text.timestamps import in_zone, parse_moment
 
-app = typer.Typer(help="Look at the tables, branches and snapshots of a lake.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at the tables, branches and snapshots of a lake, maintain it and serve it.", no_args_is_help=True
+)
 
 TableArgument = Annotated[str, typer.Argument(help="Table, e.g. db.orders")]
 
@@ -119,6 +122,7 @@ def explain_expiry(
         sys.stdout.write(f"{plan}\n")
 
 
+app.command()(maintain)
 app.command()(serve)
 app.add_typer(token.app, name="token")
 app.add_typer(audit.app, name="audit")

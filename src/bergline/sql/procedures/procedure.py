@@ -21,6 +21,8 @@ class Procedure(msgspec.Struct, frozen=True):
     run: Callable[..., pa.Table]
     makes_table: bool = False
     """Whether it creates the table: `run` gets the lake and the name instead."""
+    of_lake: bool = False
+    """Whether it is about the tables of a lake: `run` gets the lake, and the name of a table only if one is given."""
     needs_engine: bool = False
     """Whether it works with rows or asks the session: `run` gets the engine's context as `engine`."""
     on_branch: bool = False

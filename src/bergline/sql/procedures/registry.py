@@ -1,6 +1,7 @@
 """The procedures of `CALL system.…`, with the parameters and columns of the official runtime."""
 
 from bergline.sql.procedures.expiry import EXPIRY_PROCEDURES, ORPHAN_PROCEDURES
+from bergline.sql.procedures.maintenance import MAINTENANCE_PROCEDURES
 from bergline.sql.procedures.procedure import Procedure
 from bergline.sql.procedures.refs import MERGE_PROCEDURES, REF_PROCEDURES
 from bergline.sql.procedures.tables import TABLE_PROCEDURES
@@ -10,6 +11,7 @@ PROCEDURES: dict[str, Procedure] = {
     **ORPHAN_PROCEDURES,
     **TABLE_PROCEDURES,
     **EXPIRY_PROCEDURES,
+    **MAINTENANCE_PROCEDURES,
     **MERGE_PROCEDURES,
 }
 """By name, in the order in which SHOW PROCEDURES lists them."""

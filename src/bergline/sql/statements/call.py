@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from bergline.arguments import shown
 from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, near_names
+from bergline.lake.lake import Lake
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.procedures.procedure import Parameter, Procedure
 from bergline.sql.procedures.registry import IN_PYTHON, PROCEDURES
@@ -224,6 +225,8 @@ def run_call(call: CallProcedure, lakes: Lakes) -> pa.Table | None:
     lakes = lakes if prefix == ["system"] else lakes.within(call.procedure[0])
     if procedure.makes_table:
         return procedure.run(*lakes.place_text(values.pop("table")), **values)
+    if procedure.of_lake:
+        return procedure.run(_of_lake(lakes, values), **values)
     target = lakes.resolve_text(values.pop("table"), on_branch=procedure.on_branch)
     if target.selector.branch is not None and values.setdefault("branch", target.selector.branch) != (
         target.selector.branch
@@ -232,6 +235,15 @@ def run_call(call: CallProcedure, lakes: Lakes) -> pa.Table | None:
             f"expected one branch, found `{target.selector.branch}` in the table's name and `{values['branch']}`"
         )
     return procedure.run(target.table, **values)
+
+
+def _of_lake(lakes: Lakes, values: dict[str, Any]) -> Lake:
+    """The lake that a call is about: that of its table, which gets its whole name, or the default one."""
+    if "table" not in values:
+        return lakes.default
+    lake, _ = lakes.place_text(values["table"])
+    values["table"] = lakes.resolve_text(values["table"]).table.name
+    return lake
 
 
 def _in_python(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,12 +13,13 @@ from bergline.format.manifest.inheritance import existing_entry
 from bergline.format.manifest.manifest import ManifestContent, ManifestEntry, ManifestFile
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
-from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.metadata.table_metadata import TableMetadata, positive_property
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.commits.branches import branch_head, check_branch_exists
 from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.snapshot_producer import Draft, SnapshotProducer
+from bergline.table.manifests.merging import DEFAULT_MANIFEST_SIZE
 
 _Kind = tuple[ManifestContent, int]
 
@@ -44,17 +45,20 @@ class RewriteManifests(SnapshotProducer):
         paths: Collection[str] | None = None,
         spec_id: int | None = None,
         sort_by: Sequence[str] = (),
+        min_count: int | None = None,
         branch: str = MAIN,
         summary: Mapping[str, str] | None = None,
     ) -> None:
         """`paths` are those of the manifests to rewrite, by default all, or those of a partition spec.
 
-        `sort_by` are the partition fields that count first for what is written side by side.
+        `sort_by` are the partition fields that count first for what is written side by side. With `min_count`, only
+        kinds of manifests are rewritten that have so many, and become half as many or fewer.
         """
         super().__init__(io, branch, summary or {}, merges=False, starts_branch=False)
         self._paths = None if paths is None else frozenset(paths)
         self._spec_id = spec_id
         self._sort_by = tuple(sort_by)
+        self._min_count = min_count
         self._are_checked = False
         self._groups: dict[tuple[_Kind, int], _Group] = {}
 
@@ -113,17 +117,19 @@ class RewriteManifests(SnapshotProducer):
 
     def _work(self, base: TableMetadata, parent: Snapshot | None) -> dict[_Kind, list[ManifestFile]]:
         """The manifests to rewrite; one alone has nothing to be joined with, unless it has dead entries only."""
-        by_kind: dict[_Kind, list[ManifestFile]] = defaultdict(list)
-        for manifest in load_manifest_list(self._io, parent) if parent else []:
-            if self._spec_id not in {None, manifest.partition_spec_id}:
-                continue
-            if self._paths is None or manifest.manifest_path in self._paths:
-                by_kind[manifest.content, manifest.partition_spec_id].append(manifest)
+        chosen = [
+            manifest
+            for manifest in (load_manifest_list(self._io, parent) if parent else [])
+            if self._spec_id in {None, manifest.partition_spec_id}
+            and (self._paths is None or manifest.manifest_path in self._paths)
+        ]
         found = {}
-        for kind, manifests in by_kind.items():
+        for kind, manifests in _by_kind(chosen).items():
             known = self._groups.get((kind, base.format_version))
             if known is not None and set(known.sources) <= set(manifests):
                 found[kind] = list(known.sources)
+            elif self._min_count is not None and not _are_many(base, manifests, self._min_count):
+                continue
             elif len(manifests) > 1 or not manifests[0].has_live_files:
                 found[kind] = manifests
         return found
@@ -145,6 +151,27 @@ class RewriteManifests(SnapshotProducer):
         if sum(m.existing_files_count or 0 for m in written) != len(entries):
             raise FormatError(f"expected {len(entries)} live files in the new manifests, found others")
         return _Group(tuple(sources), written, len(entries))
+
+
+def many_small_manifests(
+    base: TableMetadata, manifests: Iterable[ManifestFile], min_count: int
+) -> dict[tuple[ManifestContent, int], list[ManifestFile]]:
+    """The manifests that are rewritten with a `min_count`, by content and partition spec."""
+    by_kind = _by_kind(manifests)
+    return {kind: some for kind, some in by_kind.items() if _are_many(base, some, min_count)}
+
+
+def _by_kind(manifests: Iterable[ManifestFile]) -> dict[_Kind, list[ManifestFile]]:
+    by_kind: dict[_Kind, list[ManifestFile]] = defaultdict(list)
+    for manifest in manifests:
+        by_kind[manifest.content, manifest.partition_spec_id].append(manifest)
+    return by_kind
+
+
+def _are_many(base: TableMetadata, manifests: Sequence[ManifestFile], min_count: int) -> bool:
+    size = max(1, positive_property(base, "commit.manifest.target-size-bytes", DEFAULT_MANIFEST_SIZE))
+    becoming = max(1, -(-sum(m.manifest_length for m in manifests) // size))
+    return len(manifests) >= max(min_count, 2 * becoming)
 
 
 def _by_partition(entry: ManifestEntry, first: Sequence[int]) -> tuple[Any, ...]:

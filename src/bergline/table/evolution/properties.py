@@ -20,6 +20,11 @@ from bergline.parquet.write.write_spec import check_codec, compression_level
 from bergline.table.changes.delete import check_row_level_mode
 from bergline.table.commits.isolation import ROW_LEVEL_COMMANDS, property_isolation
 from bergline.table.engine.plans import GRANULARITY, check_granularity
+from bergline.table.evolution.maintenance_policy import (
+    MAINTENANCE_PROPERTIES,
+    PREFIX,
+    check_maintenance_property,
+)
 from bergline.table.references.published_runs import KEPT_RUNS
 
 Check = Callable[[str, str], object]
@@ -39,6 +44,8 @@ def check_properties(
             _check_mode(key, value)
         elif (check := KNOWN_PROPERTIES.get(key)) is not None:
             check(key, value)
+        elif key.startswith(PREFIX):
+            check_maintenance_property(key, value)  # which refuses a misspelled name
     gone = frozenset(remove)
     for key in updates:
         if key in gone:
@@ -130,6 +137,7 @@ KNOWN_PROPERTIES: dict[str, Check] = {
     "commit.status-check.min-wait-ms": _COUNT,
     "commit.status-check.max-wait-ms": _COUNT,
     KEPT_RUNS: _SIZE,
+    **dict.fromkeys(MAINTENANCE_PROPERTIES, check_maintenance_property),
     "gc.enabled": _check_boolean,
     "history.expire.max-snapshot-age-ms": _AGE,
     "history.expire.min-snapshots-to-keep": _SIZE,

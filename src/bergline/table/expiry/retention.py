@@ -6,7 +6,7 @@ What is decided and why come from one walk, so they cannot disagree.
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -33,10 +33,10 @@ from bergline.table.expiry.reasons import (
     YoungWithoutRef,
 )
 
-_MAX_AGE = "history.expire.max-snapshot-age-ms"
-_MIN_KEEP = "history.expire.min-snapshots-to-keep"
+MAX_SNAPSHOT_AGE: Final = "history.expire.max-snapshot-age-ms"
+MIN_SNAPSHOTS_TO_KEEP: Final = "history.expire.min-snapshots-to-keep"
 _MAX_REF_AGE = "history.expire.max-ref-age-ms"
-_FIVE_DAYS_MS = 432_000_000
+DEFAULT_MAX_AGE_MS: Final = 432_000_000
 _NEVER = 2**63 - 1
 
 
@@ -120,11 +120,11 @@ class _Limits(msgspec.Struct, frozen=True):
 def _table_limits(metadata: TableMetadata, request: ExpiryRequest, now_ms: int) -> _Limits:
     """What holds for branches without settings of their own, and for snapshots on no branch."""
     if request.older_than_ms is None:
-        age_ms = positive_property(metadata, _MAX_AGE, _FIVE_DAYS_MS)
+        age_ms = positive_property(metadata, MAX_SNAPSHOT_AGE, DEFAULT_MAX_AGE_MS)
         age = AgeLimit(now_ms - age_ms, age_ms)
     else:
         age = AgeLimit(request.older_than_ms)
-    return _Limits(age, request.retain_last or positive_property(metadata, _MIN_KEEP, 1))
+    return _Limits(age, request.retain_last or positive_property(metadata, MIN_SNAPSHOTS_TO_KEEP, 1))
 
 
 def _ref_limits(ref: SnapshotRef, table: _Limits, now_ms: int) -> _Limits:

@@ -4,16 +4,21 @@ import inspect
 
 import pytest
 
-from bergline.sql.procedures.procedure import TABLE
+from bergline.sql.procedures.procedure import TABLE, Parameter
 from bergline.sql.procedures.registry import IN_PYTHON, PROCEDURES
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_procedure_takes_the_arguments_that_it_declares(name: str) -> None:
     procedure = PROCEDURES[name]
-    assert procedure.parameters[0] == TABLE
     first, *taken = inspect.signature(procedure.run).parameters.values()
-    declared = procedure.parameters[1:]
+    declared = procedure.parameters
+    if procedure.of_lake:
+        assert first.name == "lake"
+        assert declared[0] == Parameter("table", "string")
+    else:
+        assert declared[0] == TABLE
+        declared = declared[1:]
     if procedure.makes_table:
         assert first.name == "lake"
         taken = taken[1:]

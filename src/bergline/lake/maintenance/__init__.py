@@ -1,0 +1,1 @@
+"""Maintenance of many tables by a policy: planned, done, and reported."""
