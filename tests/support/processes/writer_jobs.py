@@ -6,10 +6,15 @@ from typing import TypedDict
 import msgspec
 import pyarrow as pa
 
+from bergline import MaintenancePolicy
+
 TABLE = "db.changes"
 TWIN = "db.twin"
 CHANGES = pa.schema([pa.field("change", pa.int64(), nullable=False), pa.field("part", pa.int32(), nullable=False)])
 PARTS = 2
+BUSY_POLICY = MaintenancePolicy(
+    compaction_min_input_files=2, manifests_min_count=2, max_snapshot_age_ms=1, min_snapshots_to_keep=10
+)
 
 
 class Step(TypedDict):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-from writer_jobs import TABLE, TWIN, Note, Step, change_rows
+from writer_jobs import BUSY_POLICY, TABLE, TWIN, Note, Step, change_rows
 
 import bergline
 from bergline import Lake, Table
@@ -122,7 +122,18 @@ def _expire(table: Table, _: Step) -> None:
     table.expire(older_than=dt.datetime.now(dt.UTC), retain_last=10)
 
 
-_LAKE_CHANGES: dict[str, Callable[[Lake, Step], None]] = {"transaction": _transaction, "publish": _publish}
+def _maintain(lake: Lake, _: Step) -> None:
+    """All tables, with a policy by which there is always something to do."""
+    report = bergline.maintain(lake, BUSY_POLICY)
+    if not report.ok:
+        raise BerglineError(str(report))
+
+
+_LAKE_CHANGES: dict[str, Callable[[Lake, Step], None]] = {
+    "transaction": _transaction,
+    "publish": _publish,
+    "maintain": _maintain,
+}
 _CHANGES: dict[str, Callable[[Table, Step], None]] = {
     "append": _append,
     "overwrite": _overwrite,

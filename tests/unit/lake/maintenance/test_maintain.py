@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from concurrency import run_at_once
 from rows import ORDERS, ids, order_rows
+from table_invariants import check_nothing_is_missing
 
 import bergline
 from bergline import Lake, MaintenancePolicy, Table
@@ -367,6 +369,35 @@ def test_recent_orphan_files_are_deleted_only_by_force(lake: Lake, clock: Clock)
     assert statuses(bergline.maintain(lake, policy, allow_recent=True))[MaintenanceStep.ORPHANS] == "done"
     assert not table.io.exists(stray)
     assert ids(table.scan().to_arrow()) == [0]
+
+
+def test_maintainers_at_the_same_time_do_everything_once(
+    lake: Lake, open_lake: Callable[[], Lake], clock: Clock
+) -> None:
+    names = [f"db.t{n}" for n in range(4)]
+    tables = [small_files(lake, name, properties={"commit.manifest-merge.enabled": "false"}) for name in names]
+    strays = [f"{table.location}/data/stray-{n}.parquet" for table in tables for n in range(3)]
+    for stray in strays:
+        lake.catalog.io.create(stray, b"x")
+    clock.ahead_ms += 6 * DAY_MS
+    reports: list[MaintenanceReport] = []
+    run_at_once(*[lambda: reports.append(bergline.maintain(open_lake(), SOON, threads=2))] * 3)
+    assert all(report.ok for report in reports), "\n".join(map(str, reports))
+    deleted = sum(
+        step.details.get("deleted_files", 0)
+        for report in reports
+        for table in report.tables
+        for step in table.steps
+        if step.step == "orphans"
+    )
+    assert deleted >= len(strays)
+    assert not files(lake) & set(strays)
+    for table in tables:
+        assert ids(table.refresh().scan().to_arrow()) == [0, 1, 2]
+        check_nothing_is_missing(table)
+        assert [s.summary["operation"] for s in table.metadata.snapshots].count("replace") <= 2
+    bergline.maintain(lake, SOON)
+    assert {s.status.value for t in bergline.maintain(lake, SOON).tables for s in t.steps} == {"nothing to do"}
 
 
 ARGUMENTS: list[dict[str, Any]] = [
