@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from bergline.errors import UnsupportedError
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import NestedField
-from bergline.sql.grammar.table_text import default_text
 from bergline.sql.queries.query import Insert
+from bergline.sql.rewrite.assigned_fields import default_literal
 from bergline.sql.text.tokens import SqlText, Token, TokenKind
 
 
@@ -17,16 +16,7 @@ def source_with_defaults(insert: Insert, schema: Schema) -> SqlText:
         return sql
     targets = _targets(insert, schema)
     defaults = [(token, targets[place]) for token, place in _defaults(sql.tokens) if place < len(targets)]
-    return sql.edited((token.start, token.end, _default(field)) for token, field in defaults)
-
-
-def _default(field: NestedField) -> str:
-    text = default_text(field)
-    if text is None and field.write_default is not None:
-        raise UnsupportedError(
-            f"cannot write the default of column `{field.name}` in SQL", hints=["leave the column out of the list"]
-        )
-    return text or "NULL"
+    return sql.edited((token.start, token.end, default_literal(field)) for token, field in defaults)
 
 
 def _targets(insert: Insert, schema: Schema) -> list[NestedField]:

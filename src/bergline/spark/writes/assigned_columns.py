@@ -1,0 +1,68 @@
+"""The new columns of rows that UPDATE and MERGE assign values to, by Spark's ANSI store assignment."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+from pyspark.sql import types as T  # noqa: N812
+
+from bergline.errors import InvalidInputError
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField, StructType
+from bergline.spark.runtime.types import spark_type
+from bergline.spark.writes.store_assignment import find_misfit, stored_value
+from bergline.sql.rewrite.assigned_fields import AssignedField
+from bergline.sql.text.tokens import Name
+
+
+def assigned_value(value: Column, found: T.DataType, assigned: AssignedField, place: str = "") -> Column:
+    """A value of some type as it is stored in a field; structs go by the names of their fields, and need all of them.
+
+    InvalidInputError, which ends with the place, for a type that does not fit.
+    """
+    path = ".".join(assigned.path)
+    target = spark_type(assigned.field.type, path)
+    misfit = find_misfit(found, target, path, by_name=True)
+    if misfit is not None:
+        raise InvalidInputError(f"expected {misfit.expected}, found {misfit.found} for column `{misfit.path}`{place}")
+    if lacking := _lacking(found, target, path):
+        raise InvalidInputError(f"expected a value for field `{lacking}`, found none in the struct{place}")
+    return stored_value(value, found, target, by_name=True)
+
+
+def updated_columns(schema: Schema, values: Mapping[Name, Column], old: Mapping[str, Column]) -> dict[str, Column]:
+    """All columns of a table: the values, by the path of what they are assigned to, and else what was there."""
+    return {field.name: _updated(field, (field.name,), values, old[field.name]) for field in schema.fields}
+
+
+def _updated(field: NestedField, path: Name, values: Mapping[Name, Column], old: Column) -> Column:
+    if path in values:
+        return values[path]
+    if not isinstance(field.type, StructType) or not any(other[: len(path)] == path for other in values):
+        return old
+    inner = (
+        _updated(child, (*path, child.name), values, old.getField(child.name)).alias(child.name)
+        for child in field.type.fields
+    )
+    return F.struct(*inner)
+
+
+def _lacking(found: T.DataType, target: T.DataType, path: str) -> str | None:
+    """The first field of a struct that a value does not have; a null has all."""
+    match found, target:
+        case T.ArrayType(), T.ArrayType():
+            return _lacking(found.elementType, target.elementType, f"{path}.element")
+        case T.MapType(), T.MapType():
+            return _lacking(found.keyType, target.keyType, f"{path}.key") or _lacking(
+                found.valueType, target.valueType, f"{path}.value"
+            )
+        case T.StructType(), T.StructType():
+            given = {field.name.casefold(): field for field in found}
+            for field in target:
+                source = given.get(field.name.casefold())
+                inner = f"{path}.{field.name}"
+                if source is None:
+                    return inner
+                if lacking := _lacking(source.dataType, field.dataType, inner):
+                    return lacking
+    return None

@@ -1,0 +1,111 @@
+"""Which fields of a table assignments are about: `a.b` is a field of a struct, or a column with its table's name."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import NestedField, StructType
+from bergline.sql.grammar.table_text import default_text
+from bergline.sql.text.tokens import Name, SqlText
+
+Placed = tuple[Name, str]
+"""The name that is assigned to, and where it stands, for errors: `place_of` says it."""
+
+
+class AssignedField(msgspec.Struct, frozen=True):
+    """A column, or a field inside the structs of one, by the names that the table's schema has."""
+
+    path: Name
+    field: NestedField
+    """What is assigned to."""
+
+
+def assigned_fields(targets: Sequence[Placed], schema: Schema, qualifiers: Sequence[Name]) -> list[AssignedField]:
+    """The fields that names mean; one error for the first that is unknown, or assigned to twice.
+
+    `qualifiers` are what the table's columns may have in front: its alias, or the parts of its name.
+    """
+    found: list[AssignedField] = []
+    for name, place in targets:
+        assigned = _find(name, place, schema, qualifiers)
+        for other in found:
+            length = min(len(other.path), len(assigned.path))
+            if other.path[:length] == assigned.path[:length]:
+                raise InvalidInputError(
+                    f"expected one value for column `{'.'.join(other.path)}`, "
+                    f"found another for `{'.'.join(assigned.path)}`{place}"
+                )
+        found.append(assigned)
+    return found
+
+
+def place_of(sql: SqlText, position: int) -> str:
+    """The end of an error's message: where in the statement something stands."""
+    lines = sql.text[:position].split("\n")
+    return f" at line {len(lines)}, column {len(lines[-1]) + 1}"
+
+
+def default_literal(field: NestedField) -> str:
+    """What the word DEFAULT means for a column; UnsupportedError for a default that SQL cannot write."""
+    text = default_text(field)
+    if text is None and field.write_default is not None:
+        raise UnsupportedError(
+            f"cannot write the default of column `{field.name}` in SQL", hints=["leave the column out of the list"]
+        )
+    return text or "NULL"
+
+
+def qualifiers_of(table: Name, alias: str | None) -> list[Name]:
+    """What the columns of a table may have in front of their names: its alias, else its name, whole or its end."""
+    return [(alias,)] if alias is not None else [table[start:] for start in range(len(table))]
+
+
+def _find(name: Name, place: str, schema: Schema, qualifiers: Sequence[Name]) -> AssignedField:
+    for qualifier in sorted(qualifiers, key=len, reverse=True):
+        length = len(qualifier)
+        if len(name) > length and _folded(name[:length]) == _folded(qualifier):
+            column = _named(name[length], schema.fields)
+            if column is not None:
+                return _inside(column, name[length + 1 :], place)
+    column = _named(name[0], schema.fields)
+    if column is None:
+        known = [field.name for field in schema.fields]
+        raise _no_column(".".join(name), known, place)
+    return _inside(column, name[1:], place)
+
+
+def _inside(column: NestedField, rest: Name, place: str) -> AssignedField:
+    path: Name = (column.name,)
+    field = column
+    for part in rest:
+        if not isinstance(field.type, StructType):
+            raise UnsupportedError(
+                f"expected a struct to set a field of, found `{'.'.join(path)}` of type `{field.type}`{place}"
+            )
+        inner = _named(part, field.type.fields)
+        if inner is None:
+            raise _no_column(".".join((*path, part)), [".".join((*path, f.name)) for f in field.type.fields], place)
+        path, field = (*path, inner.name), inner
+    return AssignedField(path, field)
+
+
+def _no_column(name: str, known: Iterable[str], place: str) -> NotFoundError:
+    known = list(known)
+    listed = ", ".join(f"`{n}`" for n in known)
+    return NotFoundError(f"no column `{name}`: there are {listed}{place}", kind="column", name=name, known=known)
+
+
+def _named(name: str, fields: Iterable[NestedField]) -> NestedField | None:
+    """The field of this name: an exact match first, then in any case."""
+    fields = list(fields)
+    for fold in (str, str.casefold):
+        found = [field for field in fields if fold(field.name) == fold(name)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _folded(name: Name) -> Name:
+    return tuple(part.casefold() for part in name)
