@@ -27,6 +27,7 @@ from bergline.table.handle import TableHandle
 from bergline.table.inspection.metadata_tables import metadata_table
 from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintenance import TableMaintenance
+from bergline.table.merges import TableMerges
 from bergline.table.metadata_updates import TableMetadataUpdates
 from bergline.table.references.changed_rows import RowChanges, row_changes
 from bergline.table.references.refs import Refs
@@ -117,6 +118,10 @@ class Table:
     overwrite = chained(TableWrites, TableWrites.overwrite)
     delete = chained(TableWrites, TableWrites.delete)
     overwrite_partitions = chained(TableWrites, TableWrites.overwrite_partitions)
+
+    update = delegated(TableMerges, TableMerges.update)
+    upsert = delegated(TableMerges, TableMerges.upsert)
+    merge = delegated(TableMerges, TableMerges.merge)
 
     append_files = chained(TableFiles, TableFiles.append_files)
     overwrite_files = chained(TableFiles, TableFiles.overwrite_files)

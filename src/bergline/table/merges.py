@@ -1,0 +1,222 @@
+"""Rows that change: update, upsert and merge, each one snapshot on a branch, or a staged one, or none."""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bergline.arguments import check_list, check_text, shown
+from bergline.errors import InvalidInputError, near_names
+from bergline.expressions.predicate import Predicate
+from bergline.format.metadata.refs import MAIN
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+from bergline.parquet.write.fit import fit_to_schema
+from bergline.parquet.write.input_rows import ArrowRows, as_arrow
+from bergline.table.changes.row_changes import RowLevelWrite
+from bergline.table.changes.validate_from import oldest_read
+from bergline.table.commits.branches import check_write_branch
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, ValidateFrom, isolation_level
+from bergline.table.engine.row_engine import RowEngine, check_row_engine
+from bergline.table.handle import TableHandle
+from bergline.table.references.staged import staged
+from bergline.table.row_expressions.parse import Names
+from bergline.table.row_merges.bind import BoundMerge, bind_merge, bind_update_request
+from bergline.table.row_merges.builder import MergeBuilder
+from bergline.table.row_merges.clauses import (
+    SOURCE,
+    TARGET,
+    MergeClause,
+    RowCounts,
+    RowMergeRequest,
+    UpdateRequest,
+)
+from bergline.table.row_merges.operation import RowMerge
+from bergline.table.row_merges.source import SourceRows, source_rows
+from bergline.table.scans.scan import TableScan
+from bergline.table.scans.version import BranchRead
+
+
+class _Options(msgspec.Struct, frozen=True):
+    """What every write takes."""
+
+    branch: str
+    summary: Mapping[str, str] | None
+    isolation: str | Isolation | None
+    wap_id: str | None
+    engine: RowEngine | None
+
+
+class TableMerges:
+    """Rows are found file by file, in this process; files are rewritten by the `engine` that is given.
+
+    All take `branch`, `summary`, `isolation`, `wap_id` and `engine` as `delete` does.
+    """
+
+    def __init__(self, table: TableHandle) -> None:
+        self._table = table
+
+    def update(
+        self,
+        values: Mapping[str, Any],
+        where: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
+        engine: RowEngine | None = None,
+    ) -> RowCounts:
+        """Set columns of the rows that match a condition, by default of all; where none does, nothing is committed.
+
+        Values are SQL text over the row's columns (`{"amount": "amount * 2"}`), or Python values as literals.
+        """
+        options = _Options(branch, summary, isolation, wap_id, engine)
+        request, now = UpdateRequest(values, where), self._now()
+
+        def bind(base: TableMetadata) -> BoundMerge:
+            return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now))
+
+        return self._run("update", bind, source_rows([], Schema(fields=())), options)
+
+    def upsert(
+        self,
+        rows: ArrowRows | TableScan,
+        keys: Sequence[str] | None = None,
+        *,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
+        engine: RowEngine | None = None,
+    ) -> RowCounts:
+        """Update the rows whose keys are there already, where they differ, and insert the others.
+
+        Keys are the names of columns, by default the identifier fields; each may be there once in the rows. Columns
+        that the rows do not have stay as they are, and have their default in new rows.
+        """
+        columns = self._keys(keys)
+        clauses = []
+        if when_matched_update_all:
+            clauses.append(MergeClause("matched", "update"))
+        if when_not_matched_insert_all:
+            clauses.append(MergeClause("not matched", "insert"))
+        if not clauses:
+            raise InvalidInputError("expected to update or to insert, found neither")
+        request = RowMergeRequest(columns, tuple(clauses), only_changed=True, partial=True, unique_source=True)
+        options = _Options(branch, summary, isolation, wap_id, engine)
+        return self._merge(request, self._rows_to_write(rows, columns), options, _branch_read(rows))
+
+    def merge(
+        self,
+        source: ArrowRows | TableScan,
+        on: str | Sequence[str],
+        *,
+        source_alias: str = SOURCE,
+        target_alias: str = TARGET,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        isolation: str | Isolation | None = None,
+        wap_id: str | None = None,
+        engine: RowEngine | None = None,
+    ) -> MergeBuilder:
+        """A merge, which clauses complete (`when_matched_update_all()`, …) and `execute()` runs.
+
+        `on` is a condition such as `target.id = source.id`, or a list of columns that are equal on both sides.
+        """
+        options = _Options(branch, summary, isolation, wap_id, engine)
+        aliases = [check_text(alias, "text for an alias").casefold() for alias in (source_alias, target_alias)]
+        if aliases[0] == aliases[1] or "" in aliases:
+            raise InvalidInputError(f"expected two aliases, found `{source_alias}` and `{target_alias}`")
+        columns = on if isinstance(on, str) else check_list(on, "column")
+        if not columns:
+            raise InvalidInputError("expected a condition or columns to match rows on, found none")
+        rows, read = source_rows(source, self._table.schema), _branch_read(source)
+        return MergeBuilder(
+            RowMergeRequest(columns, (), target_alias, source_alias),
+            lambda complete: self._merge(complete, rows, options, read),
+        )
+
+    def _merge(
+        self, request: RowMergeRequest, source: SourceRows, options: "_Options", read: BranchRead | None
+    ) -> RowCounts:
+        now = self._now()
+
+        def bind(base: TableMetadata) -> BoundMerge:
+            sides = {request.target_alias: base.schema, request.source_alias: source.schema}
+            return bind_merge(request, base.schema, source, Names(sides, now))
+
+        return self._run("merge", bind, source, options, read)
+
+    def _run(
+        self,
+        command: RowLevelCommand,
+        bind: Callable[[TableMetadata], BoundMerge],
+        source: SourceRows,
+        options: "_Options",
+        read: BranchRead | None = None,
+    ) -> RowCounts:
+        metadata, isolation = self._table.metadata, options.isolation
+        check_write_branch(metadata, options.branch)
+        level = None if isolation == NO_ISOLATION else isolation_level(metadata, command, isolation)
+        own = self._table.snapshot_summary(options.summary, options.wap_id)
+        write = RowLevelWrite(command, options.branch, isolation=isolation, summary=own)
+        # what others changed since the source was read from the same branch would be overwritten
+        from_branch = oldest_read(metadata, options.branch, (read,)) if read and level else None
+        operation = RowMerge(
+            self._table.io,
+            bind,
+            source,
+            write,
+            engine=check_row_engine(options.engine),
+            source_read=ValidateFrom(from_branch.snapshot_id, level) if from_branch and level else None,
+        )
+        bind(metadata)  # what is wrong is refused before anything is read
+        self._table.commit(staged(operation, options.wap_id))
+        return operation.counts
+
+    def _now(self) -> dt.datetime:
+        return dt.datetime.fromtimestamp(self._table.timing.clock_ms() / 1000, dt.UTC)
+
+    def _keys(self, given: Sequence[str] | None) -> tuple[str, ...]:
+        schema = self._table.schema
+        if given is None:
+            found = tuple(schema.names_by_id[i] for i in sorted(schema.identifier_field_ids))
+            if not found:
+                raise InvalidInputError(
+                    "expected keys, found none, and no identifier fields in the table's schema",
+                    hints=["name the columns that identify a row: upsert(rows, keys=[…])"],
+                )
+            return found
+        names = check_list(given, "column")
+        if not names:
+            raise InvalidInputError("expected at least one key, found none")
+        fields = [schema.find(name) for name in names]
+        if len({field.id for field in fields}) < len(fields):
+            raise InvalidInputError(f"expected each key once, found {shown(list(names))}")
+        return tuple(schema.names_by_id[field.id] for field in fields)
+
+    def _rows_to_write(self, rows: ArrowRows | TableScan, keys: Sequence[str]) -> SourceRows:
+        """Rows that fit as appended ones do, except that columns may be missing."""
+        schema = self._table.schema
+        table = rows.to_arrow() if isinstance(rows, TableScan) else as_arrow(rows, schema)
+        known = {field.name: field for field in schema.fields}
+        for name in table.column_names:
+            if name not in known:
+                near = near_names(name, known)
+                raise InvalidInputError(
+                    f"expected columns {', '.join(f'`{n}`' for n in known)}, found `{name}`",
+                    hints=[f"did you mean {', '.join(f'`{n}`' for n in near)}?"] if near else [],
+                )
+        for key in keys:
+            if (column := key.partition(".")[0]) not in table.column_names and key not in table.column_names:
+                raise InvalidInputError(f"expected the key `{key}` in the rows, found no column `{column}`")
+        present = Schema(fields=tuple(f for f in schema.fields if f.name in table.column_names))
+        return source_rows(fit_to_schema(table, present), schema)
+
+
+def _branch_read(rows: ArrowRows | TableScan) -> BranchRead | None:
+    return rows.branch_read if isinstance(rows, TableScan) else None

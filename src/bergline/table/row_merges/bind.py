@@ -1,0 +1,304 @@
+"""Merges and updates bound to the columns of a table and its source rows."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.expressions.parse import parse_tree
+from bergline.expressions.predicate import ALWAYS_TRUE, UNKNOWN, And, Comparison, IsIn, Predicate, all_of, bind
+from bergline.expressions.times import NANOS_PER_DAY, Instant, TimeOfDay
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import (
+    BINARY,
+    DATE,
+    INT,
+    LONG,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
+    UUID,
+    DecimalType,
+    FixedType,
+    IcebergType,
+)
+from bergline.table.row_expressions.comparisons import conjunction, in_common_type
+from bergline.table.row_expressions.parse import (
+    Names,
+    bind_tree,
+    column_place,
+    conjuncts,
+    parse_condition,
+    parse_sql,
+)
+from bergline.table.row_expressions.rows import RowExpression, Rows
+from bergline.table.row_merges.assignments import (
+    Assignments,
+    bind_insert,
+    bind_update,
+    same_names,
+    with_defaults,
+)
+from bergline.table.row_merges.clauses import TARGET, Action, MergeClause, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.source import SourceRows
+from bergline.table.scans.scan import to_predicate
+
+_MOST_LISTED: Final = 200
+"""How many distinct keys a scan's filter lists; of more it has the lowest and the highest."""
+_NANOS_PER_UNIT: Final[dict[IcebergType, int]] = {
+    DATE: NANOS_PER_DAY,
+    TIME: 1000,
+    TIMESTAMP: 1000,
+    TIMESTAMPTZ: 1000,
+    TIMESTAMP_NS: 1,
+    TIMESTAMPTZ_NS: 1,
+}
+
+
+class BoundClause(msgspec.Struct, frozen=True):
+    """A condition, and what becomes of a row for which it holds."""
+
+    action: Action
+    condition: RowExpression | None = None
+    values: Assignments = {}
+
+
+class JoinKey(msgspec.Struct, frozen=True):
+    """`target = source`, both in one type."""
+
+    target: RowExpression
+    source: RowExpression
+    text: str
+
+
+class BoundMerge(msgspec.Struct, frozen=True):
+    """All that is needed to find the rows that change."""
+
+    target_alias: str
+    source_alias: str
+    scan_filter: Predicate = ALWAYS_TRUE
+    """A bound predicate that is true for every target row that can change."""
+    keys: tuple[JoinKey, ...] = ()
+    condition: RowExpression | None = None
+    """What must hold of a pair besides its keys."""
+    matched: tuple[BoundClause, ...] = ()
+    not_matched: tuple[BoundClause, ...] = ()
+    by_source: tuple[BoundClause, ...] = ()
+    only_changed: bool = False
+    unique_source: bool = False
+
+    @property
+    def one_source_row(self) -> bool:
+        """Whether a target row may have only one source row; a row that is deleted anyway may have several."""
+        only_delete = [c.action for c in self.matched] == ["delete"] and self.matched[0].condition is None
+        return bool(self.matched) and not only_delete
+
+    @property
+    def target_columns(self) -> set[str]:
+        """The target's columns that are needed to find the rows that change."""
+        clauses = (*self.matched, *self.by_source)
+        used = [key.target for key in self.keys] + [e for e in (self.condition, *(c.condition for c in clauses)) if e]
+        return {place.name for e in used for place in e.places if place.side == self.target_alias}
+
+
+def bind_update_request(request: UpdateRequest, target: Schema, names: Names) -> BoundMerge:
+    """An UPDATE is a merge without source rows: every row that the condition holds for is not matched."""
+    values = bind_update(request.values, target, TARGET, names)
+    condition: RowExpression | None = None
+    if not isinstance(request.where, str):
+        scan_filter = bind(to_predicate(request.where), target)
+    else:
+        try:
+            scan_filter = bind(to_predicate(request.where), target)
+        except UnsupportedError:
+            condition = parse_condition(request.where, names)
+            scan_filter = _filter_of(conjuncts(parse_sql(request.where)), target, TARGET, names, request.where)
+    clause = BoundClause("update", condition, values)
+    return BoundMerge(TARGET, "", scan_filter, by_source=(clause,))
+
+
+def bind_merge(request: RowMergeRequest, target: Schema, source: SourceRows, names: Names) -> BoundMerge:
+    """Bind the condition and the clauses; the scan is limited to the keys that the source has."""
+    keys, rest, own_filter = _bind_on(request, target, names)
+    bound: dict[str, list[BoundClause]] = {"matched": [], "not matched": [], "not matched by source": []}
+    for clause in request.clauses:
+        found = bound[clause.when]
+        if found and found[-1].condition is None:
+            raise InvalidInputError(
+                f"expected a condition for every clause WHEN {clause.when.upper()} but the last, found none before "
+                f"{clause.action.upper()}"
+            )
+        found.append(_bind_clause(clause, request, target, source.schema, names))
+    merge = BoundMerge(
+        request.target_alias,
+        request.source_alias,
+        keys=keys,
+        condition=rest,
+        matched=tuple(bound["matched"]),
+        not_matched=tuple(bound["not matched"]),
+        by_source=tuple(bound["not matched by source"]),
+        only_changed=request.only_changed,
+        unique_source=request.unique_source,
+    )
+    if merge.by_source:
+        return merge
+    ranges = list(_key_filters(keys, source, target, request))
+    return msgspec.structs.replace(merge, scan_filter=bind(all_of([*own_filter, *ranges]), target))
+
+
+def _bind_on(
+    request: RowMergeRequest, target: Schema, names: Names
+) -> tuple[tuple[JoinKey, ...], RowExpression | None, list[Predicate]]:
+    """The keys of the join, what else must hold, and what of it is about the target alone."""
+    if isinstance(request.on, str):
+        text = request.on
+        parse_condition(text, names)
+        trees = conjuncts(parse_sql(text))
+    else:
+        trees = [_equality(column, request) for column in request.on]
+        text = " AND ".join(tree.sql(dialect="spark") for tree in trees)
+    keys, rest, own = [], [], []
+    for tree in trees:
+        key = _join_key(tree, text, names, request)
+        if key is not None:
+            keys.append(key)
+            continue
+        rest.append(bind_tree(tree, text, names))
+        own.append(tree)
+    condition = conjunction(rest, text) if rest else None
+    return tuple(keys), condition, [_filter_of(own, target, request.target_alias, names, text)]
+
+
+def _equality(column: str, request: RowMergeRequest) -> exp.Expression:
+    sides = [
+        exp.Column(this=exp.to_identifier(column, quoted=True), table=exp.to_identifier(alias, quoted=True))
+        for alias in (request.target_alias, request.source_alias)
+    ]
+    return exp.EQ(this=sides[0], expression=sides[1])
+
+
+def _join_key(tree: exp.Expression, text: str, names: Names, request: RowMergeRequest) -> JoinKey | None:
+    """An equality of something of the target with something of the source."""
+    if not isinstance(tree, exp.EQ):
+        return None
+    left, right = (bind_tree(part, text, names) for part in (tree.this, tree.expression))
+    sides = [{place.side for place in e.places} for e in (left, right)]
+    if sides == [{request.source_alias}, {request.target_alias}]:
+        left, right = right, left
+    elif sides != [{request.target_alias}, {request.source_alias}]:
+        return None
+    bind_tree(tree, text, names)  # says what cannot be compared
+    left, right = in_common_type([left, right], text)
+    return JoinKey(left, right, left.text)
+
+
+def _bind_clause(
+    clause: MergeClause, request: RowMergeRequest, target: Schema, source: Schema, names: Names
+) -> BoundClause:
+    """A clause sees the sides that it has a row of."""
+    aliases = {
+        "matched": (request.target_alias, request.source_alias),
+        "not matched": (request.source_alias,),
+        "not matched by source": (request.target_alias,),
+    }[clause.when]
+    visible = names.only(*aliases)
+    condition = None if clause.condition is None else parse_condition(clause.condition, visible)
+    if clause.action == "delete":
+        return BoundClause("delete", condition)
+    if clause.values is None:
+        heading, partial = clause.heading, request.partial
+        values = same_names(source, target, request.source_alias, heading, partial=partial)
+        if clause.action == "insert":
+            return BoundClause("insert", condition, with_defaults(values, target))
+        keys = set(request.on) if partial and not isinstance(request.on, str) else set()
+        return BoundClause("update", condition, {name: v for name, v in values.items() if name not in keys})
+    binder = bind_update if clause.action == "update" else bind_insert
+    return BoundClause(clause.action, condition, binder(clause.values, target, request.target_alias, visible))
+
+
+def _filter_of(trees: Sequence[exp.Expression], target: Schema, alias: str, names: Names, text: str) -> Predicate:
+    """What a scan can filter by, of conditions that must all hold: those of the target's columns with literals."""
+    found = []
+    for tree in trees:
+        try:
+            plain = _unqualified(tree, alias, names, text)
+            if plain is not None:
+                found.append(bind(parse_tree(plain, text), target))
+        except BerglineError:
+            continue  # it is evaluated on the rows all the same
+    return all_of(found)
+
+
+def _unqualified(tree: exp.Expression, alias: str, names: Names, text: str) -> exp.Expression | None:
+    """The condition with plain names of the target's columns; None if it names others."""
+    plain = exp.Paren(this=tree.copy())
+    for column in list(plain.find_all(exp.Column)):
+        place, path, _ = column_place(column, names, text)
+        if place.side != alias:
+            return None
+        column.replace(exp.Column(this=exp.to_identifier(".".join((place.name, *path)), quoted=True)))
+    return plain
+
+
+def _key_filters(
+    keys: Sequence[JoinKey], source: SourceRows, target: Schema, request: RowMergeRequest
+) -> Iterator[Predicate]:
+    """For each key that is a column of the target, the values that the source has."""
+    rows = Rows.of({request.source_alias: source.table}, source.table.num_rows)
+    for key in keys:
+        values = key.source.evaluate(rows)
+        if values.null_count == len(values):
+            yield UNKNOWN
+            continue
+        found = _values_filter(key, pc.unique(values.drop_null()), target)
+        if found is None:
+            continue
+        try:
+            yield bind(found, target)
+        except BerglineError:
+            continue  # values of another type, which the join compares all the same
+
+
+def _values_filter(key: JoinKey, distinct: pa.Array, target: Schema) -> Predicate | None:
+    """A list of the values, or where they lie; None if they cannot be compared in a scan."""
+    if key.target.column is None:
+        return None
+    name, type_ = target.names_by_id[target.find(".".join(key.target.column)).id], key.source.type
+    if len(distinct) <= _MOST_LISTED:
+        listed = _literals(distinct, type_)
+        return None if listed is None else IsIn(name, tuple(listed))
+    ends = _extremes(distinct, type_)
+    return None if ends is None else And(Comparison(name, ">=", ends[0]), Comparison(name, "<=", ends[1]))
+
+
+def _extremes(values: pa.Array, type_: IcebergType) -> list[Any] | None:
+    if type_ == UUID:
+        return None  # readers disagree on their order
+    ordered = values.take(pc.sort_indices(values.cast(pa.binary()) if isinstance(type_, FixedType) else values))
+    return _literals(ordered.take(pa.array([0, len(ordered) - 1])), type_)
+
+
+def _is_simple(type_: IcebergType) -> bool:
+    return type_ in (INT, LONG, STRING, BINARY) or isinstance(type_, DecimalType | FixedType)
+
+
+def _literals(values: pa.Array, type_: IcebergType) -> list[Any] | None:
+    """Values as literals of a predicate; None where they are not comparable that way."""
+    if _is_simple(type_):
+        return list(values.to_pylist())
+    if type_ == UUID:
+        return [uuid.UUID(bytes=v) for v in values.cast(pa.binary(16)).to_pylist()]
+    if (unit := _NANOS_PER_UNIT.get(type_)) is None:
+        return None  # floats have NaN and two zeros, booleans are not worth it
+    kind = TimeOfDay if type_ == TIME else Instant
+    whole = values.cast(pa.int32()) if type_ == DATE else values.cast(pa.int64())
+    return [kind(Fraction(number * unit)) for number in whole.to_pylist()]

@@ -1,0 +1,104 @@
+"""A merge or an update as an operation: its rows are found on the first base, and committed as they were found."""
+
+from collections.abc import Callable
+
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.io.fileio import FileIO
+from bergline.scan.plan import ScanPlan
+from bergline.scan.planner import plan_scan
+from bergline.table.changes.overwrite import Overwrite, OverwriteChecks
+from bergline.table.changes.row_changes import RowLevelWrite, write_row_changes
+from bergline.table.changes.row_delta import RowDelta
+from bergline.table.commits.branches import branch_head
+from bergline.table.commits.history_window import Scope
+from bergline.table.commits.isolation import NO_ISOLATION, Isolation, ValidateFrom, isolation_level
+from bergline.table.commits.operation import Change, CommitStamp
+from bergline.table.commits.validate import Validation
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.row_merges.bind import BoundMerge
+from bergline.table.row_merges.clauses import RowCounts
+from bergline.table.row_merges.find_changes import find_changes
+from bergline.table.row_merges.source import SourceRows
+
+
+class RowMerge:
+    """Nothing to do where no row changes; otherwise a retry writes manifests, never rows."""
+
+    needs_validation = True
+
+    def __init__(
+        self,
+        io: FileIO,
+        bind: Callable[[TableMetadata], BoundMerge],
+        source: SourceRows,
+        write: RowLevelWrite,
+        *,
+        engine: RowEngine | None = None,
+        source_read: ValidateFrom | None = None,
+    ) -> None:
+        """`bind` gives the merge in the columns of a table's state; files are rewritten by the engine.
+
+        `source_read` is the snapshot of the same branch that the source rows were read from.
+        """
+        self._io = io
+        self._bind = bind
+        self._source = source
+        self._write = write
+        self._engine = engine
+        self._source_read = source_read
+        self._first_base: TableMetadata | None = None
+        self._read: ScanPlan | None = None
+        self._planned: Overwrite | RowDelta | None = None
+        self.counts = RowCounts()
+
+    def attempt(self, base: TableMetadata, stamp: CommitStamp) -> Change:
+        """What was found on the first base, on this one; ConflictError if others changed the same rows."""
+        if self._first_base is None:
+            self._plan(base)
+            self._first_base = base
+        if self._planned is not None:
+            return self._planned.attempt(base, stamp)
+        self._check_still_nothing(base, stamp)
+        return Change()
+
+    def committed(self, metadata: TableMetadata) -> None:
+        """Remove what only losing attempts wrote."""
+        if self._planned is not None:
+            self._planned.committed(metadata)
+
+    def abandoned(self) -> None:
+        """Remove everything that was written."""
+        if self._planned is not None:
+            self._planned.abandoned()
+
+    def _plan(self, base: TableMetadata) -> None:
+        start = branch_head(base, self._write.branch)
+        if (read_from := self._source_read) is not None:
+            checks = OverwriteChecks(read_from.snapshot_id, read_from.isolation)
+            checks.run(Validation(self._io, base, start, since=checks.since, branch=self._write.branch))
+        merge, schema = self._bind(base), base.schema
+        self._read = read = plan_scan(
+            self._io,
+            base,
+            start.snapshot_id if start else None,
+            table_schema=schema,
+            columns=schema,
+            row_filter=merge.scan_filter,
+        )
+        found = find_changes(self._io, base, read, merge, self._source)
+        self.counts = found.counts
+        if not found.changes.is_empty:
+            self._planned = write_row_changes(self._io, base, read, found.changes, self._write, engine=self._engine)
+
+    def _check_still_nothing(self, base: TableMetadata, stamp: CommitStamp) -> None:
+        """In a transaction others may have added rows of the scope since none was found to change."""
+        given, read = self._write.isolation, self._read
+        if base is self._first_base or read is None or given == NO_ISOLATION:
+            return
+        if isolation_level(base, self._write.command, given) is Isolation.SERIALIZABLE:
+            parent = branch_head(base, self._write.branch)
+            scope = Scope(BoundFilter(read.filter, read.table_schema))
+            Validation(
+                self._io, base, parent, since=read.snapshot_id, branch=self._write.branch, earlier=stamp.earlier
+            ).check_no_new_data(scope)
