@@ -125,12 +125,12 @@ def official_jars(directory: Path) -> str:
     return ",".join(jar for jar in jars.split(",") if "iceberg" in jar or "sqlite" in jar)
 
 
-def run_side(side: str, directory: Path, sizes: dict[str, int], mark: str) -> dict[str, Any]:
+def run_side(side: str, directory: Path, sizes: dict[str, int], mark: str, script: Path = SIDE) -> dict[str, Any]:
     """One fresh process: the seconds of each case, and the answers."""
     log = directory / f"log-{mark}.txt"
     started = time.time()
     with log.open("w") as errors:
-        command = [sys.executable, str(SIDE), side, str(directory), json.dumps(sizes), mark]
+        command = [sys.executable, str(script), side, str(directory), json.dumps(sizes), mark]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
         sys.exit(f"{mark} failed: {log.read_text()[-3000:]}")
