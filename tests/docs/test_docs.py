@@ -165,8 +165,11 @@ def test_guide_to_maintenance_runs(tmp_path: Path) -> None:
 
 
 def test_guide_to_changing_rows_runs(tmp_path: Path) -> None:
-    output = output_of_example("guides/changing-rows.md", tmp_path)
-    assert output.splitlines() == ["[1, 6, 30, 31]", "4 1", "conflict conflict", "conflict conflict"]
+    first, changed, *_ = re.findall(r"```python\n(.*?)```", page("guides/changing-rows.md"), re.DOTALL)
+    printed = output_of(first, tmp_path).splitlines()
+    assert printed == ["[1, 6, 30, 31]", "4 1", "conflict conflict", "conflict conflict"]
+    counts = "RowCounts(rows_updated=2, rows_inserted=1, rows_deleted=1)"
+    assert output_of(changed, tmp_path).splitlines() == ["1 1", counts, "[1, 3, 4, 5, 9, 10]"]
 
 
 def test_guide_to_refs_runs(tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ class TableMerges:
             bind,
             source,
             write,
+            schema=metadata.schema,
             engine=check_row_engine(options.engine),
             source_read=ValidateFrom(from_branch.snapshot_id, level) if from_branch and level else None,
         )

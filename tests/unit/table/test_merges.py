@@ -486,3 +486,15 @@ def test_rows_move_to_the_partition_that_they_belong_to(memory_lake: Lake) -> No
     table.update({"region": "'us'"}, where="id = 2")
     found = {r["partition"]["region"]: r["record_count"] for r in table.inspect("partitions").to_pylist()}
     assert found == {"eu": 1, "us": 2}
+
+
+def test_columns_that_others_rename_conflict_and_new_ones_do_not(lake: Lake) -> None:
+    table = create(lake)
+    with lake.load_table("db.t").update_schema() as schema:
+        schema.add_column("note", "string")
+    assert table.update({"amount": 1}, where="id = 1") == RowCounts(rows_updated=1)
+    stale = lake.load_table("db.t")
+    with table.refresh().update_schema() as schema:
+        schema.rename_column("amount", "price").rename_column("region", "amount")
+    with pytest.raises(ConflictError, match="expected `amount`, found it renamed to `price`"):
+        stale.update({"amount": 2}, where="id = 1")

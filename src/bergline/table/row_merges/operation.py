@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import BoundFilter
 from bergline.format.metadata.table_metadata import TableMetadata
+from bergline.format.schema.schema import Schema
+from bergline.format.types.types import child_fields
 from bergline.io.fileio import FileIO
 from bergline.scan.plan import ScanPlan
 from bergline.scan.planner import plan_scan
@@ -34,17 +37,20 @@ class RowMerge:
         source: SourceRows,
         write: RowLevelWrite,
         *,
+        schema: Schema,
         engine: RowEngine | None = None,
         source_read: ValidateFrom | None = None,
     ) -> None:
         """`bind` gives the merge in the columns of a table's state; files are rewritten by the engine.
 
-        `source_read` is the snapshot of the same branch that the source rows were read from.
+        `schema` has the columns that the caller knows. `source_read` is the snapshot of the same branch that the source
+        rows were read from.
         """
         self._io = io
         self._bind = bind
         self._source = source
         self._write = write
+        self._schema = schema
         self._engine = engine
         self._source_read = source_read
         self._first_base: TableMetadata | None = None
@@ -73,6 +79,7 @@ class RowMerge:
             self._planned.abandoned()
 
     def _plan(self, base: TableMetadata) -> None:
+        _check_same_columns(self._schema, base.schema)
         start = branch_head(base, self._write.branch)
         if (read_from := self._source_read) is not None:
             checks = OverwriteChecks(read_from.snapshot_id, read_from.isolation)
@@ -102,3 +109,19 @@ class RowMerge:
             Validation(
                 self._io, base, parent, since=read.snapshot_id, branch=self._write.branch, earlier=stamp.earlier
             ).check_no_new_data(scope)
+
+
+def _check_same_columns(known: Schema, now: Schema) -> None:
+    """ConflictError if a column that the caller knows was renamed, dropped or retyped; new ones may be there."""
+    for name, field in known.names.items():
+        found = now.ids.get(field.id)
+        if found is None or now.names_by_id[field.id] != name:
+            change = "dropped" if found is None else f"renamed to `{now.names_by_id[field.id]}`"
+        elif found.type != field.type and not child_fields(field.type):
+            change = f"changed from `{field.type}` to `{found.type}`"
+        else:
+            continue
+        raise ConflictError(
+            f"the columns are not those of the table any more: expected `{name}`, found it {change}",
+            hints=["look at the table as it is now and plan the operation again"],
+        )
