@@ -1,6 +1,6 @@
-"""The plan of a scan: which files, columns and rows to read. Immutable plain data."""
+"""The plan of a scan or a changelog: which files, columns and rows to read. Immutable plain data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -55,9 +55,50 @@ class ScanPlan(msgspec.Struct, frozen=True):
     """Assigns field ids to files without them."""
 
 
+class FileChange(msgspec.Struct, frozen=True):
+    """A data file of which a snapshot added or deleted rows, by adding, removing or keeping it with other deletes."""
+
+    file: DataFile
+    sequence_number: int
+    before: tuple[DataFile, ...] | None
+    """The deletes that applied to it before the snapshot; None if it was not in the table."""
+    after: tuple[DataFile, ...] | None
+    """The deletes that apply to it since; None if the snapshot removed it."""
+    ordinal: int | None = None
+    snapshot_id: int | None = None
+
+    @property
+    def may_insert(self) -> bool:
+        """Whether rows of it may be new: a file that stays gets rows back only by deletes that are removed."""
+        return self.after is not None and (
+            self.before is None or not delete_keys(self.before) <= delete_keys(self.after)
+        )
+
+    @property
+    def may_delete(self) -> bool:
+        """Whether rows of it may be deleted."""
+        return self.before is not None and (
+            self.after is None or not delete_keys(self.after) <= delete_keys(self.before)
+        )
+
+
+class ChangelogPlan(msgspec.Struct, frozen=True):
+    """Everything that an engine needs to read changes: how rows are read, and of which files."""
+
+    read: ScanPlan
+    """The columns of the rows and the filter; no files."""
+    changes: tuple[FileChange, ...]
+    """In the order of the snapshots."""
+
+
 def columns_to_read(plan: ScanPlan) -> Schema:
     """The requested columns, followed by those that only the filter uses."""
     table = plan.table_schema
     used = {table.paths[table.names[name].id][0] for name in columns_of(plan.filter)}
     extra = used - {f.name for f in plan.schema.fields}
     return Schema(fields=(*plan.schema.fields, *(f for f in table.fields if f.name in extra)))
+
+
+def delete_keys(deletes: Iterable[DataFile]) -> set[tuple[str, int | None]]:
+    """What tells delete files apart: several deletion vectors may share a Puffin file."""
+    return {(d.file_path, d.content_offset) for d in deletes}

@@ -29,11 +29,12 @@ from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintenance import TableMaintenance
 from bergline.table.merges import TableMerges
 from bergline.table.metadata_updates import TableMetadataUpdates
-from bergline.table.references.changed_rows import RowChanges, row_changes
+from bergline.table.references.changed_rows import Changelog
 from bergline.table.references.refs import Refs
 from bergline.table.scans.append_scan import AppendScan
+from bergline.table.scans.changelog_scan import ChangelogRange, ChangelogScan, changelog_snapshots, match_rules
 from bergline.table.scans.scan import TableScan
-from bergline.table.scans.version import ReadVersion, epoch_ms, resolve_version
+from bergline.table.scans.version import ReadVersion, SnapshotChoice, epoch_ms, resolve_version
 from bergline.table.transaction import Transaction
 from bergline.table.writes import TableWrites
 
@@ -182,18 +183,45 @@ class Table:
         """A read of the rows that appends brought after one snapshot, up to another or to the head of `main`."""
         return AppendScan(self.io, self.metadata, start_snapshot_id, end_snapshot_id)
 
-    def changes(self, before: int | str, after: int | str = MAIN) -> RowChanges:
-        """The rows that came and went between two states, each a ref or a snapshot id, with the columns of the later.
+    def changes(
+        self,
+        before: SnapshotChoice | None,
+        after: SnapshotChoice = MAIN,
+        *,
+        net_changes: bool | None = None,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] | None = None,
+    ) -> Changelog:
+        """The rows that changed between two states, each a ref, a snapshot id or a time, in the columns of the later.
 
-        Rows that only moved to other files are no change.
+        None is the time before the oldest snapshot. Net changes, the default, are without rows that came and went in
+        between; `net_changes=False` gives the changes of every snapshot, and the second state must descend from the
+        first. So do update images, which are computed if identifier columns are given, or with `compute_updates` by the
+        table's identifier fields or else, in format version 3, by row ids.
         """
-        start, end = (
-            resolve_version(self.metadata, ref=state)
-            if isinstance(state, str)
-            else resolve_version(self.metadata, snapshot_id=check_whole(state, "a ref or a snapshot id"))
-            for state in (before, after)
+        end = self._state(after)
+        has_images = identifier_columns is not None if compute_updates is None else compute_updates
+        rules = match_rules(
+            self.metadata,
+            end.schema,
+            net_changes=not has_images if net_changes is None else net_changes,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
         )
-        return row_changes(self.io, self.metadata, start.snapshot_id, end.snapshot_id, end.schema)
+        start = before if type(before) is int else None if before is None else self._state(before).snapshot_id
+        return Changelog(self.io, self.metadata, start, end.snapshot_id, schema=end.schema, rules=rules)
+
+    def scan_changes(self, chosen: ChangelogRange) -> ChangelogScan:
+        """A read of everything that snapshots added and deleted, also rows that were only copied to other files."""
+        return ChangelogScan(self.io, self.metadata, changelog_snapshots(self.metadata, chosen), self.schema)
+
+    def _state(self, chosen: SnapshotChoice) -> ReadVersion:
+        match chosen:
+            case str():
+                return resolve_version(self.metadata, ref=chosen)
+            case dt.datetime():
+                return resolve_version(self.metadata, as_of_ms=epoch_ms(chosen))
+        return resolve_version(self.metadata, snapshot_id=check_whole(chosen, "a ref, a snapshot id or a time"))
 
     def inspect(
         self,

@@ -1,113 +1,138 @@
-"""The rows that one state of a table has more and less than another.
+"""The rows that changed between two states of a table: the changes of each snapshot, or only what they come to."""
 
-Files that both have, with the same deletes, are not opened. Rows that were only written again, to other files, are no
-change: what is equal on both sides is left out.
-"""
-
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from functools import cached_property
+from itertools import groupby
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.errors import InvalidInputError, NotFoundError
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
-from bergline.format.schema.reserved import POS
+from bergline.format.schema.reserved import CHANGE_TYPE, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.file.arrow_schema import arrow_schema
-from bergline.parquet.read.reader import read_file
-from bergline.scan.plan import PlannedFile, ScanPlan
-from bergline.scan.planner import plan_scan
-from bergline.table.manifests.removal import file_key
+from bergline.parquet.read.changelog import DELETE, INSERT, changelog_schema, read_changes
+from bergline.scan.changelog import plan_changelog, plan_difference
+from bergline.scan.plan import ChangelogPlan, FileChange
+from bergline.table.scans.changelog_scan import MatchRules, check_change_columns, snapshots_between
+from bergline.table.scans.match_changes import match_changes
 
-CHANGE_TYPE: Final = "_change_type"
-_POSITION: Final = msgspec.structs.replace(POS, name="\0position")
+_NET = MatchRules(net=True)
 
 
-class RowChanges(msgspec.Struct, frozen=True):
-    """Rows that came and rows that went, in the columns of the later state."""
+class Changelog:
+    """The rows that changed between two states, in the columns of the later one; read when they are asked for.
 
-    added: pa.Table
-    removed: pa.Table
+    Rows that were only copied to other files are no change. Net changes between states of which the second does not
+    descend from the first, or no longer visibly, have neither ordinals nor snapshots.
+    """
+
+    def __init__(
+        self,
+        io: FileIO,
+        metadata: TableMetadata,
+        before: int | None,
+        after: int | None,
+        *,
+        schema: Schema,
+        rules: MatchRules,
+    ) -> None:
+        """The states are snapshots, None is a table without any."""
+        check_change_columns(schema)
+        self.io = io
+        self.rules = rules
+        self._metadata = metadata
+        self._before = before
+        self._after = after
+        self._rows = schema
+        self._snapshots = self._find_snapshots()
+
+    def __repr__(self) -> str:
+        return f"Changelog(since {self._before}, up to {self._after})"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows, and those that tell about each change."""
+        return changelog_schema(self._rows)
+
+    @cached_property
+    def added(self) -> pa.Table:
+        """The rows that the second state has and the first has not."""
+        return self._net_rows(INSERT)
+
+    @cached_property
+    def removed(self) -> pa.Table:
+        """The rows that the first state has and the second has not."""
+        return self._net_rows(DELETE)
+
+    def plan(self) -> ChangelogPlan:
+        """The data files that hold the rows; with row ids if rows are matched by them."""
+        columns = Schema(fields=(*self._rows.fields, ROW_ID)) if self.rules.by_row_id else self._rows
+        return self._plan(columns, self._snapshots)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The changes in bounded memory; those that are not net changes in the order of the snapshots."""
+        plan = self.plan()
+        if self.rules.net:
+            return self._matched(plan, plan.changes, self.rules)
+        by_snapshot = groupby(plan.changes, key=lambda change: change.ordinal)
+        parts = [tuple(changes) for _, changes in by_snapshot]
+        return (batch for changes in parts for batch in self._matched(plan, changes, self.rules))
 
     def to_arrow(self) -> pa.Table:
-        """All of them, with a column that says INSERT or DELETE, as in Iceberg's changelogs."""
-        field = pa.field(CHANGE_TYPE, pa.string(), nullable=False)
-        return pa.concat_tables(
-            rows.append_column(field, pa.repeat(pa.scalar(word), rows.num_rows))
-            for word, rows in (("DELETE", self.removed), ("INSERT", self.added))
+        """All changes, with columns that say which change of which snapshot each is, as in Iceberg's changelogs."""
+        return pa.Table.from_batches(self.to_batches(), arrow_schema(self.schema))
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The changes as a stream that other libraries take."""
+        return pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.to_batches())
+
+    def _find_snapshots(self) -> list[Snapshot] | None:
+        """The snapshots between the states; None if only the states themselves can be compared."""
+        try:
+            return snapshots_between(self._metadata, self._before, self._after)
+        except (InvalidInputError, NotFoundError):
+            if not self.rules.net or self._before not in self._metadata.snapshots_by_id:
+                raise
+            return None
+
+    def _plan(self, columns: Schema, snapshots: list[Snapshot] | None) -> ChangelogPlan:
+        if snapshots is not None:
+            return plan_changelog(self.io, self._metadata, snapshots, table_schema=self._rows, columns=columns)
+        return plan_difference(
+            self.io, self._metadata, self._before, self._after, table_schema=self._rows, columns=columns
         )
 
+    def _matched(
+        self, plan: ChangelogPlan, changes: Iterable[FileChange], rules: MatchRules
+    ) -> Iterator[pa.RecordBatch]:
+        changes, deletes = tuple(changes), DeleteFiles(self.io)
+        names = [f.name for f in self.schema.fields]
+        rows: Iterator[pa.RecordBatch] = (
+            batch for change in changes for batch in read_changes(self.io, change, plan.read, deletes)
+        )
+        if needs_matching(changes):
+            rows = match_changes(rows, rules, most_rows=sum(c.file.record_count for c in changes))
+        return (batch.select(names) for batch in rows)
 
-def row_changes(
-    io: FileIO, metadata: TableMetadata, before: int | None, after: int | None, schema: Schema
-) -> RowChanges:
-    """What leads from one snapshot to another, read with one schema."""
-    plans = [plan_scan(io, metadata, s, table_schema=schema, columns=schema) for s in (before, after)]
-    old, new = ({p.file.file_path: p for p in plan.files} for plan in plans)
-    removed = [*_rows_without(io, plans[0], old, plans[1], new)]
-    added = [*_rows_without(io, plans[1], new, plans[0], old)]
-    columns = arrow_schema(schema)
-    return _net(pa.Table.from_batches(added, columns), pa.Table.from_batches(removed, columns))
+    def _net_rows(self, word: str) -> pa.Table:
+        return self._net.filter(pc.equal(self._net.column(CHANGE_TYPE.name), word)).select(
+            [f.name for f in self._rows.fields]
+        )
 
-
-def _rows_without(
-    io: FileIO, plan: ScanPlan, files: dict[str, PlannedFile], other: ScanPlan, others: dict[str, PlannedFile]
-) -> Iterator[pa.RecordBatch]:
-    """The rows that are in the files of one plan and not, at the same positions, in those of the other."""
-    deletes = DeleteFiles(io)
-    placed = msgspec.structs.replace(plan, schema=Schema(fields=(*plan.schema.fields, _POSITION)))
-    positions = msgspec.structs.replace(other, schema=Schema(fields=(_POSITION,)))
-    for path, planned in files.items():
-        twin = others.get(path)
-        if twin is None:
-            yield from read_file(io, planned, plan, deletes)
-        elif _deletes(planned) != _deletes(twin):
-            there = pa.chunked_array([b.column(0) for b in read_file(io, twin, positions, deletes)], pa.int64())
-            for batch in read_file(io, planned, placed, deletes):
-                only_here = batch.filter(pc.invert(pc.is_in(batch.column(_POSITION.name), there)))
-                yield only_here.select([f.name for f in plan.schema.fields])
+    @cached_property
+    def _net(self) -> pa.Table:
+        """The net changes, from the two states alone if both are there: what came and went between is not read."""
+        has_start = self._before is None or self._before in self._metadata.snapshots_by_id
+        plan = self._plan(self._rows, None if has_start else self._snapshots)
+        return pa.Table.from_batches(self._matched(plan, plan.changes, _NET), arrow_schema(self.schema))
 
 
-def _deletes(planned: PlannedFile) -> set[tuple[str, int | None]]:
-    return {file_key(d) for d in planned.deletes}
-
-
-def _net(added: pa.Table, removed: pa.Table) -> RowChanges:
-    """Without rows that came and went alike."""
-    if not added.num_rows or not removed.num_rows:
-        return RowChanges(added, removed)
-    came, went = Counter(_keys(added)), Counter(_keys(removed))
-    both = came & went
-    return RowChanges(_without(added, both.copy()), _without(removed, both))
-
-
-def _without(rows: pa.Table, left_out: Counter[str]) -> pa.Table:
-    keep = []
-    for key in _keys(rows):
-        keep.append(left_out[key] <= 0)
-        left_out[key] -= 1
-    return rows.filter(pa.array(keep, pa.bool_()))
-
-
-def _keys(rows: pa.Table) -> Iterable[str]:
-    """A text for each row that equal rows share: NaN is equal to itself here."""
-    counted = rows.cast(pa.schema([_counted(f) for f in rows.schema]))
-    return (str(list(row.values())) for batch in counted.to_batches(1024) for row in batch.to_pylist())
-
-
-def _counted(field: pa.Field) -> pa.Field:
-    """The field with numbers for dates and times: Arrow has more of them than Python."""
-    kind = field.type
-    if pa.types.is_temporal(kind):
-        return field.with_type(pa.int32() if pa.types.is_date32(kind) else pa.int64())
-    if pa.types.is_struct(kind):
-        return field.with_type(pa.struct([_counted(f) for f in kind]))
-    if pa.types.is_list(kind):
-        return field.with_type(pa.list_(_counted(kind.value_field)))
-    if pa.types.is_map(kind):
-        return field.with_type(pa.map_(_counted(kind.key_field), _counted(kind.item_field)))
-    return field
+def needs_matching(changes: Iterable[FileChange]) -> bool:
+    """Whether some of the rows may cancel each other out, or be images of one update."""
+    changes = tuple(changes)
+    return any(c.may_insert for c in changes) and any(c.may_delete for c in changes)

@@ -1,5 +1,6 @@
 """The rows that came and went between two states of a table."""
 
+import datetime as dt
 import math
 
 import pyarrow as pa
@@ -131,4 +132,61 @@ def test_states_that_are_none(orders_by_region: Table) -> None:
     with pytest.raises(NotFoundError):
         orders_by_region.changes(7)
     with pytest.raises(InvalidInputError):
-        orders_by_region.changes(None)  # type: ignore[arg-type]
+        orders_by_region.changes(1.5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError):
+        orders_by_region.changes(True)
+
+
+def test_changes_of_every_snapshot_have_ordinals_and_snapshots(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.delete("id = 2").append(order_rows(2)).compact()
+    table.overwrite(order_rows(40, region="us"), "id = 4")
+    made = [s.snapshot_id for s in table.metadata.snapshots[2:] if s.operation != "replace"]
+    rows = table.changes("start", net_changes=False).to_arrow()
+    found = [(r["_change_ordinal"], r["_change_type"], r["id"]) for r in rows.to_pylist()]
+    assert sorted(found) == [(0, "DELETE", 2), (1, "INSERT", 2), (2, "DELETE", 4), (2, "INSERT", 40)]
+    assert [found[0] for found in found] == sorted(found[0] for found in found)
+    assert {(r["_change_ordinal"], r["_commit_snapshot_id"]) for r in rows.to_pylist()} == set(enumerate(made))
+    assert rows.schema == table.changes("start", net_changes=False).to_arrow_batch_reader().schema
+
+
+def test_net_changes_name_the_snapshots_that_made_them(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.delete("id = 2").append(order_rows(5)).append(order_rows(6)).delete("id = 5")
+    found = [(r["id"], r["_change_type"], r["_change_ordinal"]) for r in table.changes("start").to_arrow().to_pylist()]
+    assert sorted(found) == [(2, "DELETE", 0), (6, "INSERT", 2)]
+
+
+def test_update_images_by_identifier_columns(orders_by_region: Table) -> None:
+    table = orders_by_region
+    changed = order_rows(2).set_column(1, "amount", pa.array([7.0]))
+    table.overwrite(changed, "id = 2").overwrite(changed.set_column(1, "amount", pa.array([8.0])), "id = 2")
+
+    def images(**options: bool) -> list[tuple[str, float]]:
+        rows = table.changes("start", identifier_columns=["id"], **options).to_arrow().to_pylist()
+        return [(r["_change_type"], r["amount"]) for r in rows]
+
+    assert images() == [("UPDATE_BEFORE", 20), ("UPDATE_AFTER", 7), ("UPDATE_BEFORE", 7), ("UPDATE_AFTER", 8)]
+    assert images(net_changes=True) == [("UPDATE_BEFORE", 20), ("UPDATE_AFTER", 8)]
+    assert [word for word, _ in images(compute_updates=False, net_changes=True)] == ["DELETE", "INSERT"]
+
+
+def test_changes_of_every_snapshot_need_one_line_of_history(orders_by_region: Table) -> None:
+    table = orders_by_region
+    table.append(order_rows(7), branch="staging").append(order_rows(8))
+    with pytest.raises(InvalidInputError, match="expected a snapshot that descends from"):
+        table.changes("main", "staging", net_changes=False)
+    rows = table.changes("main", "staging").to_arrow().to_pylist()
+    assert {(r["_change_type"], r["id"], r["_change_ordinal"]) for r in rows} == {
+        ("INSERT", 7, None),
+        ("DELETE", 8, None),
+    }
+
+
+def test_states_may_be_times_or_the_beginning(orders_by_region: Table) -> None:
+    table = orders_by_region
+    start = dt.datetime.fromtimestamp(table.metadata.snapshots[0].timestamp_ms / 1000, dt.UTC)
+    table.append(order_rows(5))
+    assert ids(table.changes(start).added) == [4, 5]
+    assert ids(table.changes(None).added) == [1, 2, 3, 4, 5]
+    assert ids(table.changes(None, "start").to_arrow()) == [1, 2, 3, 4]
