@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from bergline.arguments import check_list, check_whole, shown
+from bergline.arguments import check_list, check_texts, check_whole, shown
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.bound_filter import bind_filter
 from bergline.expressions.predicate import Predicate
@@ -23,7 +23,10 @@ from bergline.table.commits.branches import check_write_branch, head_id
 from bergline.table.commits.history_window import EVERYTHING, Scope
 from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCommand, isolation_level
 from bergline.table.commits.operation import Change, CommitStamp, Operation
+from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
+from bergline.table.imports.add_files import AddFiles, described_files
+from bergline.table.imports.source_files import matching_spec, pick_files, source_files
 from bergline.table.manifests.external_files import live_at, without_physical_schemas
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles
 from bergline.table.references.staged import staged
@@ -63,6 +66,38 @@ class TableFiles:
         own = self._table.snapshot_summary(summary, wap_id)
         operation = Append(self._table.io, files, branch=branch, summary=own, fast=fast)
         self._commit(operation, files, wap_id, discard_on_failure=discard_on_failure)
+
+    def add_files(
+        self,
+        source: str | Iterable[str] | Mapping[str, Mapping[str, str]],
+        *,
+        partition_filter: Mapping[str, str] | None = None,
+        branch: str = MAIN,
+        summary: Mapping[str, str] | None = None,
+        wap_id: str | None = None,
+        engine: RowEngine | None = None,
+    ) -> list[DataFile]:
+        """Add Parquet files that were written for something else where they are, and return them with their metrics.
+
+        The source is a directory, whose directories `column=value` name partitions, a list of files in such
+        directories, or files with the values of their partitions; `partition_filter` picks partitions. The table gets
+        a name mapping if it has none. Footers are read in this process, or by Spark's executors if `engine` is
+        `bergline.spark.row_engine(spark)`. Nothing is committed where no file is picked.
+        """
+        metadata, io = self._table.metadata, self._table.io
+        used = check_row_engine(engine)
+        own = self._table.snapshot_summary(summary, wap_id)
+        check_write_branch(metadata, branch)
+        files = source_files(io, source, metadata.spec)
+        if not files:
+            return []
+        spec = matching_spec(metadata, [name for name, _ in files[0].values])
+        picked = pick_files(files, metadata, spec, check_texts(partition_filter or {}, "partition value"))
+        if not picked:
+            return []
+        found = described_files(io, metadata, spec, picked, used)
+        self._table.commit(staged(AddFiles(io, found, metadata, branch=branch, summary=own), wap_id))
+        return found
 
     def overwrite_files(
         self,

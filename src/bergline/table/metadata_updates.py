@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from bergline.arguments import check_list, check_text, check_texts, check_whole, shown
 from bergline.errors import InvalidInputError
+from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import (
     PartitionStatisticsFile,
     StatisticsFile,
@@ -23,12 +24,17 @@ from bergline.format.metadata.updates import (
 from bergline.format.partition.sort_order import SortOrder, parse_sort_by
 from bergline.io.locations import absolute_location
 from bergline.table.commits.operation import Change, MetadataOperation
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.evolution.layout_change import change_order
 from bergline.table.evolution.pending_update import conflict, conflict_if_refused, is_settled
 from bergline.table.evolution.properties import check_properties
 from bergline.table.evolution.schema_update import SchemaUpdate
 from bergline.table.evolution.spec_update import SpecUpdate
 from bergline.table.handle import TableHandle
+from bergline.table.statistics.column_statistics import write_column_statistics
+from bergline.table.statistics.partition_statistics import write_partition_statistics
+from bergline.table.statistics.statistics_file import RegisterStatistics
 
 
 class TableMetadataUpdates:
@@ -97,6 +103,50 @@ class TableMetadataUpdates:
             return Change() if file in (*base.statistics, *base.partition_statistics) else change
 
         self._table.commit(MetadataOperation(known))
+
+    def compute_statistics(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        snapshot_id: int | None = None,
+        engine: RowEngine | None = None,
+    ) -> StatisticsFile | None:
+        """Count the distinct values of columns, by default of all, in `main` or a snapshot, and register the file.
+
+        The counts are theta sketches in a Puffin file, as the official runtime writes them. Rows are read in this
+        process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`. None for an empty table.
+        """
+        snapshot = self._snapshot(snapshot_id)
+        names = None if columns is None else check_list(columns, "column")
+        used = check_row_engine(engine) or ArrowRowEngine()
+        if snapshot is None:
+            return None
+        file = write_column_statistics(self._table.io, self._table.metadata, snapshot, names, used)
+        self._table.commit(RegisterStatistics(self._table.io, file))
+        return file
+
+    def compute_partition_statistics(self, *, snapshot_id: int | None = None) -> PartitionStatisticsFile | None:
+        """Count rows and files of each partition of `main` or a snapshot from its manifests, and register the file.
+
+        A file that the snapshot has already is returned as it is. None for an empty table.
+        """
+        snapshot = self._snapshot(snapshot_id)
+        if snapshot is None:
+            return None
+        known = (f for f in self._table.metadata.partition_statistics if f.snapshot_id == snapshot.snapshot_id)
+        file = next(known, None)
+        if file is not None:
+            return file
+        file = write_partition_statistics(self._table.io, self._table.metadata, snapshot)
+        if file is not None:
+            self._table.commit(RegisterStatistics(self._table.io, file))
+        return file
+
+    def _snapshot(self, snapshot_id: int | None) -> Snapshot | None:
+        metadata = self._table.metadata
+        if snapshot_id is None:
+            return metadata.current_snapshot
+        return metadata.snapshot(check_whole(snapshot_id, "a snapshot id"))
 
     def remove_statistics(self, snapshot_id: int) -> None:
         """Forget a snapshot's statistics file; the file itself stays."""

@@ -125,6 +125,7 @@ class Table:
     merge = delegated(TableMerges, TableMerges.merge)
 
     append_files = chained(TableFiles, TableFiles.append_files)
+    add_files = delegated(TableFiles, TableFiles.add_files)
     overwrite_files = chained(TableFiles, TableFiles.overwrite_files)
     replace_partitions = chained(TableFiles, TableFiles.replace_partitions)
     row_delta = chained(TableFiles, TableFiles.row_delta)
@@ -137,6 +138,8 @@ class Table:
     set_location = chained(TableMetadataUpdates, TableMetadataUpdates.set_location)
     upgrade_format = chained(TableMetadataUpdates, TableMetadataUpdates.upgrade_format)
     set_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.set_statistics)
+    compute_statistics = delegated(TableMetadataUpdates, TableMetadataUpdates.compute_statistics)
+    compute_partition_statistics = delegated(TableMetadataUpdates, TableMetadataUpdates.compute_partition_statistics)
     remove_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.remove_statistics)
     remove_partition_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.remove_partition_statistics)
 

@@ -5,10 +5,11 @@ The driver sees names and counts; no row passes through it, and no data file is 
 
 import functools
 import logging
+import operator
 import pickle
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import msgspec
@@ -20,7 +21,7 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.spark.backends.choose import backend_of, session_backend
 from bergline.spark.rows.parts import split_deleted, split_files, split_groups
-from bergline.spark.rows.task import CarryOut, RowTask, RowTaskResult
+from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
@@ -29,7 +30,7 @@ from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
 from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
-from bergline.table.engine.row_engine import FileChanges, RowEngine, joined_changes
+from bergline.table.engine.row_engine import Computed, FileChanges, Part, RowEngine, joined_changes
 
 _LOG = logging.getLogger("bergline.spark")
 _FEW_DELETE_FILES = 8
@@ -80,6 +81,23 @@ class SparkRowEngine:
         what = f"bergline: delete rows of {counted(len(plan.deleted), 'data file')} of {plan.data_location}"
         carry_out = functools.partial(write_deletes, io, plan.write)
         return self._run(what, io, carry_out, parts, plan.data_location)
+
+    def compute(
+        self, io: FileIO, what: str, work: Callable[[FileIO, Part], Computed], parts: Sequence[Part], location: str
+    ) -> list[Computed]:
+        """Parts are dealt out to tasks; the driver gets only the results."""
+        if not parts:
+            return []
+        self._prepare(location)
+        blobs = [pickle.dumps(part) for part in enumerate(parts)]
+        frame = task_frame(self._backend, blobs, location).mapInArrow(ComputeTask(io, work).run, "result binary")
+        with self._backend.described_jobs(f"bergline: {what}"):
+            rows = frame.collect()
+        results = [pickle.loads(row.result) for row in rows]  # noqa: S301  (our own tasks wrote it)
+        for _, _, error in results:
+            if error is not None:
+                raise error
+        return [result for _, result, _ in sorted(results, key=operator.itemgetter(0))]
 
     def _prepare(self, location: str) -> int:
         if scheme_of(location) == "memory":

@@ -68,3 +68,22 @@ class RowTask:
                 except _CERTAIN as error:
                     result = RowTaskResult(FileChanges(), error, repeated)
                 yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+
+class ComputeTask:
+    """Computes something from parts, which come as pickled pairs of a number and the part: a row for each part."""
+
+    def __init__(self, io: FileIO, work: Callable[[FileIO, Any], Any]) -> None:
+        self._io = io
+        self._work = work
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield each part's number with its result, or with the error that another attempt would meet too."""
+        for batch in batches:
+            for blob in batch.column(0).to_pylist():
+                number, part = pickle.loads(blob)  # noqa: S301  (we pickled it)
+                try:
+                    result: tuple[int, Any, BerglineError | None] = number, self._work(self._io, part), None
+                except _CERTAIN as error:
+                    result = number, None, error
+                yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})

@@ -15,17 +15,17 @@ from bergline.spark.reads.scan import late_frame
 from bergline.spark.rows.engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
+from bergline.spark.session.session_catalog import SparkSessionCatalog
 from bergline.spark.session.write_scopes import find_scope
 from bergline.spark.writes.scope import WriteScope
 from bergline.spark.writes.target import session_branch
 from bergline.sql.names.resolve import Lakes, Target, name_parts, new_table_name
 from bergline.sql.names.selector import with_options
+from bergline.sql.names.session_catalog import SESSION_CATALOG
 from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.scans.scan import TableScan
-
-_SESSION_CATALOG = "spark_catalog"
 
 
 class SessionTables:
@@ -123,7 +123,7 @@ class SparkEngineContext:
 
     def has_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of this name."""
-        return name == _SESSION_CATALOG or self._backend.spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+        return name == SESSION_CATALOG or self._backend.spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
     def namespaces(self) -> list[str]:
         """The namespaces of Spark's current catalog."""
@@ -144,3 +144,7 @@ class SparkEngineContext:
     def predicate(self, condition: str, schema: Schema) -> Predicate:
         """What a condition means to Spark: its names, casts and time zone count."""
         return exact_condition(self._backend.spark, schema, condition).predicate
+
+    def session_catalog(self) -> SparkSessionCatalog:
+        """Spark's own catalog."""
+        return SparkSessionCatalog(self._run_sql)

@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from bergline.errors import UnsupportedError
 from bergline.expressions.predicate import Predicate, bind
 from bergline.format.schema.schema import Schema
+from bergline.sql.names.session_catalog import SessionCatalog
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.scans.scan import to_predicate
 
@@ -49,6 +51,10 @@ class EngineContext(Protocol):
         """What holds for exactly the rows that a condition on a table's columns keeps; an error if it is unknown."""
         ...
 
+    def session_catalog(self) -> SessionCatalog:
+        """The engine's own catalog of tables; UnsupportedError if there is none."""
+        ...
+
 
 class NoEngine(EngineContext):
     """No engine: there is nothing but the lakes."""
@@ -84,3 +90,6 @@ class NoEngine(EngineContext):
 
     def predicate(self, condition: str, schema: Schema) -> Predicate:
         return bind(to_predicate(condition), schema)
+
+    def session_catalog(self) -> SessionCatalog:
+        raise UnsupportedError("expected a Spark session for a table of the session catalog, found none")

@@ -1,9 +1,11 @@
 """The procedures of `CALL system.…`, with the parameters and columns of the official runtime."""
 
 from bergline.sql.procedures.expiry import EXPIRY_PROCEDURES, ORPHAN_PROCEDURES
+from bergline.sql.procedures.imports import IMPORT_PROCEDURES
 from bergline.sql.procedures.maintenance import MAINTENANCE_PROCEDURES
 from bergline.sql.procedures.procedure import Procedure
 from bergline.sql.procedures.refs import MERGE_PROCEDURES, REF_PROCEDURES
+from bergline.sql.procedures.statistics import STATISTICS_PROCEDURES
 from bergline.sql.procedures.tables import TABLE_PROCEDURES
 
 PROCEDURES: dict[str, Procedure] = {
@@ -12,6 +14,8 @@ PROCEDURES: dict[str, Procedure] = {
     **TABLE_PROCEDURES,
     **EXPIRY_PROCEDURES,
     **MAINTENANCE_PROCEDURES,
+    **IMPORT_PROCEDURES,
+    **STATISTICS_PROCEDURES,
     **MERGE_PROCEDURES,
 }
 """By name, in the order in which SHOW PROCEDURES lists them."""
@@ -19,7 +23,6 @@ PROCEDURES: dict[str, Procedure] = {
 IN_PYTHON = {
     "rewrite_data_files": "table.compact()",
     "rewrite_position_delete_files": "table.compact()",
-    "add_files": "table.append_files(files)",
     "create_changelog_view": "table.changes(before, after)",
 }
 """Iceberg procedures that CALL does not run, and the Python call that does the same."""

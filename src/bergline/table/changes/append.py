@@ -30,6 +30,7 @@ class Append(SnapshotProducer):
         discard_on_failure: bool = False,
         starts_branch: bool = True,
         written_for: Schema | None = None,
+        found_with: frozenset[int] | None = None,
     ) -> None:
         super().__init__(
             io,
@@ -40,6 +41,7 @@ class Append(SnapshotProducer):
             merges=not fast,
             starts_branch=starts_branch,
             written_for=written_for,
+            found_with=found_with,
         )
         self._added = AddedFiles(self, files)
 

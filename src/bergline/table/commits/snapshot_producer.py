@@ -66,17 +66,19 @@ class SnapshotProducer:
         starts_branch: bool = True,
         written_for: Schema | None = None,
         snapshot_id: int | None = None,
+        found_with: frozenset[int] | None = None,
     ) -> None:
         """`files` are to be added: written for this, and discarded if it certainly fails, or given, and checked.
 
         With `merges`, small manifests of the parent are merged, and those without live files are left out. With
         `starts_branch`, a branch that does not exist is created at the head of `main`. `written_for` are the
-        columns that the added rows were written for, where this write made the files itself.
+        columns that the added rows were written for, where this write made the files itself. `found_with` are the
+        snapshots that the table had when given files were looked at, if the caller has done so.
         """
         check_ref_name(branch)
         # a Puffin file holds several vectors
         self._discarded = list({f.file_path: None for f in files}) if discard_on_failure else []
-        self._given = ExternalFiles(io, () if discard_on_failure else files, branch)
+        self._given = ExternalFiles(io, () if discard_on_failure else files, branch, found_with)
         self._io = io
         self._branch = branch
         self._merges = merges

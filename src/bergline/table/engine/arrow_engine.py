@@ -1,13 +1,18 @@
 """The row engine of this process: one file after the other, as Arrow data, in bounded memory."""
 
 import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
 from bergline.table.engine.position_deletes import delete_matching, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
-from bergline.table.engine.row_engine import FileChanges, joined_changes
+from bergline.table.engine.row_engine import Computed, FileChanges, Part, joined_changes
+
+_READERS: Final = 16
 
 
 class ArrowRowEngine:
@@ -32,6 +37,15 @@ class ArrowRowEngine:
     def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
         """All data files, with deletion vectors in one Puffin file."""
         return write_deletes(io, plan.write, plan.deleted, _prefix(), DeleteFiles(io))
+
+    def compute(
+        self, io: FileIO, what: str, work: Callable[[FileIO, Part], Computed], parts: Sequence[Part], location: str
+    ) -> list[Computed]:
+        """Several parts at a time, so that reads from object stores overlap."""
+        if len(parts) == 1:
+            return [work(io, parts[0])]
+        with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-compute") as threads:
+            return list(threads.map(lambda part: work(io, part), parts))
 
 
 def _prefix() -> str:

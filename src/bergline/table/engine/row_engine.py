@@ -1,7 +1,7 @@
 """Reading and rewriting rows, apart from planning and committing: an operation is given an engine that does it."""
 
-from collections.abc import Iterable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -10,6 +10,9 @@ from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
 from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
+
+Part = TypeVar("Part")
+Computed = TypeVar("Computed")
 
 
 class FileChanges(msgspec.Struct, frozen=True):
@@ -44,6 +47,20 @@ class RowEngine(Protocol):
 
     def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
         """Write delete files for rows at known positions, joined with the delete files that they replace."""
+
+    def compute(
+        self,
+        io: FileIO,
+        what: str,
+        work: Callable[[FileIO, Part], Computed],
+        parts: Sequence[Part],
+        location: str,
+    ) -> list[Computed]:
+        """What a function computes from each part, in their order; it reads files at a location and writes none.
+
+        The function, the parts and the results are pickled where they go to other processes; `what` is shown as
+        progress.
+        """
 
 
 def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:

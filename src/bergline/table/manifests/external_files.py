@@ -27,11 +27,14 @@ class ExternalFiles:
     snapshots were removed, with which expiry may have deleted them.
     """
 
-    def __init__(self, io: FileIO, files: Sequence[DataFile], branch: str) -> None:
+    def __init__(
+        self, io: FileIO, files: Sequence[DataFile], branch: str, found_with: frozenset[int] | None = None
+    ) -> None:
+        """`found_with` are the snapshots that the table had when the caller looked at the files; None if it did not."""
         self._io = io
         self._files = files
         self._branch = branch
-        self._existed_with: frozenset[int] | None = None
+        self._existed_with = found_with
         self._checked: set[str] = set()
 
     def check(self, base: TableMetadata, parent: Snapshot | None) -> None:

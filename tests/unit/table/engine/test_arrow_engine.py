@@ -103,3 +103,12 @@ def test_a_position_beyond_the_end_is_refused(orders: Table) -> None:
     with pytest.raises(FormatError, match="expected deletes at positions below 2, found 2"):
         ArrowRowEngine().rewrite(orders.io, plan)
     assert orders.io.list(orders.location) == before
+
+
+def test_parts_are_computed_in_order_and_an_error_is_raised(orders: Table) -> None:
+    engine = ArrowRowEngine()
+    assert engine.compute(orders.io, "double", lambda _, part: 2 * part, list(range(40)), "") == list(range(0, 80, 2))
+    assert engine.compute(orders.io, "double", lambda _, part: 2 * part, [3], "") == [6]
+    assert engine.compute(orders.io, "double", lambda _, part: 2 * part, [], "") == []
+    with pytest.raises(ZeroDivisionError):
+        engine.compute(orders.io, "divide", lambda _, part: 1 // part, [1, 0], "")

@@ -1,0 +1,85 @@
+"""Files that others wrote, described as data files from their footers; runs in this process and in Spark's tasks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from bergline.errors import FormatError, InvalidInputError
+from bergline.format.manifest.manifest import DataFile
+from bergline.format.partition.spec import PartitionSpec
+from bergline.format.schema.name_mapping import NameMapping
+from bergline.format.schema.schema import Schema
+from bergline.io.fileio import FileIO
+from bergline.parquet.file.arrow_schema import file_field_id
+from bergline.parquet.file.columns import FileColumns, RowSource, named
+from bergline.parquet.file.open_input import open_with_stream
+from bergline.parquet.file.schema import identified
+from bergline.parquet.read.file_metrics import file_metrics
+from bergline.parquet.write.metrics_mode import MetricsModes
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """A file to be added to a table, with the partition that its path names."""
+
+    location: str
+    partition: tuple[Any, ...] = ()
+
+
+class ImportPlan(msgspec.Struct, frozen=True):
+    """What the table is that files are added to."""
+
+    schema: Schema
+    spec: PartitionSpec
+    mapping: NameMapping
+    metrics: MetricsModes
+
+
+def describe_files(io: FileIO, files: Sequence[SourceFile], plan: ImportPlan) -> list[DataFile]:
+    """The data files, one footer read each; InvalidInputError for one that cannot be read as the table's rows."""
+    return [_describe(io, file, plan) for file in files]
+
+
+def _describe(io: FileIO, source: SourceFile, plan: ImportPlan) -> DataFile:
+    with open_with_stream(io, source.location) as (parquet, stream):
+        footer, columns = parquet.metadata, parquet.schema_arrow
+        size = stream.seek(0, 2)
+    file = DataFile(
+        file_path=source.location,
+        file_format="PARQUET",
+        partition=source.partition,
+        record_count=footer.num_rows,
+        file_size_in_bytes=size,
+        spec_id=plan.spec.spec_id,
+    )
+    _check_columns(columns, file, plan)
+    metrics = file_metrics(footer, identified(columns, plan.mapping), plan.schema, plan.metrics)
+    return msgspec.structs.replace(
+        file,
+        column_sizes=metrics.column_sizes,
+        value_counts=metrics.value_counts,
+        null_value_counts=metrics.null_value_counts,
+        lower_bounds=metrics.lower_bounds,
+        upper_bounds=metrics.upper_bounds,
+    )
+
+
+def _check_columns(columns: pa.Schema, file: DataFile, plan: ImportPlan) -> None:
+    """Refuse a file whose columns have other types, or whose own field ids mean other columns."""
+    for column in columns:
+        field_id = file_field_id(column)
+        mapped = plan.mapping.by_name.get(column.name)
+        if field_id is not None and field_id != (None if mapped is None else mapped.field_id):
+            known = plan.schema.names_by_id.get(field_id)
+            raise InvalidInputError(
+                f"expected no field ids, or those of the table, found id {field_id} for column `{column.name}`"
+                f"{f', which the table has for `{known}`' if known else ''}, in {file.file_path}"
+            )
+    try:
+        source = RowSource(file, spec=plan.spec)
+        stored = FileColumns(columns, named(plan.schema), source, plan.mapping)
+        empty = columns.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema=columns)]
+        stored.convert(empty[0].select(stored.names), 0)
+    except FormatError as error:
+        raise InvalidInputError(f"{error} in {file.file_path}", hints=error.hints) from error

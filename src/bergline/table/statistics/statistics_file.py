@@ -1,0 +1,25 @@
+"""A statistics file that was written for a snapshot, registered in the table's metadata."""
+
+from bergline.format.metadata.table_metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
+from bergline.format.metadata.updates import SetPartitionStatistics, SetStatistics
+from bergline.io.fileio import FileIO
+from bergline.table.commits.operation import Change, MetadataOperation
+
+
+class RegisterStatistics(MetadataOperation):
+    """The file replaces an older one of its kind for the same snapshot, and is deleted if that certainly failed."""
+
+    def __init__(self, io: FileIO, file: StatisticsFile | PartitionStatisticsFile) -> None:
+        super().__init__(self._registered)
+        self._io = io
+        self._file = file
+
+    def abandoned(self) -> None:
+        """Delete the file."""
+        self._io.delete([self._file.statistics_path])
+
+    def _registered(self, base: TableMetadata) -> Change:
+        base.snapshot(self._file.snapshot_id)
+        if isinstance(self._file, StatisticsFile):
+            return Change((SetStatistics(self._file),))
+        return Change((SetPartitionStatistics(self._file),))
