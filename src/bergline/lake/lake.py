@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +17,7 @@ from bergline.format.metadata.refs import MAIN
 from bergline.format.schema.schema import Schema
 from bergline.io.locations import absolute_location
 from bergline.lake.handle import LakeHandle
-from bergline.lake.opening import CatalogConfig, open_catalog
+from bergline.lake.opening import CatalogConfig, open_catalog, portable_config
 from bergline.lake.references import LakeRefs
 from bergline.lake.staged_table import staged_table
 from bergline.lake.views import LakeViews
@@ -123,6 +123,12 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"Lake({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as how it was connected, with the credentials that it was given; the copy connects anew."""
+        if self._config is None:
+            raise UnsupportedError(f"cannot open {self!r} in another process: it was not made by `connect`")
+        return _reconnected, (portable_config(self._config),)
 
     def create_namespace(
         self, namespace: str | Namespace, properties: Mapping[str, str] | None = None, *, if_not_exists: bool = False
@@ -286,6 +292,10 @@ class Lake:
         """Close connections: the lake takes no more calls, and what was loaded from it can still be read."""
         self._is_closed = True
         self.catalog.close()
+
+
+def _reconnected(config: CatalogConfig) -> Lake:
+    return Lake(open_catalog(config), config.name, config=config)
 
 
 class LakeTransaction:

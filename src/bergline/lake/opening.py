@@ -18,7 +18,7 @@ from bergline.catalog.pointer.pointer_store import CREATE_HINT, missing_catalog
 from bergline.catalog.rest.client.rest_catalog import RestCatalog
 from bergline.catalog.sql.postgres import PostgresPointerStore
 from bergline.catalog.sql.sqlite import SqlitePointerStore
-from bergline.errors import InvalidInputError, NotFoundError, near_names
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError, near_names
 from bergline.format.metadata.gzip import MAX_METADATA_BYTES
 from bergline.io.conditional_objects import open_objects
 from bergline.io.directories import directories_for
@@ -59,6 +59,25 @@ class CatalogConfig(msgspec.Struct, frozen=True):
     """The largest metadata file that is read, in SQLite and PostgreSQL."""
     create: bool = False
     """Whether a catalog that is missing is made; of REST servers, of Glue and in memory nothing is missing."""
+
+
+def portable_config(config: CatalogConfig) -> CatalogConfig:
+    """The same catalog for another process on this machine, wherever that runs; it must exist there.
+
+    UnsupportedError for a catalog in memory, which no other process has.
+    """
+    scheme = config.uri.partition(":")[0].lower()
+    if scheme == "memory":
+        raise UnsupportedError(
+            "expected a catalog that other processes can open, found one in memory",
+            hints=["connect to a database file: sqlite:///path/catalog.db"],
+        )
+    uri, warehouse = config.uri, config.warehouse
+    if uri.startswith(_SQLITE):
+        uri = _SQLITE + os.path.abspath(uri.removeprefix(_SQLITE))
+    if warehouse is not None and scheme not in {"http", "https"}:
+        warehouse = absolute_location(warehouse)
+    return msgspec.structs.replace(config, uri=uri, warehouse=warehouse, create=False)
 
 
 class CatalogKind(msgspec.Struct, frozen=True):

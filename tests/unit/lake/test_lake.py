@@ -1,5 +1,6 @@
 """Opening lakes and creating tables."""
 
+import pickle
 import resource
 from collections.abc import Callable
 from pathlib import Path
@@ -401,3 +402,22 @@ def test_lakes_that_were_connected_in_the_same_way_are_the_same(tmp_path: Path) 
     with bergline.connect("memory:") as one, bergline.connect("memory:") as two:
         assert one.same_as(one)
         assert not one.same_as(two)
+
+
+def test_pickled_lake_connects_to_the_same_catalog_wherever_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with bergline.connect("sqlite:///catalog.db", warehouse="files", create=True) as lake:
+        lake.create_namespace("db")
+        lake.create_table("db.orders", ORDERS).append(order_rows(1))
+        pickled = pickle.dumps(lake)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pickle.loads(pickled) as copied:  # noqa: S301
+        assert copied.name == "lake"
+        assert ids(copied.load_table("db.orders").append(order_rows(2)).scan().to_arrow()) == [1, 2]
+        assert (tmp_path / "files/db/orders").is_dir()
+    (tmp_path / "catalog.db").unlink()
+    with pytest.raises(NotFoundError, match="no catalog at"):
+        pickle.loads(pickled)  # noqa: S301
