@@ -19,12 +19,15 @@ from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.manifest.manifest import DataFile, FileContent
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import STRING, NestedField
-from bergline.table.changes.compaction import CompactionRequest, compacted
+from bergline.table.changes.compaction import CompactionRequest, RewrittenGroup, as_rewritten, plan_compaction
 from bergline.table.changes.delete import write_deletes_by_position
 from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.changes.rewrite_options import RewriteOptions
 from bergline.table.changes.row_delta import RowDelta, RowDeltaChecks, row_delta_checks
 from bergline.table.commits.history_window import Scope
 from bergline.table.commits.isolation import Isolation, RowLevelCommand
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import plan_rewrite
 
 pytestmark = pytest.mark.official
 Official = Callable[[str], list[tuple[Any, ...]]]
@@ -120,9 +123,11 @@ def test_the_same_steps_give_the_same_files_numbers_and_rows(
     pair.row_delta([equality_deletes(ours, pa.table({"id": [7]}), [1], ("eu",))])
     agreed(3, 4, 5, 8, 9)
     assert ours.current_snapshot is not None
-    rewritten = compacted(ours.io, ours.metadata, ours.current_snapshot, CompactionRequest(), pinned=True)
-    assert rewritten is not None
-    pair.rewrite(rewritten)
+    request = CompactionRequest(options=RewriteOptions(rewrite_all=True, remove_dangling_deletes=True))
+    plan, groups = plan_compaction(ours.io, ours.metadata, ours.current_snapshot, request)
+    written = ArrowRowEngine().rewrite_groups(ours.io, plan_rewrite(ours.metadata, plan, groups))
+    done = [RewrittenGroup(*pair) for pair in zip(groups, written, strict=True)]
+    pair.rewrite(as_rewritten(ours.io, ours.metadata, ours.current_snapshot, request, done, pinned=True))
     agreed(3, 4, 5, 8, 9)
     assert {kind for _, _, kind, _, _ in live_files(ours).values()} == {FileContent.DATA}
     (planned,) = ours.scan("region = 'us'").plan().files

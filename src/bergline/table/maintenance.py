@@ -2,17 +2,20 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from bergline.arguments import check_list, check_positive, check_text, check_texts, check_whole, shown
-from bergline.errors import ConflictError, InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
-from bergline.table.changes.compaction import CompactionRequest, CompactionResult, compacted
-from bergline.table.changes.rewrite_files import RewriteFiles
+from bergline.parquet.write.write_spec import delete_write_spec, write_spec
+from bergline.table.changes.compaction import CompactionRequest, CompactionResult, parse_order, rewrite_kind
 from bergline.table.changes.rewrite_manifests import RewriteManifests
-from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
+from bergline.table.changes.rewrite_options import RewriteOptions, parse_options
+from bergline.table.changes.rewrite_position_deletes import PositionDeletesResult
+from bergline.table.commits.branches import check_write_branch
 from bergline.table.commits.operation import CommitStamp, Operation
+from bergline.table.compaction_run import CompactionRun
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.expiry.deletion import DEFAULT_THREADS, Progress
 from bergline.table.expiry.expire import Cleanup, Expire, ExpiryResult
@@ -23,10 +26,10 @@ from bergline.table.handle import TableHandle
 from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatch
 from bergline.table.orphans.search import plan_orphans
 from bergline.table.orphans.sweep import SweepResult, sweep_orphans
+from bergline.table.position_deletes_run import PositionDeletesRun
 from bergline.table.scans.scan import to_predicate
 from bergline.table.scans.version import epoch_ms
 
-_COMPACTIONS: Final = 10
 _MODES: Final = tuple(mode.value for mode in PrefixMismatch)
 
 
@@ -41,8 +44,11 @@ class TableMaintenance:
         row_filter: str | Predicate | None = None,
         *,
         branch: str = MAIN,
+        strategy: str | None = None,
+        sort_order: str | Iterable[str] | None = None,
         target_size: int | None = None,
         min_files: int = 2,
+        options: Mapping[str, Any] | None = None,
         summary: Mapping[str, str] | None = None,
         engine: RowEngine | None = None,
     ) -> CompactionResult:
@@ -50,26 +56,61 @@ class TableMaintenance:
 
         This is done in this process, or by Spark's executors if `engine` is `bergline.spark.row_engine(spark)`.
 
-        The filter picks files: those that may hold matching rows. Appends of others never conflict; where others
-        delete rows of a file that is being rewritten, compaction is planned again on the new head, a few times.
+        The filter picks files: those that may hold matching rows. The strategy is "binpack", or "sort" by the
+        `sort_order` (`"region, id desc"`, `["bucket(16, id)"]`, `"zorder(id, amount)"`) or the table's own order.
+        `options` are those of Iceberg's `rewrite_data_files`, with its names or Python's: `{"rewrite_all": True}`.
+
+        Appends of others never conflict; where others delete rows of files that are being rewritten, these are planned
+        again on the new head, a few times, and the rest is committed.
         """
-        request = CompactionRequest(
-            to_predicate(row_filter),
-            None if target_size is None else check_positive(target_size, "target_size"),
-            check_positive(min_files, "min_files"),
+        defaults = RewriteOptions(
+            target_file_size_bytes=None if target_size is None else check_positive(target_size, "target_size"),
+            min_input_files=check_positive(min_files, "min_files"),
+            delete_file_threshold=1,
+            remove_dangling_deletes=True,
         )
-        check_row_engine(engine)
-        table_uuid, attempts = self._table.metadata.table_uuid, 0
-        while True:
-            attempts += 1
-            self._table.refresh()
-            if self._table.metadata.table_uuid != table_uuid:
-                raise ConflictError(f"expected table `{self._table.name}` as it was, found it dropped and re-created")
-            try:
-                return self._compact(request, branch, summary, engine)
-            except (ConflictError, NotFoundError) as error:
-                if attempts == _COMPACTIONS or not self._is_worth_replanning(error):
-                    raise
+        request = self._compaction(to_predicate(row_filter), strategy, sort_order, options, defaults, only_fewer=True)
+        return self._run_compaction(request, branch, summary, engine)
+
+    def rewrite_data_files(
+        self,
+        row_filter: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        strategy: str | None = None,
+        sort_order: str | Iterable[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        summary: Mapping[str, str] | None = None,
+        engine: RowEngine | None = None,
+    ) -> CompactionResult:
+        """Compact by the rules and with the defaults of Iceberg's `rewrite_data_files`, which `compact` differs from.
+
+        Files of older partition specs are rewritten to the current one, or to that of the option `output_spec_id`;
+        delete files stay until `remove_dangling_deletes`, but for deletion vectors of rewritten files.
+        """
+        defaults = RewriteOptions(output_spec_id=self._table.metadata.spec.spec_id)
+        request = self._compaction(to_predicate(row_filter), strategy, sort_order, options, defaults, only_fewer=False)
+        return self._run_compaction(request, branch, summary, engine)
+
+    def rewrite_position_deletes(
+        self,
+        row_filter: str | Predicate | None = None,
+        *,
+        branch: str = MAIN,
+        options: Mapping[str, Any] | None = None,
+        summary: Mapping[str, str] | None = None,
+        engine: RowEngine | None = None,
+    ) -> PositionDeletesResult:
+        """Join small position delete files to fewer, without deletes of data files that are gone.
+
+        The filter picks partitions. In format version 3 deletion vectors take the place of position delete files of
+        version 2. `options` are those of Iceberg's `rewrite_position_delete_files`, with its names or Python's.
+        """
+        parsed = parse_options({} if options is None else options, "position deletes", RewriteOptions())
+        parsed.sizes(delete_write_spec(self._table.metadata).target_file_size)
+        predicate, engine = to_predicate(row_filter), check_row_engine(engine)
+        run = PositionDeletesRun(self._table, predicate, parsed, branch=branch, summary=summary, engine=engine)
+        return run.run()
 
     def rewrite_manifests(
         self,
@@ -187,45 +228,27 @@ class TableMaintenance:
             raise InvalidInputError(f"expected a plan for table `{self._table.name}`, found one for `{plan.table}`")
         return sweep_orphans(self._table.catalog, plan, threads=check_positive(threads, "threads"), progress=progress)
 
-    def _compact(
+    def _compaction(
         self,
-        request: CompactionRequest,
-        branch: str,
-        summary: Mapping[str, str] | None,
-        engine: RowEngine | None,
-    ) -> CompactionResult:
-        check_write_branch(self._table.metadata, branch)
-        since, own = head_id(self._table.metadata, branch), self._table.snapshot_summary(summary)
-        check_branch_exists(self._table.metadata, branch)
-        if since is None:
-            return CompactionResult()
-        pinned = not self._table.in_transaction
-        metadata = self._table.metadata
-        start = metadata.snapshot(since)
-        rewritten = compacted(self._table.io, metadata, start, request, pinned=pinned, engine=engine)
-        if rewritten is None:
-            return CompactionResult()
-        operation = RewriteFiles(
-            self._table.io, rewritten, since=since, branch=branch, summary=own, discard_on_failure=True
-        )
-        committed = self._table.commit(operation).snapshot(operation.snapshot_id)
-        return CompactionResult(
-            rewritten_data_files=len(rewritten.removed),
-            added_data_files=len(rewritten.added),
-            rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
-            removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
-        )
+        row_filter: Predicate,
+        strategy: str | None,
+        sort_order: str | Iterable[str] | None,
+        options: Mapping[str, Any] | None,
+        defaults: RewriteOptions,
+        *,
+        only_fewer: bool,
+    ) -> CompactionRequest:
+        metadata, kind = self._table.metadata, rewrite_kind(strategy, sort_order)
+        parsed = parse_options({} if options is None else options, kind, defaults)
+        parsed.check_spec(metadata)
+        return CompactionRequest(row_filter, parse_order(kind, sort_order, metadata, parsed), parsed, only_fewer)
 
-    def _is_worth_replanning(self, error: ConflictError | NotFoundError) -> bool:
-        """Whether to plan again: missing files may have been expired, but only after the table had moved on."""
-        if self._table.in_transaction:
-            return False
-        if isinstance(error, ConflictError):
-            return True
-        return (
-            error.kind == "file"
-            and self._table.catalog.load_table(self._table.name).metadata_location != self._table.metadata_location
-        )
+    def _run_compaction(
+        self, request: CompactionRequest, branch: str, summary: Mapping[str, str] | None, engine: RowEngine | None
+    ) -> CompactionResult:
+        engine = check_row_engine(engine)
+        request.options.sizes(write_spec(self._table.metadata).target_file_size)
+        return CompactionRun(self._table, request, branch=branch, summary=summary, engine=engine).run()
 
     def _dry_run(self, operation: Operation) -> None:
         """Run an operation that changes nothing, on the table as it is now; a transaction must not repeat it."""

@@ -144,6 +144,8 @@ class Table:
     remove_partition_statistics = chained(TableMetadataUpdates, TableMetadataUpdates.remove_partition_statistics)
 
     compact = delegated(TableMaintenance, TableMaintenance.compact)
+    rewrite_data_files = delegated(TableMaintenance, TableMaintenance.rewrite_data_files)
+    rewrite_position_deletes = delegated(TableMaintenance, TableMaintenance.rewrite_position_deletes)
     rewrite_manifests = chained(TableMaintenance, TableMaintenance.rewrite_manifests)
     expire = delegated(TableMaintenance, TableMaintenance.expire)
     plan_expiry = delegated(TableMaintenance, TableMaintenance.plan_expiry)

@@ -3,10 +3,12 @@
 The driver sees names and counts; no row passes through it, and no data file is opened by it.
 """
 
+import concurrent.futures
 import functools
 import logging
 import operator
 import pickle
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,20 +23,23 @@ from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
 from bergline.spark.backends.choose import backend_of, session_backend
 from bergline.spark.rows.parts import split_deleted, split_files, split_groups
+from bergline.spark.rows.sorting import rewrite_sorted_group
 from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
 from bergline.spark.runtime.backend import check_running
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.writes.data_files import remove_files, removed_on_failure
 from bergline.table.engine.arrow_engine import ArrowRowEngine
-from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
-from bergline.table.engine.position_deletes import delete_matching, write_deletes
+from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
+from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
-from bergline.table.engine.row_engine import Computed, FileChanges, Part, RowEngine, joined_changes
+from bergline.table.engine.row_engine import Computed, FileChanges, Part, RowEngine, gathered_changes, joined_changes
+from bergline.table.engine.z_order import ZOrder
 
 _LOG = logging.getLogger("bergline.spark")
 _FEW_DELETE_FILES = 8
 """As many are read by the driver sooner than by a task."""
+_GROUPS_AT_A_TIME = 5
 
 
 def row_engine(spark: SparkSession) -> RowEngine:
@@ -51,14 +56,71 @@ class SparkRowEngine:
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
         """Each task writes files of its own."""
+        return joined_changes(self.rewrite_groups(io, plan))
+
+    def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
+        """Groups whose rows stay in order and place are one job; others are a job each, a few at a time."""
         if not plan.groups:
-            return FileChanges()
+            return []
         cores = self._prepare(plan.data_location)
-        groups = split_groups(plan, cores)
-        files = counted(sum(len(group.files) for group in groups), "data file")
+        alone = [n for n, group in enumerate(plan.groups) if plan.delete_where is None and _is_shuffled(group)]
+        if plan.groups_at_a_time is not None and plan.delete_where is None:
+            alone = list(range(len(plan.groups)))
+        together = [n for n in range(len(plan.groups)) if n not in set(alone)]
+        done: dict[int, FileChanges] = {}
+        try:
+            if together:
+                some = msgspec.structs.replace(plan, groups=tuple(plan.groups[n] for n in together))
+                done |= zip(together, self._rewrite_plainly(io, some, cores), strict=True)
+            if alone:
+                self._rewrite_alone(io, plan, alone, cores, done)
+        except BaseException:
+            io.delete(joined_changes(done.values()).paths)
+            raise
+        return [done[n] for n in range(len(plan.groups))]
+
+    def _rewrite_plainly(self, io: FileIO, plan: RewritePlan, cores: int) -> list[FileChanges]:
+        parts = split_groups(plan, cores)
+        files = counted(sum(len(group.files) for group in plan.groups), "data file")
         what = f"bergline: rewrite {files} of {plan.data_location}"
         carry_out = functools.partial(rewrite_group, io, msgspec.structs.replace(plan, groups=()))
-        return self._run(what, io, carry_out, groups, plan.data_location)
+        written = self._run(what, io, carry_out, [part for _, part in parts], plan.data_location)
+        numbers = [number for number, _ in parts]
+        return gathered_changes(zip(numbers, written, strict=True), len(plan.groups))
+
+    def _rewrite_alone(
+        self, io: FileIO, plan: RewritePlan, numbers: Sequence[int], cores: int, done: dict[int, FileChanges]
+    ) -> None:
+        """A job for each group, side by side; after an error no further one is begun."""
+        failed = threading.Event()
+
+        def rewrite(number: int) -> None:
+            if failed.is_set():
+                return
+            group = plan.groups[number]
+            try:
+                if _is_shuffled(group):
+                    done[number] = self._rewrite_shuffled(io, plan, group, f"group {number + 1}/{len(plan.groups)}")
+                else:
+                    alone = msgspec.structs.replace(plan, groups=(group,))
+                    (done[number],) = self._rewrite_plainly(io, alone, cores)
+            except BaseException:
+                failed.set()
+                raise
+
+        at_a_time = plan.groups_at_a_time or _GROUPS_AT_A_TIME
+        with concurrent.futures.ThreadPoolExecutor(at_a_time, "bergline-rewrite") as pool:
+            running = [pool.submit(rewrite, number) for number in numbers]
+        for each in running:  # all have ended
+            each.result()
+
+    def _rewrite_shuffled(self, io: FileIO, plan: RewritePlan, group: RewriteGroup, which: str) -> FileChanges:
+        files, started = counted(len(group.files), "data file"), time.monotonic()
+        order = "zorder" if isinstance(group.order, ZOrder) else "sort" if group.order else "partition"
+        what = f"bergline: rewrite {files} of {plan.data_location} ({order}, {which})"
+        changes = rewrite_sorted_group(self._backend, io, plan, group, what)
+        _log(what, changes, time.monotonic() - started)
+        return changes
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         """Each task writes the delete files of its data files, joined with those that they have."""
@@ -68,7 +130,17 @@ class SparkRowEngine:
         parts = split_files(plan.files, cores)
         what = f"bergline: delete rows of {counted(len(plan.files), 'data file')} of {plan.data_location}"
         carry_out = functools.partial(delete_matching, io, msgspec.structs.replace(plan, files=()))
-        return self._run(what, io, carry_out, parts, plan.data_location)
+        return joined_changes(self._run(what, io, carry_out, parts, plan.data_location))
+
+    def join_deletes(self, io: FileIO, joins: Sequence[DeleteJoin]) -> list[FileChanges]:
+        """Each group is written by one task."""
+        if not joins:
+            return []
+        location = joins[0].write.write.data_location
+        self._prepare(location)
+        files = {d.file_path for join in joins for planned in join.files for d in planned.deletes}
+        what = f"bergline: rewrite {counted(len(files), 'position delete file')} of {location}"
+        return self._run(what, io, functools.partial(join_deletes, io), joins, location)
 
     def write_deletes(self, io: FileIO, plan: KnownDeletePlan) -> FileChanges:
         """Each task writes the delete files of its data files; what is quickly done needs no task."""
@@ -80,7 +152,7 @@ class SparkRowEngine:
         parts = split_deleted(plan.deleted, cores)
         what = f"bergline: delete rows of {counted(len(plan.deleted), 'data file')} of {plan.data_location}"
         carry_out = functools.partial(write_deletes, io, plan.write)
-        return self._run(what, io, carry_out, parts, plan.data_location)
+        return joined_changes(self._run(what, io, carry_out, parts, plan.data_location))
 
     def compute(
         self, io: FileIO, what: str, work: Callable[[FileIO, Part], Computed], parts: Sequence[Part], location: str
@@ -104,8 +176,13 @@ class SparkRowEngine:
             raise UnsupportedError(f"expected files that Spark can reach, found them in memory at {location}")
         return prepare_executors(self._backend, location)
 
-    def _run(self, what: str, io: FileIO, carry_out: CarryOut, parts: Sequence[object], location: str) -> FileChanges:
-        """Only files of successful tasks come back; if it fails, its files are removed as far as they can be found."""
+    def _run(
+        self, what: str, io: FileIO, carry_out: CarryOut, parts: Sequence[object], location: str
+    ) -> list[FileChanges]:
+        """What was written for each part, by successful tasks only.
+
+        If it fails, its files are removed as far as they can be found.
+        """
         job, started = str(uuid.uuid4()), time.monotonic()
         blobs = [pickle.dumps(part) for part in enumerate(parts)]
         with removed_on_failure(io, location, job):
@@ -124,7 +201,12 @@ class SparkRowEngine:
         if error is not None:
             raise error
         _log(what, changes, time.monotonic() - started)
-        return changes
+        return [result.changes for result in sorted(results, key=lambda result: result.number)]
+
+
+def _is_shuffled(group: RewriteGroup) -> bool:
+    """Whether rows are sorted, or all of them go to other partitions, where few tasks should write to each."""
+    return group.order is not None or (group.partition is None and not group.without)
 
 
 def _log(what: str, changes: FileChanges, seconds: float) -> None:

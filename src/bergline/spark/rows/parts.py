@@ -12,15 +12,17 @@ from bergline.table.engine.plans import DeletedPositions, RewriteGroup, RewriteP
 _LARGEST_PART: Final = 128 * 1024 * 1024
 _OPENING: Final = 4 * 1024 * 1024
 """What opening a file costs, in bytes that could be read meanwhile."""
-_MOST_OF_TARGET: Final = 1.5
 
 
-def split_groups(plan: RewritePlan, cores: int) -> list[RewriteGroup]:
-    """The groups in parts: where rows are deleted, as many as there is use for; else of the size of a new file."""
+def split_groups(plan: RewritePlan, cores: int) -> list[tuple[int, RewriteGroup]]:
+    """The groups in parts, each with its group's number.
+
+    Where rows are deleted, there are as many as there is use for; else each is of the size of a new file.
+    """
     return [
-        part
-        for group in plan.groups
-        for part in (_by_target(group) if plan.delete_where is None and not group.without else _by_cores(group, cores))
+        (number, part)
+        for number, group in enumerate(plan.groups)
+        for part in (group.splits if plan.delete_where is None and not group.without else _by_cores(group, cores))
     ]
 
 
@@ -45,24 +47,13 @@ def _by_cores(group: RewriteGroup, cores: int) -> Iterator[RewriteGroup]:
         yield msgspec.structs.replace(group, files=files, without=without)
 
 
-def _by_target(group: RewriteGroup) -> Iterator[RewriteGroup]:
-    """Parts that become about one file of the target size each; what is a little more becomes no second file."""
-    target = group.write.target_file_size
-    for files in _bins(group.files, target, opening=0):
-        size = sum(planned.file.file_size_in_bytes for planned in files)
-        limit = size if target < size < _MOST_OF_TARGET * target else target
-        yield msgspec.structs.replace(
-            group, files=files, write=msgspec.structs.replace(group.write, target_file_size=limit)
-        )
-
-
-def _bins(files: Iterable[PlannedFile], limit: int, *, opening: int = _OPENING) -> Iterator[tuple[PlannedFile, ...]]:
+def _bins(files: Iterable[PlannedFile], limit: int) -> Iterator[tuple[PlannedFile, ...]]:
     """The files in order, in bins that are closed when they have reached the limit."""
     waiting: list[PlannedFile] = []
     size = 0
     for planned in files:
         waiting.append(planned)
-        size += planned.file.file_size_in_bytes + opening
+        size += _cost(planned)
         if size >= limit:
             yield tuple(waiting)
             waiting, size = [], 0

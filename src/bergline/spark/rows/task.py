@@ -20,6 +20,7 @@ from bergline.errors import (
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.table.engine.row_engine import FileChanges
+from bergline.table.engine.z_order import ZOrder, z_values
 
 _CERTAIN = (
     AuthenticationError,
@@ -40,6 +41,8 @@ class RowTaskResult(msgspec.Struct, frozen=True):
     """What a task sends back of each part: names and counts, or the error (then the part left no file)."""
 
     changes: FileChanges
+    number: int
+    """Which part it is."""
     error: BerglineError | None = None
     was_repeated: bool = False
     """Whether an earlier attempt failed, which may have left files."""
@@ -64,9 +67,9 @@ class RowTask:
                 number, part = pickle.loads(blob)  # noqa: S301  (we pickled it)
                 prefix = f"{partition:05d}-{attempt}-{self._job}-{number:05d}"
                 try:
-                    result = RowTaskResult(self._carry_out(part, prefix, deletes), None, repeated)
+                    result = RowTaskResult(self._carry_out(part, prefix, deletes), number, None, repeated)
                 except _CERTAIN as error:
-                    result = RowTaskResult(FileChanges(), error, repeated)
+                    result = RowTaskResult(FileChanges(), number, error, repeated)
                 yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
 
@@ -87,3 +90,21 @@ class ComputeTask:
                 except _CERTAIN as error:
                     result = number, None, error
                 yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+
+Z_VALUE = "bergline z-value"
+"""The column of z-order values, beside a table's own."""
+
+
+class ZValueTask:
+    """Adds a column of z-order values to rows, of the columns at some places."""
+
+    def __init__(self, places: list[int], order: ZOrder) -> None:
+        self._places = places
+        self._order = order
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batch by batch."""
+        for batch in batches:
+            values = z_values([batch.column(place) for place in self._places], self._order)
+            yield pa.RecordBatch.from_arrays([*batch.columns, values], [*batch.schema.names, Z_VALUE])

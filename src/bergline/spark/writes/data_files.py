@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pyarrow as pa
@@ -23,7 +23,7 @@ from bergline.format.manifest.manifest import DataFile
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.io.locations import normalized
-from bergline.parquet.write.write_spec import write_spec
+from bergline.parquet.write.write_spec import WriteSpec, write_spec
 from bergline.parquet.write.writer import DataFileWriter
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.executors import prepare_executors
@@ -42,32 +42,41 @@ def write_files(frame: DataFrame, table: Table, options: WriteOptions | None = N
 
     If it fails, its files are removed as far as they can be found.
     """
-    job, started, what = str(uuid.uuid4()), time.monotonic(), f"bergline: write to {table.name}"
+    started, what = time.monotonic(), f"bergline: write to {table.name}"
     metadata = (options or WriteOptions()).applied_to(table.metadata)
     if has_local_rows(frame):
         with described_jobs(frame.sparkSession, what):
-            files = _write_local_rows(frame, table.io, metadata, job)
+            files = _write_local_rows(frame, table.io, metadata)
         log_written(what, files, time.monotonic() - started)
         return files
     spec = write_spec(metadata)
     prepare_executors(backend_of(frame), spec.data_location)
     arranged = arrange_rows(frame, metadata)
     spec = msgspec.structs.replace(spec, sort_order_id=arranged.sort_order_id)
+    files = write_arranged(arranged.frame, table.io, spec, what)
+    log_written(what, files, time.monotonic() - started)
+    return files
+
+
+def write_arranged(
+    frame: DataFrame, io: FileIO, spec: WriteSpec, what: str, *, partition: tuple[Any, ...] | None = None
+) -> list[DataFile]:
+    """Write rows as they are spread over tasks and ordered in them; an error leaves no file that can be found."""
+    job = str(uuid.uuid4())
     # numbered columns on the way: Spark takes a dot in a name for a struct
-    numbered = arranged.frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
-    task = WriteTask(table.io, spec, job, frame.columns)
-    with removed_on_failure(table.io, spec.data_location, job):
+    numbered = frame.toDF(*(f"_{i}" for i in range(len(frame.columns))))
+    task = WriteTask(io, spec, job, frame.columns, partition)
+    with removed_on_failure(io, spec.data_location, job):
         written = numbered.mapInArrow(task.run, "result binary")
         with described_jobs(frame.sparkSession, what), in_small_batches(written, frame.schema) as running:
             rows = running.collect()
     results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
     files = [file for result in results for file in result.files]
     if refusals := [result.refusal for result in results if result.refusal]:
-        table.io.delete([f.file_path for f in files])
+        io.delete([f.file_path for f in files])
         raise refusals[0]
     if any(result.was_repeated for result in results):
-        remove_files(table.io, spec.data_location, job, keep=[f.file_path for f in files])
-    log_written(what, files, time.monotonic() - started)
+        remove_files(io, spec.data_location, job, keep=[f.file_path for f in files])
     return files
 
 
@@ -76,12 +85,12 @@ def has_local_rows(frame: DataFrame) -> bool:
     return backend_of(frame).is_at_hand(frame, MOST_LOCAL_ROWS)
 
 
-def _write_local_rows(frame: DataFrame, io: FileIO, metadata: TableMetadata, job: str) -> list[DataFile]:
+def _write_local_rows(frame: DataFrame, io: FileIO, metadata: TableMetadata) -> list[DataFile]:
     arranged = arrange_local_rows(frame, metadata)
     spec = msgspec.structs.replace(write_spec(metadata), sort_order_id=arranged.sort_order_id)
     # `toArrow` casts what Spark gives, and fails where a struct of required fields is null
     batches = arranged.frame._collect_as_arrow()  # type: ignore[operator]  # noqa: SLF001
-    with DataFileWriter(io, spec, f"00000-0-{job}") as writer:
+    with DataFileWriter(io, spec, f"00000-0-{uuid.uuid4()}") as writer:
         if batches:
             writer.write(pa.Table.from_batches(batches))
         return writer.finish()

@@ -5,9 +5,12 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+from bergline.errors import UnsupportedError
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.partition.sort_order import UNSORTED, SortOrder
+from bergline.format.partition.spec import PartitionSpec
 from bergline.format.partition.transforms import Transform, Void
+from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.writes.keys import key_column
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
@@ -26,7 +29,7 @@ class ArrangedRows(NamedTuple):
 
 def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks."""
-    order, keys = _order(metadata), _Keys(rows, metadata)
+    order, keys = _order(metadata), _Keys(rows, metadata.schema)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     clustering = [key for key in partition if key is not None]
     sorting = _sorting(keys, order)
@@ -42,9 +45,38 @@ def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     return ArrangedRows(frame.select(*keys.columns), order.order_id if sorting else 0)
 
 
+def sort_rows(
+    rows: DataFrame,
+    schema: Schema,
+    order: SortOrder,
+    *,
+    spec: PartitionSpec | None,
+    ranges: int,
+    last: str | None = None,
+) -> DataFrame:
+    """Rows in so many ranges, sorted inside them: by partition if a spec is given, by an order, and by a last column.
+
+    UnsupportedError for an order that Spark cannot sort by.
+    """
+    keys = _Keys(rows, schema)
+    fields = [] if spec is None else [f for f in spec.fields if not isinstance(f.transform, Void)]
+    clustering = [keys.add(f.source_id, f.transform) for f in fields]
+    sorting = _sorting(keys, order)
+    if order.fields and sorting is None:
+        names = ", ".join(f"{f.transform}({schema.names_by_id.get(f.source_id)})" for f in order.fields)
+        raise UnsupportedError(f"cannot sort rows on Spark by {names}")
+    by_last = [] if last is None else [F.col(back_quoted(last)).asc_nulls_first()]
+    ordering = [key.asc_nulls_first() for key in clustering if key is not None] + (sorting or []) + by_last
+    frame = keys.frame()
+    if not ordering:
+        return frame.repartition(ranges)
+    spread = frame.repartition(1) if ranges == 1 else frame.repartitionByRange(ranges, *ordering)
+    return spread.sortWithinPartitions(*ordering).select(*keys.columns)
+
+
 def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
     """Sort local rows by the table's order, in one task; the writer groups them by partition."""
-    order, keys = _order(metadata), _Keys(rows, metadata)
+    order, keys = _order(metadata), _Keys(rows, metadata.schema)
     sorting = _sorting(keys, order)
     if not sorting:
         return ArrangedRows(rows, 0)
@@ -55,9 +87,9 @@ def arrange_local_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows
 class _Keys:
     """Transformed columns beside those of a frame, each once."""
 
-    def __init__(self, rows: DataFrame, metadata: TableMetadata) -> None:
+    def __init__(self, rows: DataFrame, schema: Schema) -> None:
         self._rows = rows
-        self._schema = metadata.schema
+        self._schema = schema
         self._added: dict[tuple[int, Transform], tuple[str, Column]] = {}
         self._names = rows.columns
 

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -27,13 +28,19 @@ class TaskResult(msgspec.Struct, frozen=True):
 
 
 class WriteTask:
-    """Writes the rows of a task, whose columns are given their `names`, and yields the result as one row of bytes."""
+    """Writes the rows of a task, whose columns are given their `names`, and yields the result as one row of bytes.
 
-    def __init__(self, io: FileIO, spec: WriteSpec, job: str, names: list[str]) -> None:
+    With a `partition`, all rows belong to it.
+    """
+
+    def __init__(
+        self, io: FileIO, spec: WriteSpec, job: str, names: list[str], partition: tuple[Any, ...] | None = None
+    ) -> None:
         self._io = io
         self._spec = spec
         self._job = job
         self._names = names
+        self._partition = partition
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write; the files of an attempt have names that no other attempt uses."""
@@ -49,7 +56,7 @@ class WriteTask:
         refusal = None
         files: list[DataFile] = []
         try:
-            with DataFileWriter(self._io, self._spec, prefix) as writer:
+            with DataFileWriter(self._io, self._spec, prefix, partition=self._partition) as writer:
                 for rows in gathered(batches, self._spec.row_group_bytes):
                     writer.write(rows)
                 files = writer.finish()

@@ -5,6 +5,7 @@ from bergline.sql.procedures.imports import IMPORT_PROCEDURES
 from bergline.sql.procedures.maintenance import MAINTENANCE_PROCEDURES
 from bergline.sql.procedures.procedure import Procedure
 from bergline.sql.procedures.refs import MERGE_PROCEDURES, REF_PROCEDURES
+from bergline.sql.procedures.rewrites import REWRITE_PROCEDURES
 from bergline.sql.procedures.statistics import STATISTICS_PROCEDURES
 from bergline.sql.procedures.tables import TABLE_PROCEDURES
 
@@ -12,6 +13,7 @@ PROCEDURES: dict[str, Procedure] = {
     **REF_PROCEDURES,
     **ORPHAN_PROCEDURES,
     **TABLE_PROCEDURES,
+    **REWRITE_PROCEDURES,
     **EXPIRY_PROCEDURES,
     **MAINTENANCE_PROCEDURES,
     **IMPORT_PROCEDURES,
@@ -21,8 +23,6 @@ PROCEDURES: dict[str, Procedure] = {
 """By name, in the order in which SHOW PROCEDURES lists them."""
 
 IN_PYTHON = {
-    "rewrite_data_files": "table.compact()",
-    "rewrite_position_delete_files": "table.compact()",
     "create_changelog_view": "table.changes(before, after)",
 }
 """Iceberg procedures that CALL does not run, and the Python call that does the same."""

@@ -7,10 +7,11 @@ from typing import Final
 
 from bergline.io.fileio import FileIO
 from bergline.parquet.delete.delete_files import DeleteFiles
-from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
-from bergline.table.engine.position_deletes import delete_matching, write_deletes
+from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
+from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
-from bergline.table.engine.row_engine import Computed, FileChanges, Part, joined_changes
+from bergline.table.engine.row_engine import Computed, FileChanges, Part, gathered_changes, joined_changes
+from bergline.table.engine.sort_rows import rewrite_sorted
 
 _READERS: Final = 16
 
@@ -19,16 +20,22 @@ class ArrowRowEngine:
     """Delete files are read once for all data files, as long as there is room."""
 
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
-        """Each group in turn, in files of its own."""
+        """All groups, one after the other."""
+        return joined_changes(self.rewrite_groups(io, plan))
+
+    def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
+        """Each part of a group in turn, in files of its own; groups to be sorted are held in memory one at a time."""
         deletes, prefix = DeleteFiles(io), _prefix()
-        done: list[FileChanges] = []
+        parts = [(n, part) for n, group in enumerate(plan.groups) for part in _parts(group)]
+        done: list[tuple[int, FileChanges]] = []
         try:
-            for number, group in enumerate(plan.groups):
-                done.append(rewrite_group(io, plan, group, f"{prefix}-{number:05d}", deletes))
+            for number, (group, part) in enumerate(parts):
+                rewrite = rewrite_group if part.order is None else rewrite_sorted
+                done.append((group, rewrite(io, plan, part, f"{prefix}-{number:05d}", deletes)))
         except BaseException:
-            io.delete(joined_changes(done).paths)
+            io.delete(joined_changes(changes for _, changes in done).paths)
             raise
-        return joined_changes(done)
+        return gathered_changes(done, len(plan.groups))
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         """All data files, with deletion vectors in one Puffin file."""
@@ -46,6 +53,23 @@ class ArrowRowEngine:
             return [work(io, parts[0])]
         with ThreadPoolExecutor(_READERS, thread_name_prefix="bergline-compute") as threads:
             return list(threads.map(lambda part: work(io, part), parts))
+
+    def join_deletes(self, io: FileIO, joins: Sequence[DeleteJoin]) -> list[FileChanges]:
+        """Each group in turn."""
+        deletes, prefix = DeleteFiles(io), _prefix()
+        done: list[FileChanges] = []
+        try:
+            for number, join in enumerate(joins):
+                done.append(join_deletes(io, join, f"{prefix}-{number:05d}", deletes))
+        except BaseException:
+            io.delete(joined_changes(done).paths)
+            raise
+        return done
+
+
+def _parts(group: RewriteGroup) -> list[RewriteGroup]:
+    """A group whose rows are sorted or go to other partitions is one part."""
+    return [group] if group.order is not None or group.partition is None else group.splits
 
 
 def _prefix() -> str:

@@ -12,18 +12,25 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE, Predicate
 from bergline.format.deletes.delete_files import only_data_file
 from bergline.format.deletes.position_set import PositionSet
-from bergline.format.manifest.manifest import DataFile, is_deletion_vector
+from bergline.format.manifest.manifest import DataFile, is_deletion_vector, partition_key, partition_key_of
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
+from bergline.format.partition.sort_order import UNSORTED, SortOrder
 from bergline.format.partition.spec import PartitionSpec
 from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, POS, ROW_ID
 from bergline.format.schema.schema import Schema
 from bergline.parquet.write.write_spec import WriteSpec, delete_write_spec, write_spec
 from bergline.scan.plan import PlannedFile, ScanPlan
+from bergline.table.engine.file_groups import packed
+from bergline.table.engine.z_order import ZOrder
 
 GRANULARITY: Final = "write.delete.granularity"
 GRANULARITIES: Final = ("file", "partition")
+_LOOKBACK: Final = 10
 _FIRST_WITH_DELETES: Final = 2
 _FIRST_WITH_VECTORS: Final = 3
+
+
+RowOrder = SortOrder | ZOrder
 
 
 class RewriteGroup(msgspec.Struct, frozen=True):
@@ -35,6 +42,20 @@ class RewriteGroup(msgspec.Struct, frozen=True):
     """The partition that all rows stay in; None if each row goes to the one that the write spec gives it."""
     without: dict[str, PositionSet] = {}
     """Positions of rows that are left out, by the path of their data file."""
+    split_size: int | None = None
+    """How many bytes one task reads, to write a file; None for all of the group."""
+    order: RowOrder | None = None
+    """How rows are sorted within the group; None if they stay in the order of their files."""
+    sorted_files: int = 1
+    """Into how many files sorted rows are divided, by ranges."""
+
+    @property
+    def splits(self) -> "list[RewriteGroup]":
+        """Parts of the group that become about one file each; none cuts a file."""
+        if self.split_size is None:
+            return [self]
+        parts = packed(self.files, _read_size, self.split_size, lookback=_LOOKBACK)
+        return [msgspec.structs.replace(self, files=tuple(files)) for files in parts]
 
 
 class RewritePlan(msgspec.Struct, frozen=True):
@@ -45,6 +66,8 @@ class RewritePlan(msgspec.Struct, frozen=True):
     groups: tuple[RewriteGroup, ...]
     delete_where: Predicate | None = None
     """Rows for which it is true are left out, and files that hold none of them stay as they are."""
+    groups_at_a_time: int | None = None
+    """How many groups may be rewritten at the same time; None for what the engine finds best."""
 
     @property
     def data_location(self) -> str:
@@ -95,6 +118,13 @@ class KnownDeletePlan(msgspec.Struct, frozen=True):
         return self.write.write.data_location
 
 
+class DeleteJoin(msgspec.Struct, frozen=True):
+    """Position delete files to be joined: those of data files, each with the delete files that are read for it."""
+
+    files: tuple[PlannedFile, ...]
+    write: DeleteFileSpec
+
+
 class PositionDeletePlan(msgspec.Struct, frozen=True):
     """Rows to be deleted where they are: those that match a filter and are not deleted yet."""
 
@@ -130,24 +160,72 @@ def plan_rewrite_without(metadata: TableMetadata, plan: ScanPlan, deleted: Itera
     return RewritePlan(read, (group,))
 
 
+class GroupLayout(msgspec.Struct, frozen=True):
+    """Data files to be written again together, and how."""
+
+    files: tuple[PlannedFile, ...]
+    largest_file: int | None = None
+    """The size at which a new file ends; None for the table's target size."""
+    split_size: int | None = None
+    spec_id: int | None = None
+    """The partition spec of the new files; None for the one of the files, in whose partition rows stay."""
+    order: RowOrder | None = None
+    sorted_files: int = 1
+
+    @property
+    def size(self) -> int:
+        """How many bytes are read."""
+        return sum(planned.file.file_size_in_bytes for planned in self.files)
+
+    @property
+    def moves_rows(self) -> bool:
+        """Whether rows may go to other partitions than that of their file."""
+        return self.spec_id is not None and {partition_key(p.file) for p in self.files} != {
+            partition_key_of(self.spec_id, self.files[0].file.partition)
+        }
+
+
 def plan_rewrite(
-    metadata: TableMetadata, plan: ScanPlan, groups: Iterable[tuple[PlannedFile, ...]], target_size: int | None = None
+    metadata: TableMetadata,
+    plan: ScanPlan,
+    groups: Iterable[GroupLayout],
+    groups_at_a_time: int | None = None,
 ) -> RewritePlan:
-    """Rewrite files of a scan, those of a partition together, which they stay in, to files of a target size."""
+    """Rewrite files of a scan in groups."""
     read, write = _all_rows(metadata, plan), write_spec(metadata)
-    size = max(target_size or write.target_file_size, 1)
-    write = msgspec.structs.replace(write, schema=read.schema, target_file_size=size)
+    write = msgspec.structs.replace(write, schema=read.schema)
     return RewritePlan(
-        read,
-        tuple(
-            RewriteGroup(
-                files,
-                msgspec.structs.replace(write, spec=metadata.specs_by_id[files[0].file.spec_id]),
-                files[0].file.partition,
-            )
-            for files in groups
-        ),
+        read, tuple(_group(metadata, write, layout) for layout in groups), groups_at_a_time=groups_at_a_time
     )
+
+
+def _group(metadata: TableMetadata, write: WriteSpec, layout: GroupLayout) -> RewriteGroup:
+    first = layout.files[0].file
+    spec_id = first.spec_id if layout.spec_id is None else layout.spec_id
+    return RewriteGroup(
+        layout.files,
+        msgspec.structs.replace(
+            write,
+            spec=metadata.specs_by_id[spec_id],
+            target_file_size=max(layout.largest_file or write.target_file_size, 1),
+            sort_order_id=_sort_order_id(metadata, layout.order),
+        ),
+        None if layout.moves_rows else first.partition,
+        layout.split_size,
+        layout.order,
+        layout.sorted_files,
+    )
+
+
+def _sort_order_id(metadata: TableMetadata, order: RowOrder | None) -> int:
+    """The order of the table's that new files are in; 0 if it has none like that."""
+    wanted = order.fields if isinstance(order, SortOrder) else ()
+    return next((o.order_id for o in metadata.sort_orders if wanted and o.fields == wanted), UNSORTED.order_id)
+
+
+def _read_size(planned: PlannedFile) -> int:
+    deletes = (d.content_size_in_bytes or d.file_size_in_bytes for d in planned.deletes)
+    return planned.file.file_size_in_bytes + sum(deletes)
 
 
 def plan_position_deletes(
@@ -158,14 +236,27 @@ def plan_position_deletes(
     return PositionDeletePlan(
         msgspec.structs.replace(plan, schema=Schema(fields=(POS,)), files=()),
         chosen,
-        _delete_file_spec(metadata, chosen),
+        delete_file_spec(metadata, {p.file.spec_id for p in chosen}),
+    )
+
+
+def delete_file_spec(metadata: TableMetadata, spec_ids: Iterable[int]) -> DeleteFileSpec:
+    """How positions are written in the partition specs of some data files, as the table's format version has it."""
+    if metadata.format_version < _FIRST_WITH_DELETES:
+        raise UnsupportedError(f"expected format version 2 or higher to delete rows, found {metadata.format_version}")
+    specs = [metadata.specs_by_id[spec_id] for spec_id in sorted(spec_ids)]
+    is_vector = metadata.format_version >= _FIRST_WITH_VECTORS
+    return DeleteFileSpec(
+        delete_write_spec(metadata),
+        "vector" if is_vector else granularity(metadata),
+        {spec.spec_id: (spec, metadata.schema_for(spec)) for spec in specs},
     )
 
 
 def plan_known_deletes(metadata: TableMetadata, deleted: Iterable[DeletedPositions]) -> KnownDeletePlan:
     """Delete rows at known positions, as the table's format version has it."""
     deleted = tuple(deleted)
-    return KnownDeletePlan(deleted, _delete_file_spec(metadata, [d.planned for d in deleted]))
+    return KnownDeletePlan(deleted, delete_file_spec(metadata, {d.planned.file.spec_id for d in deleted}))
 
 
 def granularity(metadata: TableMetadata) -> Literal["file", "partition"]:
@@ -179,18 +270,6 @@ def check_granularity(key: str, value: str) -> str:
     if value.lower() not in GRANULARITIES:
         raise InvalidInputError(f"expected {' or '.join(GRANULARITIES)} for property `{key}`, found `{value}`")
     return value.lower()
-
-
-def _delete_file_spec(metadata: TableMetadata, files: Iterable[PlannedFile]) -> DeleteFileSpec:
-    if metadata.format_version < _FIRST_WITH_DELETES:
-        raise UnsupportedError(f"expected format version 2 or higher to delete rows, found {metadata.format_version}")
-    specs = [metadata.specs_by_id[spec_id] for spec_id in sorted({p.file.spec_id for p in files})]
-    is_vector = metadata.format_version >= _FIRST_WITH_VECTORS
-    return DeleteFileSpec(
-        delete_write_spec(metadata),
-        "vector" if is_vector else granularity(metadata),
-        {spec.spec_id: (spec, metadata.schema_for(spec)) for spec in specs},
-    )
 
 
 def _all_rows(metadata: TableMetadata, plan: ScanPlan) -> ScanPlan:

@@ -21,7 +21,7 @@ from bergline.parquet.delete.delete_files import DeleteFiles
 from bergline.parquet.read.reader import read_file
 from bergline.parquet.write.delete_writer import write_position_deletes
 from bergline.scan.plan import PlannedFile
-from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, PositionDeletePlan
+from bergline.table.engine.plans import DeletedPositions, DeleteFileSpec, DeleteJoin, PositionDeletePlan
 from bergline.table.engine.row_engine import FileChanges
 
 
@@ -55,6 +55,25 @@ def write_deletes(
         delete_files=write(io, spec, full, prefix),
         deleted_from=frozenset(d.planned.file.file_path for d in deleted),
         deleted_rows=sum(len(d.positions) for d in deleted),
+    )
+
+
+def join_deletes(io: FileIO, join: DeleteJoin, prefix: str, deletes: DeleteFiles | None = None) -> FileChanges:
+    """Delete files that hold what others say of data files; none for a data file without deleted rows."""
+    deletes = deletes or DeleteFiles(io)
+    found = [
+        (
+            planned.file,
+            reduce(PositionSet.union, (deletes.positions(d, planned.file.file_path) for d in planned.deletes)),
+        )
+        for planned in join.files
+    ]
+    found = [(file, positions) for file, positions in found if positions]
+    if not found:
+        return FileChanges()
+    write = _write_vectors if join.write.kind == "vector" else _write_files
+    return FileChanges(
+        delete_files=write(io, join.write, found, prefix), deleted_from=frozenset(f.file_path for f, _ in found)
     )
 
 

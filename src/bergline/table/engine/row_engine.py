@@ -9,7 +9,7 @@ from bergline.arguments import shown
 from bergline.errors import InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.io.fileio import FileIO
-from bergline.table.engine.plans import KnownDeletePlan, PositionDeletePlan, RewritePlan
+from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewritePlan
 
 Part = TypeVar("Part")
 Computed = TypeVar("Computed")
@@ -42,6 +42,9 @@ class RowEngine(Protocol):
     def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
         """Write the rows of data files again, without those that are deleted."""
 
+    def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
+        """The same, with what was written for each group, in the order of the groups; groups may be sorted."""
+
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         """Write delete files for rows that match, joined with the delete files that they replace."""
 
@@ -61,6 +64,17 @@ class RowEngine(Protocol):
         The function, the parts and the results are pickled where they go to other processes; `what` is shown as
         progress.
         """
+
+    def join_deletes(self, io: FileIO, joins: Sequence[DeleteJoin]) -> list[FileChanges]:
+        """Write delete files in the place of others, for each of several groups."""
+
+
+def gathered_changes(parts: Iterable[tuple[int, FileChanges]], groups: int) -> list[FileChanges]:
+    """What parts have written, each with the number of its group, for each of so many groups."""
+    by_group: list[list[FileChanges]] = [[] for _ in range(groups)]
+    for number, changes in parts:
+        by_group[number].append(changes)
+    return [joined_changes(changes) for changes in by_group]
 
 
 def joined_changes(parts: Iterable[FileChanges]) -> FileChanges:

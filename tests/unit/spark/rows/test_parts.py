@@ -10,6 +10,7 @@ from bergline.scan.plan import PlannedFile
 from bergline.spark.rows.parts import split_deleted, split_files, split_groups
 from bergline.table.engine.plans import (
     DeletedPositions,
+    GroupLayout,
     RewritePlan,
     plan_copy_on_write,
     plan_rewrite,
@@ -26,7 +27,7 @@ def planned(*sizes: int, partition: tuple[object, ...] = ()) -> tuple[PlannedFil
 
 
 def compaction(table: Table, *sizes: int) -> RewritePlan:
-    return plan_rewrite(table.metadata, table.scan().plan(), [planned(*sizes)], 100)
+    return plan_rewrite(table.metadata, table.scan().plan(), [GroupLayout(planned(*sizes), 140, 100)])
 
 
 @pytest.mark.parametrize(
@@ -51,27 +52,22 @@ def test_files_of_a_partition_come_together() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "expected"),
-    [
-        ([10, 10], [(2, 100)]),
-        ([70, 70, 70, 70], [(2, 140), (2, 140)]),  # each of them one file, not one and a bit
-        ([60, 60, 10], [(2, 120), (1, 100)]),
-        ([90, 74], [(2, 100)]),  # two files of the target size
-        ([300], [(1, 100)]),
-    ],
+    [([10, 10], [2]), ([60, 60, 10], [2, 1]), ([60, 10, 60, 20], [3, 1]), ([90, 74], [1, 1]), ([300], [1])],
 )
-def test_compaction_has_parts_of_the_target_size(
-    orders: Table, sizes: list[int], expected: list[tuple[int, int]]
-) -> None:
-    groups = split_groups(compaction(orders, *sizes), cores=8)
-    assert [(len(group.files), group.write.target_file_size) for group in groups] == expected
+def test_compaction_has_parts_of_what_a_task_reads(orders: Table, sizes: list[int], expected: list[int]) -> None:
+    groups = [group for _, group in split_groups(compaction(orders, *sizes), cores=8)]
+    assert sorted(len(group.files) for group in groups) == sorted(expected)
+    assert {group.write.target_file_size for group in groups} == {140}
 
 
 def test_groups_stay_apart(lake: Lake, orders: Table) -> None:
-    plan = plan_rewrite(orders.metadata, orders.scan().plan(), [planned(1, 1), planned(1, partition=("x",))], 100)
-    assert [len(group.files) for group in split_groups(plan, cores=1)] == [2, 1]
+    plan = plan_rewrite(
+        orders.metadata, orders.scan().plan(), [GroupLayout(planned(1, 1)), GroupLayout(planned(1, partition=("x",)))]
+    )
+    assert [(number, len(group.files)) for number, group in split_groups(plan, cores=1)] == [(0, 2), (1, 1)]
     without = plan_copy_on_write(orders.metadata, orders.scan().plan(), planned(1, 1, 1, 1))
     assert without.delete_where == ALWAYS_TRUE
-    assert [len(group.files) for group in split_groups(without, cores=2)] == [2, 2]
+    assert [(number, len(group.files)) for number, group in split_groups(without, cores=2)] == [(0, 2), (0, 2)]
 
 
 def test_known_positions_go_with_their_data_files(orders: Table) -> None:
@@ -79,6 +75,6 @@ def test_known_positions_go_with_their_data_files(orders: Table) -> None:
     parts = split_deleted(deleted, 1000)
     assert parts == [(d,) for d in deleted]
     groups = split_groups(plan_rewrite_without(orders.metadata, orders.scan().plan(), deleted), 1000)
-    assert [(group.files, group.without) for group in groups] == [
+    assert [(group.files, group.without) for _, group in groups] == [
         ((d.planned,), {d.planned.file.file_path: d.positions}) for d in deleted
     ]

@@ -172,11 +172,11 @@ def test_procedure_of_another_catalog_is_left_to_the_engine(lake: Lake) -> None:
 
 def test_unknown_procedure_names_the_call_in_python(lake: Lake, orders: Table) -> None:
     with pytest.raises(NotFoundError) as caught:
-        run_text(lake, "CALL system.rewrite_data_files('db.orders')")
-    assert "in Python: `table.compact()`" in caught.value.hints
+        run_text(lake, "CALL system.create_changelog_view('db.orders')")
+    assert "in Python: `table.changes(before, after)`" in caught.value.hints
     with pytest.raises(NotFoundError) as caught:
         run_text(lake, "CALL system.nothing_like_it('db.orders')")
-    assert any("rewrite_data_files as `table.compact()`" in hint for hint in caught.value.hints)
+    assert any("create_changelog_view as `table.changes(before, after)`" in hint for hint in caught.value.hints)
 
 
 def test_argument_that_names_no_namespace_lists_the_near_ones(lake: Lake, orders: Table) -> None:

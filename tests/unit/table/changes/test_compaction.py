@@ -14,7 +14,8 @@ from bergline.errors import ConflictError, InvalidInputError
 from bergline.format.manifest.manifest import DataFile
 from bergline.scan.manifests import live_entries, load_manifest_list
 from bergline.scan.plan import PlannedFile
-from bergline.table.changes.compaction import CompactionResult, plan_compaction
+from bergline.table.changes.compaction import CompactionResult, plan_groups
+from bergline.table.changes.rewrite_options import RewriteOptions
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +68,9 @@ def planned(*sizes: int, deletes: int = 0) -> list[PlannedFile]:
     ],
 )
 def test_files_are_worth_rewriting_if_they_become_fewer_or_have_deletes(files: Any, rewritten: int) -> None:
-    assert sum(map(len, plan_compaction(files, target_size=100, min_files=2))) == rewritten
+    options = RewriteOptions(min_input_files=2, delete_file_threshold=1)
+    groups = plan_groups(files, options.sizes(100, only_fewer=True), options)
+    assert sum(map(len, groups)) == rewritten
 
 
 @pytest.mark.parametrize("version", VERSIONS)

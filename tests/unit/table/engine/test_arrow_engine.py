@@ -13,6 +13,7 @@ from bergline.io.fileio import FileIO
 from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import (
     DeletedPositions,
+    GroupLayout,
     PositionDeletePlan,
     RewritePlan,
     plan_known_deletes,
@@ -28,9 +29,9 @@ class NotedEngine(ArrowRowEngine):
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
 
-    def rewrite(self, io: FileIO, plan: RewritePlan) -> FileChanges:
+    def rewrite_groups(self, io: FileIO, plan: RewritePlan) -> list[FileChanges]:
         self.asked.append(("rewrite", sum(len(group.files) for group in plan.groups)))
-        return super().rewrite(io, plan)
+        return super().rewrite_groups(io, plan)
 
     def delete_positions(self, io: FileIO, plan: PositionDeletePlan) -> FileChanges:
         self.asked.append(("delete_positions", len(plan.files)))
@@ -74,7 +75,7 @@ def test_a_group_that_fails_takes_the_files_of_the_others_with_it(lake: Lake) ->
     table = lake.create_table("db.t", ORDERS, partition_by=["region"])
     table.append(order_rows(1)).append(order_rows(2, region="us"))
     scanned = table.scan().plan()
-    plan = plan_rewrite(table.metadata, scanned, [(planned,) for planned in scanned.files])
+    plan = plan_rewrite(table.metadata, scanned, [GroupLayout((planned,)) for planned in scanned.files])
     table.io.delete([plan.groups[-1].files[0].file.file_path])
     before = table.io.list(table.location)
     with pytest.raises(NotFoundError):

@@ -10,7 +10,13 @@ from bergline import Lake, Table
 from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.expressions.predicate import ALWAYS_TRUE
 from bergline.scan.plan import PlannedFile
-from bergline.table.engine.plans import check_granularity, plan_copy_on_write, plan_position_deletes, plan_rewrite
+from bergline.table.engine.plans import (
+    GroupLayout,
+    check_granularity,
+    plan_copy_on_write,
+    plan_position_deletes,
+    plan_rewrite,
+)
 
 
 def new_table(lake: Lake, version: str, **properties: str) -> Table:
@@ -44,7 +50,7 @@ def test_rewrites_keep_each_group_in_its_partition_and_spec(lake: Lake) -> None:
     with table.update_spec() as spec:
         spec.remove_field("region")
     us = file_of(table, 3)
-    plan = plan_rewrite(table.metadata, table.scan().plan(), [(us,)], 77)
+    plan = plan_rewrite(table.metadata, table.scan().plan(), [GroupLayout((us,), largest_file=77)])
     (group,) = plan.groups
     assert plan.delete_where is None
     assert (group.partition, group.write.spec.spec_id, group.write.target_file_size) == (("us",), us.file.spec_id, 77)

@@ -1,0 +1,263 @@
+"""A run of compaction: planned, rewritten by an engine and committed, beside what others do to the table.
+
+A group whose files were changed by others is planned again on the new head; all other groups are committed.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from bergline.arguments import counted
+from bergline.errors import BerglineError, ConflictError, NotFoundError
+from bergline.format.metadata.snapshot import Snapshot
+from bergline.scan.plan import ScanPlan
+from bergline.scan.planner import plan_scan
+from bergline.table.changes.compaction import (
+    CompactionRequest,
+    CompactionResult,
+    RewrittenGroup,
+    as_rewritten,
+    changed_files,
+    plan_compaction,
+)
+from bergline.table.changes.rewrite_files import RewriteFiles, Rewritten
+from bergline.table.commits.branches import check_branch_exists, check_write_branch, head_id
+from bergline.table.engine.arrow_engine import ArrowRowEngine
+from bergline.table.engine.plans import GroupLayout, plan_rewrite
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.handle import TableHandle
+
+_MOST_ROUNDS: Final = 10
+_LOG = logging.getLogger("bergline.table")
+
+
+class CompactionRun:
+    """One call of `compact` on a branch."""
+
+    def __init__(
+        self,
+        table: TableHandle,
+        request: CompactionRequest,
+        *,
+        branch: str,
+        summary: Mapping[str, str] | None,
+        engine: RowEngine | None,
+    ) -> None:
+        self._table = table
+        self._request = request
+        self._options = request.options
+        self._branch = branch
+        self._summary = summary
+        self._engine = engine or ArrowRowEngine()
+        self._result = CompactionResult()
+        self._failed_commits = 0
+
+    def run(self) -> CompactionResult:
+        """Rewrite what is worth it; ConflictError if others change the same files again and again."""
+        table_uuid, only, error = self._table.metadata.table_uuid, None, None
+        for _ in range(_MOST_ROUNDS):
+            self._table.refresh()
+            if self._table.metadata.table_uuid != table_uuid:
+                raise ConflictError(f"expected table `{self._table.name}` as it was, found it dropped and re-created")
+            try:
+                only, error = self._round(only)
+            except NotFoundError as missing:
+                if not self._has_moved_on(missing):
+                    raise
+                error = missing
+                continue
+            if not only:
+                return self._result
+        if error is not None and not self._options.partial_progress_enabled:
+            raise error
+        self._fail(len(only or ()), error)
+        return self._result
+
+    def _round(self, only: set[str] | None) -> tuple[set[str], BerglineError | None]:
+        """Plan and rewrite once; what comes back are the files of groups that others changed meanwhile."""
+        table = self._table
+        check_write_branch(table.metadata, self._branch)
+        since, own = head_id(table.metadata, self._branch), table.snapshot_summary(self._summary)
+        check_branch_exists(table.metadata, self._branch)
+        if since is None:
+            return set(), None
+        start = table.metadata.snapshot(since)
+        plan, groups = plan_compaction(table.io, table.metadata, start, self._request, only)
+        if not groups:
+            return set(), None
+        one_round = _Round(table, self._request, plan, start=start, branch=self._branch, summary=own)
+        per_commit = len(groups)
+        if self._options.partial_progress_enabled:
+            per_commit = -(-len(groups) // self._options.partial_progress_max_commits)
+        changed: set[str] = set()
+        conflict: BerglineError | None = None
+        for first in range(0, len(groups), per_commit):
+            batch = self._rewritten(one_round, groups[first : first + per_commit])
+            _LOG.info("compact %s: %s of %s rewritten", table.name, min(first + per_commit, len(groups)), len(groups))
+            if batch:
+                lost, found = self._committed(one_round, batch)
+                changed, conflict = changed | lost, found or conflict
+        return changed, conflict
+
+    def _rewritten(self, one_round: "_Round", groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
+        """The groups rewritten together; with partial progress, after an error one by one without those that fail."""
+        try:
+            return one_round.rewrite(self._engine, groups)
+        except Exception as error:  # (an engine may raise anything)
+            if not self._options.partial_progress_enabled:
+                raise
+            if len(groups) == 1:
+                self._fail(len(groups[0].files), error)
+                return []
+        return [done for group in groups for done in self._rewritten(one_round, [group])]
+
+    def _committed(self, one_round: "_Round", batch: list[RewrittenGroup]) -> tuple[set[str], BerglineError | None]:
+        """Commit groups, without those that others changed; what comes back are the files of these."""
+        lost: set[str] = set()
+        conflict: BerglineError | None = None
+        while batch:
+            outcome = one_round.commit(batch)
+            if isinstance(outcome, CompactionResult):
+                self._result += outcome
+                break
+            if not isinstance(outcome, ConflictError):
+                one_round.discard(batch)
+                if not self._options.partial_progress_enabled:
+                    raise outcome
+                self._fail(sum(len(g.layout.files) for g in batch), outcome)
+                break
+            kept = one_round.unchanged(batch)
+            # where nothing tells which group it is, all of them are planned again
+            dropped = [g for g in batch if g not in kept] or batch
+            batch = [g for g in batch if g not in dropped]
+            one_round.discard(dropped)
+            lost |= {planned.file.file_path for g in dropped for planned in g.layout.files}
+            conflict = outcome
+        return lost, conflict
+
+    def _fail(self, files: int, error: Exception | None) -> None:
+        """Count what failed where partial progress is enabled; too many failures are an error."""
+        self._failed_commits += 1
+        self._result += CompactionResult(failed_data_files=files)
+        _LOG.warning("compact %s: %s left as they were: %s", self._table.name, counted(files, "data file"), error)
+        most = self._options.partial_progress_max_failed_commits
+        if most is not None and self._failed_commits > most:
+            raise ConflictError(
+                f"expected up to {most} failed commits, found {self._failed_commits}: "
+                f"{counted(self._result.rewritten_data_files, 'data file')} of `{self._table.name}` were rewritten, "
+                f"{self._result.failed_data_files:,} were not",
+            ) from error
+
+    def _has_moved_on(self, error: NotFoundError) -> bool:
+        """Whether to plan again: missing files may have been expired, but only after the table had moved on."""
+        if self._table.in_transaction or error.kind != "file":
+            return False
+        newest = self._table.catalog.load_table(self._table.name)
+        return newest.metadata_location != self._table.metadata_location
+
+
+class _Round:
+    """Compaction of what one snapshot holds."""
+
+    def __init__(
+        self,
+        table: TableHandle,
+        request: CompactionRequest,
+        plan: ScanPlan,
+        *,
+        start: Snapshot,
+        branch: str,
+        summary: Mapping[str, str],
+    ) -> None:
+        self._table = table
+        self._metadata = table.metadata
+        self._request = request
+        self._plan = plan
+        self._start = start
+        self._branch = branch
+        self._summary = summary
+        self._done: list[RewrittenGroup] = []
+
+    def rewrite(self, engine: RowEngine, groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
+        """The groups with their new files; an error leaves none."""
+        at_a_time = self._request.options.max_concurrent_file_group_rewrites
+        plan = plan_rewrite(self._metadata, self._plan, groups, at_a_time)
+        written = engine.rewrite_groups(self._table.io, plan)
+        return [RewrittenGroup(*pair) for pair in zip(groups, written, strict=True)]
+
+    def commit(self, groups: Sequence[RewrittenGroup]) -> CompactionResult | BerglineError:
+        """Commit groups in one snapshot; an error comes back if certainly nothing was committed: new files stay then.
+
+        Any other error is raised.
+        """
+        rewritten = self._as_rewritten(groups)
+        kind = RewriteFiles if self._table.in_transaction else _KeptOnFailure
+        operation = kind(
+            self._table.io,
+            rewritten,
+            since=self._start.snapshot_id,
+            branch=self._branch,
+            summary=self._summary,
+            discard_on_failure=True,
+        )
+        try:
+            committed = self._table.commit(operation).snapshot(operation.snapshot_id)
+        except BerglineError as error:
+            if isinstance(operation, _KeptOnFailure) and operation.has_failed:
+                return error
+            raise
+        self._done += groups
+        return CompactionResult(
+            rewritten_data_files=len(rewritten.removed),
+            added_data_files=len(rewritten.added),
+            rewritten_bytes=sum(f.file_size_in_bytes for f in rewritten.removed),
+            removed_delete_files=int(committed.summary.get("removed-delete-files", "0")),
+        )
+
+    def unchanged(self, groups: Sequence[RewrittenGroup]) -> list[RewrittenGroup]:
+        """The groups whose files are on the branch's head as they were read."""
+        self._table.refresh()
+        metadata = self._table.metadata
+        head = head_id(metadata, self._branch)
+        if head is None or metadata.table_uuid != self._metadata.table_uuid:
+            return []
+        now = plan_scan(
+            self._table.io,
+            metadata,
+            head,
+            table_schema=metadata.schema,
+            columns=metadata.schema,
+            row_filter=self._request.row_filter,
+        )
+        changed = changed_files((p for g in groups for p in g.layout.files), now.files)
+        return [g for g in groups if not any(p.file.file_path in changed for p in g.layout.files)]
+
+    def discard(self, groups: Sequence[RewrittenGroup]) -> None:
+        """Delete the new files of groups that are certainly not committed."""
+        self._table.io.delete([path for group in groups for path in group.changes.paths])
+
+    def _as_rewritten(self, groups: Sequence[RewrittenGroup]) -> Rewritten:
+        try:
+            return as_rewritten(
+                self._table.io,
+                self._metadata,
+                self._start,
+                self._request,
+                groups,
+                pinned=not self._table.in_transaction,
+                earlier=[file for group in self._done for file in group.removed],
+            )
+        except BaseException:
+            self.discard(groups)
+            raise
+
+
+class _KeptOnFailure(RewriteFiles):
+    """Leaves the new files to the caller if it certainly fails."""
+
+    has_failed = False
+
+    def abandoned(self) -> None:
+        self._discarded.clear()
+        super().abandoned()
+        self.has_failed = True
