@@ -17,7 +17,7 @@ from bergline import Lake, Table
 pytestmark = pytest.mark.long
 
 MAINTAINERS = 2
-EACH = int(os.environ.get("BERGLINE_EXAMPLES", "12"))
+EACH = min(int(os.environ.get("BERGLINE_EXAMPLES", "10")), 150)
 KINDS = [("append", "main"), ("append", "main"), ("delete", "main"), ("append", "w{}"), ("transaction", "main")]
 
 

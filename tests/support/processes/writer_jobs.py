@@ -32,6 +32,8 @@ class Note(msgspec.Struct, frozen=True):
     step: Step
     seconds: float = 0.0
     lost_attempts: int = 0
+    head: int | None = None
+    """Of a step about rows: the snapshot that was current then."""
 
 
 class Journal(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
+from row_operations import run_operation
 from writer_jobs import BUSY_POLICY, TABLE, TWIN, Note, Step, change_rows
 
 import bergline
@@ -36,7 +37,8 @@ class Writer:
         errors = []
         with Path(job["journal"]).open("a") as journal:
             for step in job["steps"]:
-                _note(journal, Note("begin", step))
+                before = _head(table, step)
+                _note(journal, Note("begin", step, head=before))
                 started, self._waits = time.perf_counter(), 0
                 try:
                     if step["kind"] in _LAKE_CHANGES:
@@ -49,7 +51,8 @@ class Writer:
                 except BerglineError as error:
                     what = "error"
                     errors.append(f"{step}: {type(error).__name__}: {error}")
-                _note(journal, Note(what, step, time.perf_counter() - started, self._waits))
+                seconds = time.perf_counter() - started
+                _note(journal, Note(what, step, seconds, self._waits, _head(table, step)))
         return {"errors": errors}
 
     def _lake(self, where: dict[str, Any]) -> Lake:
@@ -62,6 +65,11 @@ class Writer:
     def _wait(self, seconds: float) -> None:
         self._waits += 1
         time.sleep(seconds)
+
+
+def _head(table: Table, step: Step) -> int | None:
+    """The snapshot that a step about rows begins or ends with."""
+    return table.refresh().metadata.current_snapshot_id if step["kind"] == "rows" else None
 
 
 def _note(journal: TextIO, note: Note) -> None:
@@ -134,7 +142,15 @@ _LAKE_CHANGES: dict[str, Callable[[Lake, Step], None]] = {
     "publish": _publish,
     "maintain": _maintain,
 }
+
+
+def _rows(table: Table, step: Step) -> None:
+    """An operation on rows, which is the step's `ref` as JSON."""
+    run_operation(table, step["ref"])
+
+
 _CHANGES: dict[str, Callable[[Table, Step], None]] = {
+    "rows": _rows,
     "append": _append,
     "overwrite": _overwrite,
     "delete": _delete,
