@@ -204,3 +204,34 @@ def test_engine_needs_a_session_that_runs_and_files_that_it_reaches(engine: RowE
         table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2, 3))
         with pytest.raises(UnsupportedError, match="expected files that Spark can reach, found them in memory"):
             table.delete("id = 2", engine=engine)
+
+
+def test_maintenance_that_is_called_in_sql_uses_the_executors(
+    spark: SparkSession, orders: Table, opened: list[str]
+) -> None:
+    for i in range(3):
+        orders.append(order_rows(i))
+    before = orders.metadata_location
+    arguments = "pattern => 'db.ord*', policy => map('compaction.min-input-files', '2', 'manifests.min-count', '9')"
+    (planned,) = spark.sql(
+        f"CALL system.maintain({arguments}, steps => array('compaction'), dry_run => true)"
+    ).collect()
+    assert (planned.table, planned.step, planned.branch, planned.status) == (
+        "db.orders",
+        "compaction",
+        "main",
+        "planned",
+    )
+    assert planned.details["rewritten_data_files"] == 3
+    assert orders.refresh().metadata_location == before
+    opened.clear()
+    done = spark.sql(f"CALL system.maintain({arguments})").collect()
+    assert [(row.step, row.status) for row in done] == [
+        ("compaction", "done"),
+        ("manifests", "nothing to do"),
+        ("expiry", "nothing to do"),
+        ("orphans", "nothing to do"),
+    ]
+    assert done[0].details["added_data_files"] == 1
+    assert not opened
+    assert ids(orders.refresh().scan().to_arrow()) == [0, 1, 2]
