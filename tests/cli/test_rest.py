@@ -121,3 +121,22 @@ def test_token_is_taken_as_the_secret_of_a_client(server: BerglineServer, token:
             assert lake.list_namespaces() == ["db"]
     with pytest.raises(AuthenticationError, match="invalid_client"):
         bergline.connect(server.uri, properties={"credential": "ann:wrong"})
+
+
+def test_maintenance_of_a_table_on_a_server(
+    server: BerglineServer, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BERGLINE_TOKEN", token)
+    with bergline.connect(server.uri, properties={"token": token}) as lake:
+        properties = {"bergline.maintain.compaction.min-input-files": "2"}
+        table = lake.create_table("db.maintained", ORDERS, properties=properties)
+        for number in range(3):
+            table.append(order_rows(number))
+        steps = [text for step in ("compaction", "manifests", "expiry") for text in ("--step", step)]
+        arguments = ["maintain", "db.maintained", "--json", "--catalog", server.uri, *steps]
+        found = [json.loads(CliRunner().invoke(app, arguments, catch_exceptions=False).stdout) for _ in range(2)]
+        assert [[step["status"] for step in report["tables"][0]["steps"]] for report in found] == [
+            ["done", *["nothing to do"] * 2],
+            ["nothing to do"] * 3,
+        ]
+        assert len(table.refresh().scan().plan().files) == 1
