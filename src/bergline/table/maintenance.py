@@ -1,13 +1,16 @@
 """Maintenance of a table: compaction, manifests, expiry of snapshots, and orphan files."""
 
 import datetime as dt
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from bergline.arguments import check_list, check_positive, check_text, check_texts, check_whole, shown
+from bergline.catalog.metadata_files import metadata_directory
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
+from bergline.io.locations import join
 from bergline.parquet.write.write_spec import delete_write_spec, write_spec
 from bergline.table.changes.compaction import CompactionRequest, CompactionResult, parse_order, rewrite_kind
 from bergline.table.changes.rewrite_manifests import RewriteManifests
@@ -27,6 +30,8 @@ from bergline.table.orphans.plan import OrphanPlan, OrphanRequest, PrefixMismatc
 from bergline.table.orphans.search import plan_orphans
 from bergline.table.orphans.sweep import SweepResult, sweep_orphans
 from bergline.table.position_deletes_run import PositionDeletesRun
+from bergline.table.relocation.path_prefix import PathPrefix
+from bergline.table.relocation.rewrite_path import RewrittenPaths, find_versions, stage_table_path
 from bergline.table.scans.scan import to_predicate
 from bergline.table.scans.version import epoch_ms
 
@@ -128,6 +133,38 @@ class TableMaintenance:
             summary=self._table.snapshot_summary(summary),
         )
         self._table.commit(operation)
+
+    def rewrite_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        *,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+    ) -> RewrittenPaths:
+        """Stage the table's metadata for another place, and list which files are to be copied where.
+
+        Every location below `source_prefix` is replaced. Versions are names of metadata files: all that the log has,
+        or those after `start_version` and up to `end_version`, with the files that only they need. The table itself
+        does not change. By default a new directory in the table's metadata directory is the staging location.
+        """
+        source, target = (
+            check_text(prefix, f"text for {what}").rstrip("/")
+            for prefix, what in ((source_prefix, "source_prefix"), (target_prefix, "target_prefix"))
+        )
+        if not source or not target or source == target:
+            raise InvalidInputError(f"expected two different prefixes, found `{source_prefix}` and `{target_prefix}`")
+        if self._table.in_transaction:
+            raise InvalidInputError(
+                "expected no transaction around rewrite_path, which reads metadata files, found one"
+            )
+        metadata, io = self._table.metadata, self._table.io
+        staging = staging_location or join(metadata_directory(metadata), f"copy-table-staging-{uuid.uuid4()}")
+        versions = find_versions(io, self._table.metadata_location, metadata, start_version, end_version)
+        prefix = PathPrefix(source, target, check_text(staging, "text for staging_location").rstrip("/"))
+        return stage_table_path(io, versions, prefix, file_list=create_file_list)
 
     def expire(
         self,

@@ -147,6 +147,7 @@ class Table:
     rewrite_data_files = delegated(TableMaintenance, TableMaintenance.rewrite_data_files)
     rewrite_position_deletes = delegated(TableMaintenance, TableMaintenance.rewrite_position_deletes)
     rewrite_manifests = chained(TableMaintenance, TableMaintenance.rewrite_manifests)
+    rewrite_path = delegated(TableMaintenance, TableMaintenance.rewrite_path)
     expire = delegated(TableMaintenance, TableMaintenance.expire)
     plan_expiry = delegated(TableMaintenance, TableMaintenance.plan_expiry)
     plan_orphans = delegated(TableMaintenance, TableMaintenance.plan_orphans)

@@ -135,6 +135,13 @@ def render_puffin(blobs: Sequence[Blob], properties: dict[str, str]) -> tuple[by
     return b"".join(parts), metadata
 
 
+def replace_footer(data: bytes, metadata: PuffinMetadata, source: str) -> bytes:
+    """A file with the same blobs where they are, and another footer."""
+    payload = encode_json(metadata)
+    blobs = data[: len(data) - footer_size(data, len(data), source)]
+    return b"".join([blobs, _MAGIC, payload, struct.pack("<ii", len(payload), 0), _MAGIC])
+
+
 def _check_places(blobs: Sequence[PuffinBlob], end: int, source: str) -> None:
     start = len(_MAGIC)
     for blob in sorted(blobs, key=lambda b: (b.offset, b.length)):

@@ -1,4 +1,4 @@
-"""`CALL system.register_table` and `rewrite_manifests`, with the official columns."""
+"""`CALL system.register_table`, `rewrite_manifests` and `rewrite_table_path`, with the official columns."""
 
 import pyarrow as pa
 
@@ -44,6 +44,35 @@ def rewrite_manifests(
     return pa.Table.from_pylist([dict(zip(names, (rewritten, added), strict=True))], schema=schema)
 
 
+def rewrite_table_path(
+    table: Table,
+    *,
+    source_prefix: str,
+    target_prefix: str,
+    start_version: str | None = None,
+    end_version: str | None = None,
+    staging_location: str | None = None,
+    create_file_list: bool = True,
+) -> pa.Table:
+    """Stage the table's metadata for another place, and list which files are to be copied where."""
+    done = table.rewrite_path(
+        source_prefix,
+        target_prefix,
+        start_version=start_version,
+        end_version=end_version,
+        staging_location=staging_location,
+        create_file_list=create_file_list,
+    )
+    row = {
+        "latest_version": done.latest_version,
+        "file_list_location": done.file_list_location or "N/A",
+        "rewritten_manifest_file_paths_count": done.rewritten_manifests,
+        "rewritten_delete_file_paths_count": done.rewritten_delete_files,
+    }
+    types = (pa.string(), pa.string(), pa.int32(), pa.int32())
+    return pa.Table.from_pylist([row], schema=pa.schema(list(zip(row, types, strict=True))))
+
+
 TABLE_PROCEDURES: dict[str, Procedure] = {
     "register_table": Procedure(
         (TABLE, Parameter("metadata_file", "string", required=True)), register_table, makes_table=True
@@ -56,5 +85,17 @@ TABLE_PROCEDURES: dict[str, Procedure] = {
             Parameter("sort_by", "array<string>"),
         ),
         rewrite_manifests,
+    ),
+    "rewrite_table_path": Procedure(
+        (
+            TABLE,
+            Parameter("source_prefix", "string", required=True),
+            Parameter("target_prefix", "string", required=True),
+            Parameter("start_version", "string"),
+            Parameter("end_version", "string"),
+            Parameter("staging_location", "string"),
+            Parameter("create_file_list", "boolean"),
+        ),
+        rewrite_table_path,
     ),
 }

@@ -121,3 +121,24 @@ def test_call_that_names_a_lake_is_about_tables_of_that_lake(lake: Lake, orders:
         assert run(lake, "other.system.ancestors_of('other.db.orders')", other=other) == found
         with pytest.raises(NotFoundError, match=r"no table `lake\.db\.orders`"):
             run(lake, "other.system.ancestors_of('lake.db.orders')", other=other)
+
+
+def test_table_path_is_rewritten_with_the_official_columns(lake: Lake, orders: Table, tmp_path: Path) -> None:
+    orders.append(order_rows(1))
+    staging = f"file://{tmp_path}/staging"
+    found = run(
+        lake, f"system.rewrite_table_path('db.orders', '{orders.location}', '/new', staging_location => '{staging}')"
+    )
+    assert found.schema == pa.schema(
+        [
+            ("latest_version", pa.string()),
+            ("file_list_location", pa.string()),
+            ("rewritten_manifest_file_paths_count", pa.int32()),
+            ("rewritten_delete_file_paths_count", pa.int32()),
+        ]
+    )
+    assert row(found) == (orders.metadata_location.rpartition("/")[2], f"{staging}/file-list", 1, 0)
+    text = f"system.rewrite_table_path('db.orders', '{orders.location}', '/new', create_file_list => false)"
+    assert row(run(lake, text))[1] == "N/A"
+    with pytest.raises(NotFoundError, match="no metadata file `nope`"):
+        run(lake, f"system.rewrite_table_path('db.orders', '{orders.location}', '/new', end_version => 'nope')")

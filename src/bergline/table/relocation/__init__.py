@@ -1,0 +1,1 @@
+"""A table's metadata rewritten for another place, to which its files are to be copied."""

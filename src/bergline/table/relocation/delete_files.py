@@ -1,0 +1,88 @@
+"""Delete files name data files by their paths: position delete files and deletion vectors with other paths."""
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bergline.errors import InvalidInputError
+from bergline.format.deletes.delete_files import FILE_PATH_ID
+from bergline.format.deletes.puffin import parse_puffin, replace_footer
+from bergline.format.manifest.manifest import DataFile, FileContent, is_deletion_vector
+from bergline.io.fileio import FileIO
+from bergline.parquet.file.open_input import check_parquet, open_parquet
+from bergline.parquet.file.schema import by_field_id
+from bergline.table.relocation.path_prefix import PathPrefix
+
+_REFERENCED = "referenced-data-file"
+_Bounds = dict[int, bytes] | None
+
+
+def names_paths(file: DataFile) -> bool:
+    """Whether a file has paths of others in it."""
+    return file.content is FileContent.POSITION_DELETES
+
+
+def rewritten_content(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
+    """The content of a delete file about the same data files elsewhere."""
+    return _vectors(io, file, prefix) if is_deletion_vector(file) else _positions(io, file, prefix)
+
+
+def moved_file(file: DataFile, prefix: PathPrefix, size: int | None) -> DataFile:
+    """A file as manifests describe it at its new place, with the size of its new content if it has one."""
+    referenced = file.referenced_data_file
+    moved = msgspec.structs.replace(
+        file,
+        file_path=prefix.moved(file.file_path),
+        file_size_in_bytes=file.file_size_in_bytes if size is None else size,
+        referenced_data_file=None if referenced is None else prefix.moved(referenced),
+    )
+    if not names_paths(file):
+        return moved
+    lower, upper = (_bounds(bounds, prefix) for bounds in (file.lower_bounds, file.upper_bounds))
+    return msgspec.structs.replace(moved, lower_bounds=lower, upper_bounds=upper)
+
+
+def _bounds(bounds: _Bounds, prefix: PathPrefix) -> _Bounds:
+    """Bounds of paths that were cut off before the prefix ends are left out: no bound is no claim."""
+    if bounds is None or FILE_PATH_ID not in bounds:
+        return bounds
+    path = bounds[FILE_PATH_ID].decode(errors="replace")
+    others = {key: value for key, value in bounds.items() if key != FILE_PATH_ID}
+    return others | {FILE_PATH_ID: prefix.moved(path).encode()} if prefix.contains(path) else others
+
+
+def _vectors(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
+    data = io.read(file.file_path)
+    footer = parse_puffin(data, file.file_path)
+    blobs = [
+        msgspec.structs.replace(b, properties=b.properties | {_REFERENCED: prefix.moved(b.properties[_REFERENCED])})
+        if _REFERENCED in b.properties
+        else b
+        for b in footer.blobs
+    ]
+    return replace_footer(data, msgspec.structs.replace(footer, blobs=tuple(blobs)), file.file_path)
+
+
+def _positions(io: FileIO, file: DataFile, prefix: PathPrefix) -> bytes:
+    check_parquet(file)
+    output = pa.BufferOutputStream()
+    with open_parquet(io, file.file_path) as parquet:
+        schema = parquet.schema_arrow
+        place = by_field_id(schema)[FILE_PATH_ID]
+        with pq.ParquetWriter(output, schema, compression="zstd") as writer:
+            for batch in parquet.iter_batches():
+                rows = pa.Table.from_batches([batch])
+                paths = _moved_paths(rows.column(place), prefix, file.file_path).cast(schema.field(place).type)
+                writer.write_table(rows.set_column(place, schema.field(place), paths))
+    return output.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _moved_paths(column: pa.ChunkedArray, prefix: PathPrefix, place: str) -> pa.ChunkedArray:
+    """Paths keep their order: all of them begin alike before and after."""
+    texts = column.cast(pa.string())
+    inside = pc.starts_with(texts, f"{prefix.source}/")
+    if not pc.all(pc.fill_null(inside, False), min_count=0).as_py():
+        raise InvalidInputError(f"expected paths of data files below {prefix.source}, found others in {place}")
+    rest = pc.utf8_slice_codeunits(texts, len(prefix.source))
+    return pc.binary_join_element_wise(prefix.target, rest, "")
