@@ -4,8 +4,9 @@ import msgspec
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.insert import read_insert
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
 from bergline.sql.queries.read import QUERY_WORDS, read_query
+from bergline.sql.queries.row_level import read_row_level
 from bergline.sql.queries.wrappers import parse_head
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.other import read_other
@@ -15,7 +16,7 @@ from bergline.sql.text.misspelled import misspelled_head
 from bergline.sql.text.names import dotted_names, loose_names
 from bergline.sql.text.tokens import SqlText
 
-Statement = LakeStatement | Query | Insert | QueryWrapper | OtherStatement
+Statement = LakeStatement | Query | Insert | RowLevel | TruncateTable | QueryWrapper | OtherStatement
 
 
 def analyze(sql: SqlText) -> Statement:
@@ -34,6 +35,9 @@ def analyze(sql: SqlText) -> Statement:
         return _create_as(sql, statement, statement.source)
     if statement is not None:
         return statement
+    changes_rows = read_row_level(sql)
+    if changes_rows is not None:
+        return changes_rows
     if keyword not in QUERY_WORDS:
         return read_other(sql, FIRST_WORDS)
     return read_insert(sql) or read_query(sql)

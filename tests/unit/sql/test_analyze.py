@@ -7,7 +7,7 @@ from bergline import Lake, Table
 from bergline.errors import BerglineError
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, TruncateTable
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
@@ -22,9 +22,8 @@ from bergline.sql.text.tokens import SqlText
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("DELETE FROM db.orders WHERE id = 1", OtherStatement("DELETE", (("db", "orders"),), subject=("db", "orders"))),
         ("MERGE INTO orders USING x ON a = b", OtherStatement("MERGE", (), subject=("orders",))),
-        ("TRUNCATE TABLE orders", OtherStatement("TRUNCATE", (), subject=("orders",))),
+        ("TRUNCATE TABLE orders", TruncateTable(("orders",))),
         ("SHOW FUNCTIONS", OtherStatement("SHOW", ())),
         ("DROP VIEW db.v", OtherStatement("DROP", (("db", "v"),))),
         ("CREATE VIEW v AS SELECT * FROM db.orders", OtherStatement("CREATE VIEW", (("db", "orders"),))),

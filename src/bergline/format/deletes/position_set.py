@@ -1,6 +1,6 @@
 """Sets of row positions in a data file, from 0 to 2^63 - 1, as 32-bit Roaring bitmaps keyed by the upper half."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,20 @@ class PositionSet:
         """The union of two sets."""
         keys, empty = self.bitmaps.keys() | other.bitmaps.keys(), BitMap()
         return PositionSet({k: self.bitmaps.get(k, empty) | other.bitmaps.get(k, empty) for k in keys})
+
+    @staticmethod
+    def union_all(sets: Sequence["PositionSet"]) -> "PositionSet":
+        """The union of many sets."""
+        together: dict[int, list[BitMap]] = {}
+        for one in sets:
+            for key, bitmap in one.bitmaps.items():
+                together.setdefault(key, []).append(bitmap)
+        return PositionSet({key: BitMap.union(*bitmaps) for key, bitmaps in together.items()})
+
+    def intersection(self, other: "PositionSet") -> "PositionSet":
+        """What is in both."""
+        keys = self.bitmaps.keys() & other.bitmaps.keys()
+        return PositionSet({key: self.bitmaps[key] & other.bitmaps[key] for key in keys})
 
     def to_mask(self, rows: int, start: int = 0) -> pa.BooleanArray:
         """A mask over `rows` rows from position `start`, true for the positions in the set."""

@@ -14,14 +14,17 @@ from bergline.quoting import back_quoted
 from bergline.spark.backends.choose import backend_of
 
 
-def exact_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> BoundFilter:
+def exact_condition(
+    spark: SparkSession, schema: Schema, condition: Column | str, *, alias: str | None = None
+) -> BoundFilter:
     """What a column or SQL text means, as Spark resolves it: its names, casts and time zone count.
 
-    Over Spark Connect, which does not tell, only what means the same whatever the settings are.
+    Columns may be qualified by the alias. Over Spark Connect, which does not tell, only what means the same whatever
+    the settings are.
 
     UnsupportedError for what filters cannot say: rows must not go by a condition that is only nearly right.
     """
-    return _bound(backend_of(spark).exact_predicate(condition, schema), schema, condition)
+    return _bound(backend_of(spark).exact_predicate(condition, schema, alias), schema, condition)
 
 
 def exact_equality(spark: SparkSession, schema: Schema, values: Mapping[str, Column]) -> BoundFilter:

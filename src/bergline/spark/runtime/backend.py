@@ -218,12 +218,19 @@ class SparkBackend(Protocol):
         """A cast that fails where a value does not fit, whatever `spark.sql.ansi.enabled` says."""
         ...
 
-    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
-        """What holds for exactly the rows that a condition keeps; None if we cannot tell."""
+    def exact_predicate(self, condition: Column | str, schema: Schema, alias: str | None = None) -> Predicate | None:
+        """What holds for exactly the rows that a condition keeps; None if we cannot tell.
+
+        Its columns may be qualified by the alias.
+        """
         ...
 
     def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
         """What holds for exactly the rows whose columns have these constant values; None if we cannot tell."""
+        ...
+
+    def has_random_filter(self, rows: DataFrame) -> bool | None:
+        """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
         ...
 
     def query_pushdown(self, query: TableQuery) -> QueryPushdown:

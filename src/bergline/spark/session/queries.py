@@ -6,7 +6,7 @@ resolved to: its frames have no name that they could look up later.
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -27,6 +27,13 @@ from bergline.sql.text.tokens import SqlText
 from bergline.table.scans.scan import TableScan
 
 
+class QueryRows(NamedTuple):
+    """The rows of a query, and the scans of its tables, with the filters that they were planned with."""
+
+    rows: DataFrame
+    scans: Mapping[str, TableScan]
+
+
 def run_query(
     query: RewrittenQuery,
     args: Any,
@@ -37,7 +44,7 @@ def run_query(
     backend: SparkBackend,
     run_sql: RunSql,
     head: str = "",
-) -> DataFrame:
+) -> QueryRows:
     """Run a query in which tables stand as `{names}`; each is a scan, or a frame that is taken as it is.
 
     `labels` are the names that the tables have for people, `head` is what a statement has before its query. A text that
@@ -51,7 +58,7 @@ def run_query(
     frames = {name: rows for name, rows in tables.items() if isinstance(rows, DataFrame)}
     frames |= {name: read(scan, backend.spark, used[name]) for name, scan in pruned.items()}
     reads = [(labels[name], scan, used[name]) for name, scan in pruned.items()]
-    return remember_reads(backend.run_query(asked, frames, head), reads)
+    return QueryRows(remember_reads(backend.run_query(asked, frames, head), reads), pruned)
 
 
 def result_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:

@@ -1,7 +1,8 @@
 """What an attached session does with a statement: those on lake tables are run here, the rest goes on to Spark."""
 
 import functools
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
@@ -10,6 +11,15 @@ from bergline.errors import InvalidInputError, UnsupportedError
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.provenance import branch_reads
 from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.rows.statements import (
+    check_condition,
+    delete_found_rows,
+    delete_matching_rows,
+    exact_delete,
+    place_columns,
+    truncate,
+    update_found_rows,
+)
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_statement
@@ -23,20 +33,36 @@ from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, 
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes, Target
 from bergline.sql.names.selector import VersionSelector, with_as_of
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
 from bergline.sql.rewrite.metadata_columns import find_metadata_columns, metadata_columns
 from bergline.sql.rewrite.partition_functions import check_no_partition_functions
 from bergline.sql.rewrite.tables import rewrite_query
+from bergline.sql.rewrite.target_rows import set_fields, target_rows
 from bergline.sql.statements.call import CallProcedure, bind_parameters
 from bergline.sql.statements.create_table import CreateTable, check_exists, place_new_table, staged
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
-from bergline.sql.text.tokens import SqlText
+from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.commits.isolation import NO_ISOLATION
+from bergline.table.scans.scan import TableScan
+
+
+class TargetTable(NamedTuple):
+    """The table that a statement changes: where it stands in the text, and what that means."""
+
+    use: TableUse
+    target: Target
+
+
+class TargetRows(NamedTuple):
+    """Rows that a statement found, and the scan of the table that it changes."""
+
+    rows: DataFrame
+    scan: TableScan
 
 
 class LakeSession(SessionTables):
@@ -62,6 +88,13 @@ class LakeSession(SessionTables):
                 return self._run_wrapper(statement, args, frames)
             case Insert():
                 return self._insert(statement, args, frames)
+            case RowLevel():
+                return self._change_rows(statement, args, frames)
+            case TruncateTable():
+                target = self.lakes.resolve(statement.table)
+                if target is not None:
+                    truncate(self, target.table, resolve_write_target(self, target, None))
+                    return no_result(self._spark)
             case CreateTable(query=Query() as query):
                 return self._create_as(statement, query, args, frames)
             case OtherStatement(keyword="EXECUTE"):
@@ -101,34 +134,65 @@ class LakeSession(SessionTables):
     def _run_query(self, query: Query, args: Any, frames: dict[str, Any], head: str = "") -> DataFrame:
         """Run a query, or the statement that has this head before it."""
         query = self._analyzed_again(query, with_current_names(query.sql, self.lakes))
+        ours = self._lake_tables(query, args)
+        if not ours:
+            return self._run_sql(head + query.text, args, **frames)
+        if frames:
+            raise _no_frames()
+        return self._query_rows(query, args, ours, head=head)[0]
+
+    def read_target(
+        self, query: Query, args: Any, target: TargetTable, columns: Iterable[str], edits: Iterable[Edit]
+    ) -> TargetRows:
+        """The rows of the query that edits make of a statement, with the scan of the table that the statement changes.
+
+        That is read with some metadata columns beside its own; wherever it stands in the statement it is in one state.
+        """
+        ours = self._lake_tables(query, args, {target.use.name: target.target})
+        rows, scans = self._query_rows(query, args, ours, edits, {target.use: frozenset(columns)})
+        return TargetRows(rows, scans[target.use])
+
+    def _query_rows(
+        self,
+        query: Query,
+        args: Any,
+        ours: Mapping[TableUse, Target],
+        edits: Iterable[Edit] = (),
+        columns: Mapping[TableUse, frozenset[str]] | None = None,
+        *,
+        head: str = "",
+    ) -> tuple[DataFrame, dict[TableUse, TableScan]]:
+        """Run a query, after edits to its text, and say which scans of its tables it was planned with."""
+        names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
+        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
+        more = {use: asked.columns.get(use, frozenset()) | (columns or {}).get(use, frozenset()) for use in ours}
+        edits = tuple(edits)
+        found = run_query(
+            rewrite_query(query, names, (*asked.edits, *edits)),
+            args,
+            {names[use]: self._source(target, more[use]) for use, target in ours.items()},
+            labels={names[use]: ".".join(use.name) for use in ours},
+            writes=query.writes and not edits,
+            backend=self.backend,
+            run_sql=self._run_sql,
+            head=head,
+        )
+        return found.rows, {use: found.scans[name] for use, name in names.items() if name in found.scans}
+
+    def _lake_tables(
+        self, query: Query, args: Any, known: Mapping[Name, Target] | None = None
+    ) -> dict[TableUse, Target]:
+        """The lake tables of a query; one that stands twice in it is looked up once: both are the same state of it."""
         check_no_partition_functions(query.sql, self.lakes)
         ours = {}
-        # a table that stands twice in a statement is looked up once: both are the same state of it
-        targets = {name: self.lakes.resolve(name) for name in {use.name for use in query.tables}}
+        targets = {use.name: (known or {}).get(use.name) or self.lakes.resolve(use.name) for use in query.tables}
         for use in query.tables:
             target = targets[use.name]
             if target is not None:
                 moment = functools.partial(self._moment, args=args)
                 selector = with_as_of(target.selector, use.as_of, self.lakes.engine.time_zone, moment)
                 ours[use] = Target(target.table, selector)
-        if not ours:
-            return self._run_sql(head + query.text, args, **frames)
-        if frames:
-            raise UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")
-        names = {use: f"bergline_{i}" for i, use in enumerate(ours)}
-        asked = find_metadata_columns(query, {use: metadata_columns(target) for use, target in ours.items()})
-        tables = {names[use]: self._source(target, asked.columns.get(use, ())) for use, target in ours.items()}
-        labels = {names[use]: ".".join(use.name) for use in ours}
-        return run_query(
-            rewrite_query(query, names, asked.edits),
-            args,
-            tables,
-            labels=labels,
-            writes=query.writes,
-            backend=self.backend,
-            run_sql=self._run_sql,
-            head=head,
-        )
+        return ours
 
     def _analyzed_again(self, query: Query, sql: SqlText) -> Query:
         """A query whose text was edited: the edited one as it was, where nothing was."""
@@ -158,6 +222,30 @@ class LakeSession(SessionTables):
         run_insert(self, insert, target, self._run_query(query, args, frames), engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 
+    def _change_rows(self, statement: RowLevel, args: Any, frames: dict[str, Any]) -> DataFrame:
+        target = self.lakes.resolve(statement.table)
+        if target is None:
+            return self._run_query(statement.whole, args, frames)
+        if frames:
+            raise _no_frames()
+        edited = analyze(with_current_names(statement.whole.sql, self.lakes))
+        statement = edited if isinstance(edited, RowLevel) else statement
+        table, write_target = target.table, resolve_write_target(self, target, None)
+        fields = set_fields(statement, table.schema)
+        if statement.keyword == "DELETE" and (row_filter := exact_delete(self, statement, table)) is not None:
+            delete_matching_rows(self, table, write_target, row_filter)
+            return no_result(self._spark)
+        places = place_columns(table.metadata)
+        columns = [f.name for f in table.schema.fields] if fields else []
+        edits = target_rows(statement, [*places, *columns], fields)
+        read = self.read_target(statement.whole, args, TargetTable(statement.target, target), places, edits)
+        check_condition(statement, read.rows)
+        if fields:
+            update_found_rows(read.rows, fields, table, read.scan, write_target)
+        else:
+            delete_found_rows(read.rows, table, read.scan, write_target)
+        return no_result(self._spark)
+
     def _create_as(self, statement: CreateTable, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:
         """A table with the columns and rows of a query: both are there when it is, or nothing is."""
         placed = place_new_table(statement, self.lakes)
@@ -180,3 +268,7 @@ class LakeSession(SessionTables):
         placed = place_new_table(statement, self.lakes) if statement.replaces else None
         if placed is not None:
             check_replaceable(self, *placed)
+
+
+def _no_frames() -> UnsupportedError:
+    return UnsupportedError("cannot mix lake tables and `{name}` arguments in one statement yet")

@@ -13,6 +13,7 @@ from bergline.format.partition.transforms import Transform, Void
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
 from bergline.spark.writes.keys import key_column
+from bergline.table.commits.isolation import RowLevelCommand
 from bergline.table.evolution.properties import DISTRIBUTION_MODE, DISTRIBUTION_MODES, check_distribution_mode
 
 _NONE, _HASH, _RANGE = DISTRIBUTION_MODES
@@ -27,13 +28,16 @@ class ArrangedRows(NamedTuple):
     sort_order_id: int
 
 
-def arrange_rows(rows: DataFrame, metadata: TableMetadata) -> ArrangedRows:
-    """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks."""
+def arrange_rows(rows: DataFrame, metadata: TableMetadata, command: RowLevelCommand | None = None) -> ArrangedRows:
+    """Distribute rows by partition (hash, range) and sort them; `none` leaves them in their tasks.
+
+    A row-level command may have a distribution mode of its own.
+    """
     order, keys = _order(metadata), _Keys(rows, metadata.schema)
     partition = [keys.add(f.source_id, f.transform) for f in metadata.spec.fields if not isinstance(f.transform, Void)]
     clustering = [key for key in partition if key is not None]
     sorting = _sorting(keys, order)
-    mode = _mode(metadata, is_partitioned=bool(partition), is_sorted=bool(order.fields))
+    mode = _mode(metadata, command, is_partitioned=bool(partition), is_sorted=bool(order.fields))
     ordering = [key.asc_nulls_first() for key in clustering] + (sorting or [])
     frame = keys.frame()
     if mode == _HASH and clustering:
@@ -135,10 +139,12 @@ def _sorting(keys: _Keys, order: SortOrder) -> list[Column] | None:
     return terms or None
 
 
-def _mode(metadata: TableMetadata, *, is_partitioned: bool, is_sorted: bool) -> str:
-    text = metadata.properties.get(DISTRIBUTION_MODE)
-    if text is not None:
-        return check_distribution_mode(DISTRIBUTION_MODE, text)
+def _mode(metadata: TableMetadata, command: RowLevelCommand | None, *, is_partitioned: bool, is_sorted: bool) -> str:
+    keys = (DISTRIBUTION_MODE,) if command is None else (f"write.{command}.distribution-mode", DISTRIBUTION_MODE)
+    for key in keys:
+        text = metadata.properties.get(key)
+        if text is not None:
+            return check_distribution_mode(key, text)
     if is_sorted:
         return _RANGE
     return _HASH if is_partitioned else _NONE

@@ -1,5 +1,6 @@
 """One write of a DataFrame to a table: its rows as files on the executors, then one commit."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +37,7 @@ class TableWrite:
         self._table = table
         self._write_target = write_target
         self._options = options
-        self._summary = check_summary(_engine_summary(spark) | write_target.summary | options.summary)
-        self._summary |= wap_summary(write_target.wap_id)
+        self._summary = snapshot_summary(spark, write_target, options.summary)
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""
@@ -124,6 +124,14 @@ class TableWrite:
 
     def _commit(self, operation: Operation) -> None:
         self._table.commit(staged(operation, self._write_target.wap_id))
+
+
+def snapshot_summary(
+    spark: SparkSession, write_target: WriteTarget, given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The entries of every snapshot that a session writes, and those that a write was given."""
+    summary = check_summary(_engine_summary(spark) | write_target.summary | dict(given or {}))
+    return summary | wap_summary(write_target.wap_id)
 
 
 def _engine_summary(spark: SparkSession) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from bergline.errors import BerglineError
+from bergline.sql.queries.assignments import Assignment, Expression
 from bergline.sql.text.tokens import Name, SqlText
 
 WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
@@ -69,6 +70,32 @@ class Insert(msgspec.Struct, frozen=True):
     """The condition of INSERT INTO … REPLACE WHERE."""
     options: dict[str, str] = {}
     """Of INSERT INTO t WITH (…)."""
+
+
+class RowLevel(msgspec.Struct, frozen=True):
+    """DELETE FROM, or UPDATE if there are assignments; `whole` is the statement with all tables in it."""
+
+    keyword: Literal["DELETE", "UPDATE"]
+    table: Name
+    target: TableUse
+    """The table as it stands in the text."""
+    whole: Query
+    start: int
+    """Where the keyword is."""
+    from_end: int
+    """Where the name of the table and its alias end."""
+    alias: str | None = None
+    assignments: tuple[Assignment, ...] = ()
+    set_end: int = 0
+    """Where the last value of SET ends."""
+    condition: Expression | None = None
+    """The condition of WHERE."""
+
+
+class TruncateTable(msgspec.Struct, frozen=True):
+    """TRUNCATE TABLE."""
+
+    table: Name
 
 
 class QueryWrapper(msgspec.Struct, frozen=True):

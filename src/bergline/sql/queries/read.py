@@ -46,6 +46,19 @@ def read_query(sql: SqlText) -> Query | OtherStatement:
     return OtherStatement(keyword, dotted_names(sql))
 
 
+def read_dml(sql: SqlText, kind: type[exp.Expr]) -> Query | OtherStatement:
+    """The tables of a DELETE, UPDATE or MERGE, the one that it changes among them; why it could not be read."""
+    clauses = time_travel_clauses(sql)
+    try:
+        with _without_sqlglots_log():
+            tree = sqlglot.parse_one(sql.blanked([(start, end) for start, end, _ in clauses]).text, dialect="spark")
+    except sqlglot.errors.SqlglotError as error:
+        return OtherStatement(sql.first_word, dotted_names(sql), _syntax_error(error, sql))
+    if not isinstance(tree, kind):
+        return OtherStatement(sql.first_word, dotted_names(sql))
+    return msgspec.structs.replace(_query(sql, tree, clauses), writes=True)
+
+
 def _created(tree: exp.Create) -> str:
     return str(tree.args.get("kind")).upper()
 

@@ -101,12 +101,12 @@ class _Blocks:
     def uses_for(self, place: int) -> list[TableUse]:
         """The tables that the column name at this token can belong to."""
         qualifier = self._qualifier(place)
-        block = self._block[place]
-        while block:
+        block: int | None = self._block[place]
+        while block is not None:
             found = [use for alias, use in self._uses.get(block, ()) if qualifier in {None, alias}]
             if found:
                 return found
-            block = self._parents[block]
+            block = self._parents.get(block)
         return []
 
     def edits(self, place: int, columns: Mapping[TableUse, set[str]]) -> list[Edit]:

@@ -31,10 +31,6 @@ _REFUSED = {
         hint=_CACHE_HINT,
         message="cannot cache a lake's table by its name",
     ),
-    "DELETE": _Refused(
-        has_subject=True,
-        hint="for now: `table.delete(filter)` in Python, or INSERT OVERWRITE with the rows that stay",
-    ),
     "EXPLAIN": _Refused(),
     "LOAD": _Refused(),
     "MERGE": _Refused(
@@ -44,12 +40,7 @@ _REFUSED = {
     "MSCK": _Refused(),
     "REFRESH": _Refused(has_subject=True),
     "REPAIR": _Refused(),
-    "TRUNCATE": _Refused(has_subject=True, hint="for now: INSERT OVERWRITE with a query that has no rows"),
     "UNCACHE": _Refused(has_subject=True),
-    "UPDATE": _Refused(
-        has_subject=True,
-        hint="for now: `table.overwrite(rows, filter)` in Python, or INSERT … REPLACE WHERE with the new rows",
-    ),
 }
 """By first word; those of our own statements come in addition."""
 
@@ -81,7 +72,7 @@ def check_not_of_lakes(statement: OtherStatement, lakes: Lakes) -> None:
 
 
 def _subject(sql: SqlText) -> Name | None:
-    """The table that a statement is about: `DELETE FROM t`, `MERGE INTO t`, `TRUNCATE TABLE t`."""
+    """The table that a statement is about: `MERGE INTO t`, `CACHE TABLE t`."""
     cursor = Cursor(sql)
     cursor.advance()
     while cursor.token.is_word(*_LEADING_WORDS):

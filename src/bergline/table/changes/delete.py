@@ -79,7 +79,7 @@ class RowsToDelete(msgspec.Struct, frozen=True):
 
 
 class Delete:
-    """Planned on the first base, and the same ever after; nothing to do where no row matches and none is added."""
+    """Planned on the first base, and the same ever after; by default nothing to do where no row matches or is added."""
 
     needs_validation = True
 
@@ -91,13 +91,18 @@ class Delete:
         *,
         summary: Mapping[str, str] | None = None,
         engine: RowEngine | None = None,
+        commit_empty: bool = False,
     ) -> None:
-        """Rows are read and rewritten by the engine, by default in this process."""
+        """Rows are read and rewritten by the engine, by default in this process.
+
+        With `commit_empty` there is a snapshot even where no row matches, as Spark's users know it.
+        """
         self._io = io
         self._engine = engine or ArrowRowEngine()
         self._rows = rows
         self._files = tuple(files)
         self._summary = dict(summary or {})
+        self._commit_empty = commit_empty
         self._planned: Overwrite | RowDelta | None = None
         self._first_base: TableMetadata | None = None
 
@@ -151,7 +156,7 @@ class Delete:
         if others:
             rewritten = self._engine.rewrite(self._io, plan_copy_on_write(base, plan, others))
         partly = tuple(p for p in others if p.file.file_path in rewritten.rewritten)
-        if not (whole or partly or self._files):
+        if not (whole or partly or self._files or self._commit_empty):
             return None
         return self._overwrite(plan, whole, partly, rewritten.data_files)
 

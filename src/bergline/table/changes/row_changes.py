@@ -56,6 +56,8 @@ class RowLevelWrite(msgspec.Struct, frozen=True):
     isolation: str | Isolation | None = None
     """By default that of `write.<command>.isolation-level`; `none` allows all that loses no rows."""
     summary: Mapping[str, str] = {}
+    copied_rows: str | None = None
+    """The entry of the summary that counts rows which are copied to new files as they are; none by default."""
 
 
 def write_row_changes(
@@ -126,12 +128,16 @@ class _Writing:
             since=self._read.snapshot_id,
             checks=self._row_delta_checks(emptied, written.deleted_from),
             branch=self._write.branch,
-            summary={**self._write.summary, **self._changes.summary},
+            summary=self._summary(0),
             discard_on_failure=True,
             starts_branch=self._write.starts_branch,
             written_for=self._metadata.schema,
             written_version=self._metadata.format_version,
         )
+
+    def _summary(self, copied: int) -> dict[str, str]:
+        own = {} if self._write.copied_rows is None else {self._write.copied_rows: str(copied)}
+        return {**self._write.summary, **self._changes.summary, **own}
 
     def _row_delta_checks(self, emptied: tuple[DataFile, ...], referenced: frozenset[str]) -> RowDeltaChecks:
         if self._isolation is None:
@@ -156,7 +162,7 @@ class _Writing:
             (*self._changes.added, *kept_rows),
             [RemovedFiles(removed, must_exist=True)],
             branch=self._write.branch,
-            summary={**self._write.summary, **self._changes.summary},
+            summary=self._summary(sum(file.record_count for file in kept_rows)),
             checks=checks,
             discard_on_failure=True,
             starts_branch=self._write.starts_branch,

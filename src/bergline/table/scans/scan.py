@@ -54,6 +54,11 @@ class TableScan:
             self._columns = select_columns(metadata, version.schema, names)
 
     @property
+    def metadata(self) -> TableMetadata:
+        """The table as it was when the scan was made."""
+        return self._metadata
+
+    @property
     def table_identity(self) -> str:
         """The table that is read, whatever its name."""
         return table_identity(self._metadata)

@@ -193,13 +193,22 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         cast = node.copy(node.child(), node.dataType(), jvm.scala.Some(mode), node.origin())
         return ClassicColumn(sql.Column(cast))
 
-    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
+    def exact_predicate(self, condition: Column | str, schema: Schema, alias: str | None = None) -> Predicate | None:
         """Spark's names, casts and time zone count."""
-        return optimized_condition(self.spark, schema, condition)
+        return optimized_condition(self.spark, schema, condition, alias)
 
     def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
         equal = [F.col(back_quoted(name)).eqNullSafe(value) for name, value in values.items()]
         return self.exact_predicate(functools.reduce(Column.__and__, equal), schema)
+
+    def has_random_filter(self, rows: DataFrame) -> bool | None:
+        pending = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001
+        while pending:
+            node = pending.pop()
+            if class_of(node) == "Filter" and not node.condition().deterministic():
+                return True
+            pending += scala_items(node.children())
+        return False
 
     def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":
         return ClassicPushdown(self, query)

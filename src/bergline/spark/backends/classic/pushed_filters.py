@@ -66,13 +66,16 @@ def used_columns(frame: DataFrame, number: int) -> list[frozenset[str] | None]:
     ]
 
 
-def optimized_condition(spark: SparkSession, schema: Schema, condition: Column | str) -> Predicate | None:
+def optimized_condition(
+    spark: SparkSession, schema: Schema, condition: Column | str, alias: str | None = None
+) -> Predicate | None:
     """What holds for exactly the rows that a condition on a table's columns keeps; None if we cannot tell."""
     columns = T.StructType()
     for field in schema.fields:
         with contextlib.suppress(UnsupportedError):  # no condition can be about columns that Spark has no type for
             columns.add(field.name, spark_type(field.type, field.name))
-    frame = placeholder(spark, columns).where(condition)
+    table = placeholder(spark, columns)
+    frame = (table if alias is None else table.alias(alias)).where(condition)
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  (only the optimizer knows)
     match class_of(plan):
         case "Filter":

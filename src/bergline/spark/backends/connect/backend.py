@@ -147,15 +147,18 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         tried._expr._eval_mode = "ansi"  # noqa: SLF001  (the protocol has it; no function of PySpark does)
         return tried  # type: ignore[no-any-return]
 
-    def exact_predicate(self, condition: Column | str, schema: Schema) -> Predicate | None:
+    def exact_predicate(self, condition: Column | str, schema: Schema, alias: str | None = None) -> Predicate | None:
         """Only for what means the same whatever the settings are."""
-        return exact_part(condition, schema, self.spark.client)
+        return exact_part(condition, schema, self.spark.client, alias)
 
     def equality_predicate(self, values: Mapping[str, Column], schema: Schema) -> Predicate | None:
         """Spark evaluates the values, which are then compared as they are."""
         columns = (value.alias(name) for name, value in values.items())
         (row,) = self.spark.range(1).select(*columns).toArrow().to_pylist()
         return all_of(null_safe_equal(name, row[name], is_null=row[name] is None) for name in values)
+
+    def has_random_filter(self, rows: DataFrame) -> bool | None:
+        return None  # the plan stays on the server
 
     def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
         return ConnectPushdown(query)

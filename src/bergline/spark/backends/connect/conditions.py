@@ -49,10 +49,10 @@ def known_part(condition: Column | str, schema: Schema, qualifier: str | None, c
     return None if tree is None else PlainPredicates(schema, _outline, qualifier).known_part(tree)
 
 
-def exact_part(condition: Column | str, schema: Schema, client: Any) -> Predicate | None:
+def exact_part(condition: Column | str, schema: Schema, client: Any, qualifier: str | None = None) -> Predicate | None:
     """What holds for exactly the rows that a condition keeps; None if we cannot tell."""
     tree = _readable(condition, client)
-    return None if tree is None else PlainPredicates(schema, _outline).exact(tree)
+    return None if tree is None else PlainPredicates(schema, _outline, qualifier).exact(tree)
 
 
 def outline_of_text(tree: Any) -> Outline:

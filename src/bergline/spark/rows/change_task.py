@@ -1,0 +1,161 @@
+"""The part of a row-level command that runs on executors: new rows become files, positions of old ones become sets.
+
+Executors have little more than pyarrow; this imports nothing that plans.
+"""
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from bergline.errors import BerglineError, InvalidInputError, UnsupportedError
+from bergline.format.deletes.position_set import PositionSet, position_set
+from bergline.format.manifest.manifest import DataFile
+from bergline.io.fileio import FileIO
+from bergline.parquet.write.write_spec import WriteSpec
+from bergline.parquet.write.writer import DataFileWriter
+from bergline.spark.writes.task import gathered
+
+DELETES, ADDS = 1, 2
+"""Bits of an action: the row of the table that is at `_file` and `_pos` goes, a new row is added."""
+_GATHERED_BYTES = 16 * 1024 * 1024
+
+
+class ChangeTaskResult(msgspec.Struct, frozen=True):
+    """What a task sends back: its files, the positions of rows by data file, counts; or why the rows were refused."""
+
+    files: list[DataFile] = []
+    deleted: dict[str, PositionSet] = {}
+    kept: dict[str, PositionSet] = {}
+    """Positions of rows that came with an action that leaves them as they are."""
+    counts: dict[int, int] = {}
+    """How many rows came with each action."""
+    twice: tuple[str, int] | None = None
+    """The data file and position of a row that came twice."""
+    refusal: BerglineError | None = None
+    was_repeated: bool = False
+    """Whether an earlier attempt failed, which may have left files."""
+
+
+class Positions:
+    """Positions by data file, which come in parts; a position that comes twice is noticed."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[PositionSet]] = {}
+        self.twice: tuple[str, int] | None = None
+
+    def add(self, files: pa.Array, positions: pa.Array) -> None:
+        """Rows, each by its data file and position."""
+        encoded = files.dictionary_encode()
+        order = pc.array_sort_indices(encoded.indices)
+        paths, ordered = encoded.dictionary.to_pylist(), positions.take(order)
+        start = 0
+        for run in pc.value_counts(encoded.indices.take(order)).to_pylist():
+            path, rows = paths[run["values"]], ordered.slice(start, run["counts"])
+            found = position_set(rows)
+            if len(found) < len(rows):
+                counts = pc.value_counts(rows)
+                self.twice = (path, counts.filter(pc.greater(counts.field(1), 1)).field(0)[0].as_py())
+            self._parts.setdefault(path, []).append(found)
+            start += run["counts"]
+
+    def join(self, other: Mapping[str, PositionSet]) -> None:
+        """Positions that were gathered elsewhere."""
+        for path, found in other.items():
+            self._parts.setdefault(path, []).append(found)
+
+    def by_file(self) -> dict[str, PositionSet]:
+        """All of them."""
+        return {path: self._joined(path, parts) for path, parts in self._parts.items()}
+
+    def _joined(self, path: str, parts: list[PositionSet]) -> PositionSet:
+        if len(parts) == 1:
+            return parts[0]
+        joined = PositionSet.union_all(parts)
+        if self.twice is None and len(joined) < sum(map(len, parts)):
+            seen = PositionSet()
+            for part in parts:
+                if both := seen.intersection(part):
+                    self.twice = (path, next(iter(both)))
+                    break
+                seen = seen.union(part)
+        return joined
+
+
+class ChangeTask:
+    """Takes rows of an action, a data file, a position and the columns of a new row, which are given their `names`.
+
+    Without a write spec no row is added. The result is one row of bytes.
+    """
+
+    def __init__(self, io: FileIO, spec: WriteSpec | None, job: str, names: list[str]) -> None:
+        self._io = io
+        self._spec = spec
+        self._job = job
+        self._names = names
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write; the files of an attempt have names that no other attempt uses."""
+        context = TaskContext.get()
+        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+        result = self._carry_out(batches, f"{partition:05d}-{attempt}-{self._job}")
+        if context and context.attemptNumber() > 0:
+            result = msgspec.structs.replace(result, was_repeated=True)
+        yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+    def _carry_out(self, batches: Iterable[pa.RecordBatch], prefix: str) -> ChangeTaskResult:
+        deleted, kept, counts = Positions(), Positions(), Counter[int]()
+        files: list[DataFile] = []
+        refusal = None
+        limit = self._spec.row_group_bytes if self._spec else _GATHERED_BYTES
+        try:
+            with _Writer(self._io, self._spec, prefix) as writer:
+                for rows in gathered(batches, limit):
+                    action = rows.column(0).combine_chunks()
+                    counts.update({c["values"]: c["counts"] for c in pc.value_counts(action).to_pylist()})
+                    has_bit = {bit: pc.not_equal(pc.bit_wise_and(action, bit), 0) for bit in (DELETES, ADDS)}
+                    old = rows.select([1, 2])
+                    _add(deleted, old.filter(has_bit[DELETES]))
+                    _add(kept, old.filter(pc.equal(action, 0)))
+                    writer.write(rows.filter(has_bit[ADDS]).select(list(range(3, rows.num_columns))), self._names)
+                files = writer.finish()
+        except (InvalidInputError, UnsupportedError) as error:
+            refusal = error
+        for _ in batches:  # the rest must still be consumed, or Spark sees a broken pipe
+            pass
+        if refusal is not None:
+            return ChangeTaskResult(refusal=refusal)
+        by_file = deleted.by_file(), kept.by_file()
+        return ChangeTaskResult(files, *by_file, dict(counts), deleted.twice or kept.twice)
+
+
+def _add(positions: Positions, rows: pa.Table) -> None:
+    if rows.num_rows:
+        files, found = (column.combine_chunks() for column in rows.columns)
+        positions.add(files, found)
+
+
+class _Writer:
+    """A writer of data files, where rows are added at all."""
+
+    def __init__(self, io: FileIO, spec: WriteSpec | None, prefix: str) -> None:
+        self._writer = None if spec is None else DataFileWriter(io, spec, prefix)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is not None and self._writer is not None:
+            self._writer.abort()
+
+    def write(self, rows: pa.Table, names: list[str]) -> None:
+        if self._writer is not None and rows.num_rows:
+            self._writer.write(rows.rename_columns(names))
+
+    def finish(self) -> list[DataFile]:
+        return self._writer.finish() if self._writer is not None else []

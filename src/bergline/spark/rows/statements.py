@@ -1,0 +1,137 @@
+"""DELETE, UPDATE and TRUNCATE TABLE on lake tables: change frames of the rows that a statement's query found."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
+
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.expressions.bound_filter import BoundFilter
+from bergline.expressions.predicate import ALWAYS_FALSE
+from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION, TableMetadata
+from bergline.format.schema import reserved
+from bergline.spark.backends.choose import backend_of
+from bergline.spark.pushdown.condition import exact_condition
+from bergline.spark.rows.changes import ACTION, DELETED, FILE, POS, UPDATED, RowLevelCommit
+from bergline.spark.rows.engine import SparkRowEngine
+from bergline.spark.writes.assigned_columns import assigned_value, updated_columns
+from bergline.spark.writes.rows import snapshot_summary
+from bergline.spark.writes.scope import WritingSession
+from bergline.spark.writes.target import WriteTarget
+from bergline.sql.queries.query import RowLevel
+from bergline.sql.rewrite.assigned_fields import AssignedField
+from bergline.sql.text.tokens import SqlText
+from bergline.table.changes.delete import Delete, RowsToDelete
+from bergline.table.changes.overwrite import Overwrite
+from bergline.table.commits.isolation import isolation_level
+from bergline.table.manifests.removal import Everything
+from bergline.table.references.staged import staged
+from bergline.table.scans.scan import TableScan
+from bergline.table.table import Table
+
+_RANDOM: Final = ("RAND", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID")
+_TWICE: Final = "expected one change of each row"
+
+
+def place_columns(metadata: TableMetadata) -> list[str]:
+    """The metadata columns that say where a row is, and in format version 3 which one it is."""
+    lineage = [reserved.ROW_ID.name] if metadata.format_version >= ROW_LINEAGE_VERSION else []
+    places = [reserved.FILE.name, reserved.POS.name, *lineage]
+    if own := [name for name in places if name in metadata.schema.names]:
+        raise UnsupportedError(
+            f"cannot change rows of a table with a column `{own[0]}`, which has the name of a metadata column",
+            hints=["rename the column"],
+        )
+    return places
+
+
+def exact_delete(session: WritingSession, statement: RowLevel, table: Table) -> BoundFilter | None:
+    """The filter that means the same as the condition of a DELETE; None if there is none that is known to."""
+    place = statement.condition
+    condition = SqlText("true") if place is None else statement.whole.sql.part(place.start, place.end)
+    if condition.has_word("SELECT"):
+        return None
+    alias = statement.alias or statement.table[-1]
+    try:
+        return exact_condition(session.spark, table.schema, condition.text, alias=alias)
+    except (AnalysisException, UnsupportedError):
+        return None  # the query says what is wrong with it
+
+
+def check_condition(statement: RowLevel, rows: DataFrame) -> None:
+    """Refuse a condition like `rand() < 0.5`, as Spark does: a task that runs again would find other rows."""
+    is_random = backend_of(rows).has_random_filter(rows)
+    if is_random is None and statement.condition is not None:
+        tokens = statement.whole.sql.part(statement.condition.start, statement.condition.end).tokens
+        is_random = any(t.is_word(*_RANDOM) and after.is_symbol("(") for t, after in pairwise(tokens))
+    if is_random:
+        raise InvalidInputError(
+            f"expected a deterministic condition in {statement.keyword}, found one that may be another each time"
+        )
+
+
+def delete_matching_rows(
+    session: WritingSession, table: Table, write_target: WriteTarget, row_filter: BoundFilter
+) -> None:
+    """Delete the rows that match a filter: whole files by their metadata, others by tasks."""
+    level = isolation_level(table.metadata, "delete")
+    rows = RowsToDelete(row_filter, write_target.branch, level, starts_branch=write_target.starts_branch)
+    summary = snapshot_summary(session.spark, write_target)
+    if row_filter.predicate == ALWAYS_FALSE:
+        return
+    engine = SparkRowEngine(session.spark)
+    operation = Delete(table.io, rows, summary=summary, engine=engine, commit_empty=True)
+    table.commit(staged(operation, write_target.wap_id))
+
+
+def delete_found_rows(rows: DataFrame, table: Table, scan: TableScan, write_target: WriteTarget) -> None:
+    """Delete rows that a query found; their file and position are its first columns."""
+    places = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
+    changes = places.select(_action(DELETED), F.col("_0").alias(FILE), F.col("_1").alias(POS))
+    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=_TWICE)
+
+
+def update_found_rows(
+    rows: DataFrame, fields: Sequence[AssignedField], table: Table, scan: TableScan, write_target: WriteTarget
+) -> None:
+    """Update rows that a query found: where they are, their columns, and the new values of these fields."""
+    schema = scan.metadata.schema
+    places = len(place_columns(scan.metadata))
+    first = places + len(schema.fields)
+    numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
+    types = [column.dataType for column in rows.schema.fields]
+    values = {
+        assigned.path: assigned_value(F.col(f"_{i}"), types[i], assigned) for i, assigned in enumerate(fields, first)
+    }
+    old = {field.name: F.col(f"_{i}") for i, field in enumerate(schema.fields, places)}
+    new = updated_columns(schema, values, old)
+    lineage = [F.col(f"_{i}").alias(reserved.ROW_ID.name) for i in range(2, places)]
+    changes = numbered.select(
+        _action(UPDATED),
+        F.col("_0").alias(FILE),
+        F.col("_1").alias(POS),
+        *lineage,
+        *(value.alias(name) for name, value in new.items()),
+    )
+    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=_TWICE)
+
+
+def truncate(session: WritingSession, table: Table, write_target: WriteTarget) -> None:
+    """Remove all files of a branch; a branch without any gets a snapshot all the same, as Spark users know it."""
+    summary = snapshot_summary(session.spark, write_target)
+    operation = Overwrite(
+        table.io,
+        (),
+        [Everything()],
+        branch=write_target.branch,
+        summary=summary,
+        starts_branch=write_target.starts_branch,
+    )
+    table.commit(staged(operation, write_target.wap_id))
+
+
+def _action(action: int) -> Column:
+    return F.lit(action).cast("int").alias(ACTION)

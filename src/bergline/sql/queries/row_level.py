@@ -1,0 +1,100 @@
+"""DELETE FROM, UPDATE and TRUNCATE TABLE: parsed by tokens, with the expressions left as they are written."""
+
+from typing import Literal
+
+from sqlglot import exp
+
+from bergline.errors import BerglineError, SqlSyntaxError, UnsupportedError
+from bergline.sql.queries.assignments import Assignment, parse_assignments, take_expression
+from bergline.sql.queries.query import OtherStatement, RowLevel, TruncateTable
+from bergline.sql.queries.read import read_dml
+from bergline.sql.text.cursor import Cursor
+from bergline.sql.text.names import dotted_names
+from bergline.sql.text.tokens import Name, SqlText, Token, TokenKind
+
+_OPENING, _CLOSING = "([{", ")]}"
+_KINDS: dict[str, type[exp.Expr]] = {"DELETE": exp.Delete, "UPDATE": exp.Update}
+
+
+def read_row_level(sql: SqlText) -> RowLevel | TruncateTable | OtherStatement | None:
+    """A statement that changes rows; None if the text is another one."""
+    cursor = Cursor(sql.without_semicolon())
+    try:
+        if cursor.accept("TRUNCATE", "TABLE"):
+            return _truncate(cursor)
+        return _row_level(cursor) if _walk_to_keyword(cursor) else None
+    except BerglineError as error:
+        return OtherStatement(sql.first_word, dotted_names(sql), error, cursor.subject)
+
+
+def _walk_to_keyword(cursor: Cursor) -> bool:
+    """Move to DELETE FROM or UPDATE outside of parentheses: the first word, or after WITH."""
+    if cursor.token.is_word("DELETE", "UPDATE"):
+        return True
+    if not cursor.token.is_word("WITH"):
+        return False
+    depth = 0
+    while cursor.token.kind is not TokenKind.END:
+        if depth == 0 and (cursor.is_at("DELETE", "FROM") or cursor.is_at("UPDATE")):
+            return True
+        depth += _step(cursor.advance())
+    return False
+
+
+def _truncate(cursor: Cursor) -> TruncateTable:
+    table = cursor.expect_subject("a table name")
+    if cursor.token.is_word("PARTITION"):
+        raise UnsupportedError(
+            "cannot run TRUNCATE TABLE with PARTITION on lake tables", hints=["DELETE FROM … WHERE deletes partitions"]
+        )
+    cursor.expect_end()
+    return TruncateTable(table)
+
+
+def _row_level(cursor: Cursor) -> RowLevel | OtherStatement:
+    sql, keyword = cursor.sql, cursor.advance()
+    if keyword.is_word("DELETE"):
+        cursor.expect("FROM")
+    start = cursor.token.start
+    table = cursor.expect_subject("a table name")
+    alias = _alias(cursor, table)
+    from_end = _last_end(cursor)
+    assignments: tuple[Assignment, ...] = ()
+    if keyword.is_word("UPDATE"):
+        cursor.expect("SET")
+        assignments = parse_assignments(cursor, _is_at_where)
+    set_end = _last_end(cursor)
+    condition = take_expression(cursor, "a condition", _is_at_where) if cursor.accept("WHERE") else None
+    cursor.expect_end(*(() if condition else ("`WHERE`",)))
+    name: Literal["DELETE", "UPDATE"] = "DELETE" if keyword.is_word("DELETE") else "UPDATE"
+    whole = read_dml(sql, _KINDS[name])
+    if isinstance(whole, OtherStatement):
+        error = whole.error or SqlSyntaxError(f"expected one {name}, found another statement", line=1, column=1)
+        return OtherStatement(name, whole.tables, error, table)
+    target = next(use for use in whole.tables if use.start == start)
+    return RowLevel(name, table, target, whole, keyword.start, from_end, alias, assignments, set_end, condition)
+
+
+def _alias(cursor: Cursor, table: Name) -> str | None:
+    has_as = cursor.accept("AS")
+    if not has_as and (not cursor.is_at_name or cursor.token.is_word("SET", "WHERE")):
+        return None
+    alias = cursor.expect_name("an alias")
+    if cursor.token.is_symbol("("):
+        raise UnsupportedError(f"cannot rename the columns of `{'.'.join(table)}` in a statement that changes its rows")
+    return alias
+
+
+def _is_at_where(cursor: Cursor) -> bool:
+    return cursor.token.is_word("WHERE")
+
+
+def _last_end(cursor: Cursor) -> int:
+    """Where the token before the current one ends."""
+    return max(token.end for token in cursor.sql.tokens[:-1] if token.end <= cursor.token.start)
+
+
+def _step(token: Token) -> int:
+    if token.kind is not TokenKind.SYMBOL:
+        return 0
+    return (token.text in _OPENING) - (token.text in _CLOSING)

@@ -1,0 +1,219 @@
+"""DELETE, UPDATE and TRUNCATE TABLE on lake tables: rows, row ids, modes, branches, and bad input."""
+
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from rows import ORDERS, ids, order_rows
+from twin_tables import KINDS, all_rows
+
+from bergline import Lake, Table
+from bergline.errors import InvalidInputError, NotFoundError, RefusedError, SqlSyntaxError, UnsupportedError
+
+pytestmark = pytest.mark.spark
+
+GONE = {2, 9, 10, 21, 31}
+CONDITIONS = {
+    "exact": "id IN (2, 9, 10, 21, 31)",
+    "by Spark": "id + 0 IN (2, 9, 10, 21, 31)",
+    "subquery": "id IN (SELECT n FROM VALUES (2), (9), (10), (21), (31) AS v(n))",
+}
+PEOPLE = "id BIGINT, who STRUCT<name: STRING, home: STRUCT<city: STRING, zip: INT>>, tags ARRAY<INT>, n INT"
+
+
+def modes(table: Table) -> Table:
+    """UPDATE in the mode of DELETE."""
+    mode = table.properties.get("write.delete.mode", "copy-on-write")
+    return table.set_properties({"write.update.mode": mode})
+
+
+def on_disk(table: Table) -> list[str]:
+    return sorted(table.io.list(table.location))
+
+
+@pytest.fixture
+def people(spark: SparkSession, lake: Lake) -> Table:
+    spark.sql(f"CREATE TABLE db.people ({PEOPLE}) USING iceberg TBLPROPERTIES ('format-version' = '3')")
+    spark.sql(
+        "INSERT INTO db.people VALUES (1, named_struct('name', 'a', 'home', named_struct('city', 'x', 'zip', 1)), "
+        "array(1), 5), (2, null, null, null)"
+    )
+    return lake.load_table("db.people")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_go_and_all_others_stay_as_they_were(spark: SparkSession, lake: Lake, kind: str) -> None:
+    for number, condition in enumerate(CONDITIONS.values()):
+        table = KINDS[kind](lake, f"db.t{number}")
+        before = all_rows(table)
+        spark.sql(f"DELETE FROM db.t{number} WHERE {condition}")
+        assert all_rows(table.refresh()) == [row for row in before if row[0] not in GONE], condition
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_updated_rows_keep_their_ids_and_all_others_stay_as_they_were(
+    spark: SparkSession, lake: Lake, kind: str
+) -> None:
+    table = modes(KINDS[kind](lake, "db.t"))
+    before, place = all_rows(table), [f.name for f in table.schema.fields].index("amount")
+    spark.sql("UPDATE db.t AS o SET amount = o.amount * 2 + 1, region = upper(region) WHERE o.id IN (3, 8, 21, 30)")
+    table.refresh()
+    number, lineage = table.metadata.last_sequence_number, table.metadata.format_version > 2
+    expected = []
+    for row in before:
+        new = list(row)
+        if row[0] in {3, 8, 21, 30}:
+            new[place], new[2] = row[place] * 2 + 1, row[2].upper()
+            new[-1] = number if lineage else new[-1]
+        expected.append(tuple(new))
+    assert all_rows(table) == sorted(expected)
+
+
+def test_sources_may_be_other_tables_views_and_the_table_itself(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2, 3, 4))
+    lake.create_table("db.u", ORDERS).append(order_rows(2, 9))
+    spark.createDataFrame([(3,)], "k bigint").createOrReplaceTempView("keys")
+    spark.sql("UPDATE db.t SET amount = (SELECT max(amount) FROM db.t) WHERE id IN (SELECT id FROM db.u)")
+    assert spark.sql("SELECT amount FROM db.t ORDER BY id").collect() == [(10.0,), (40.0,), (30.0,), (40.0,)]
+    spark.sql("DELETE FROM db.t o WHERE EXISTS (SELECT 1 FROM keys WHERE k = o.id) OR id = (SELECT min(id) FROM db.t)")
+    spark.sql("WITH some AS (SELECT 4 AS id) DELETE FROM db.t WHERE id IN (SELECT id FROM some)")
+    spark.sql("DELETE FROM db.t WHERE db.t.id = :p", args={"p": 7})
+    assert ids(table.refresh().scan().to_arrow()) == [2]
+    spark.catalog.dropTempView("keys")
+
+
+def test_fields_of_structs_and_defaults_are_set(spark: SparkSession, lake: Lake, people: Table) -> None:
+    spark.sql("ALTER TABLE db.people ADD COLUMN level INT")
+    with people.refresh().update_schema() as schema:
+        schema.add_column("kind", "string", default="old")
+        schema.set_default("kind", "new")
+    spark.sql("UPDATE db.people p SET p.who.home.zip = 7, n = DEFAULT, kind = DEFAULT, level = p.n WHERE id = 1")
+    spark.sql("UPDATE db.people SET who.name = 'b' WHERE id = 2")
+    rows = spark.sql(
+        "SELECT id, who.name, who.home.city, who.home.zip, n, kind, level, tags FROM db.people ORDER BY id"
+    )
+    assert [tuple(row) for row in rows.collect()] == [
+        (1, "a", "x", 7, None, "new", 5, [1]),
+        (2, "b", None, None, None, "old", None, None),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_branches_wap_and_staged_snapshots(spark: SparkSession, lake: Lake, mode: str) -> None:
+    properties = {"format-version": "3", "write.delete.mode": mode, "write.update.mode": mode}
+    table = lake.create_table("db.t", ORDERS, properties=properties).append(order_rows(1, 2, 3))
+    table.refs.create_branch("dev")
+    spark.sql("DELETE FROM db.t.branch_dev WHERE id % 2 = 0")
+    spark.sql("UPDATE db.t.branch_dev SET amount = 7 WHERE id = 1")
+    table.refresh()
+    assert [table.scan(ref="dev").to_arrow().sort_by("id")["amount"].to_pylist()] == [[7.0, 30.0]]
+    spark.conf.set("spark.wap.branch", "audit")
+    try:
+        spark.sql("DELETE FROM db.t WHERE id = 1")
+        spark.sql("UPDATE db.t SET amount = 8 WHERE id + 0 = 2")
+    finally:
+        spark.conf.unset("spark.wap.branch")
+    spark.conf.set("spark.wap.id", "w1")
+    try:
+        spark.sql("UPDATE db.t SET amount = 9 WHERE id = 3")
+    finally:
+        spark.conf.unset("spark.wap.id")
+    table.refresh()
+    assert table.scan(ref="audit").to_arrow().sort_by("id")["amount"].to_pylist() == [8.0, 30.0]
+    assert ids(table.scan().to_arrow()) == [1, 2, 3]
+    assert table.scan().to_arrow().sort_by("id")["amount"].to_pylist() == [10.0, 20.0, 30.0]
+    assert any(s.summary.get("wap.id") == "w1" for s in table.metadata.snapshots)
+    spark.sql("TRUNCATE TABLE db.t.branch_dev")
+    table.refresh()
+    assert (ids(table.scan(ref="dev").to_arrow()), len(ids(table.scan().to_arrow()))) == ([], 3)
+    spark.sql("TRUNCATE TABLE db.t")
+    assert ids(table.refresh().scan().to_arrow()) == []
+
+
+BAD: dict[str, tuple[type[Exception], str]] = {
+    "DELETE FROM db.t WHERE id = ": (SqlSyntaxError, "."),
+    "DELETE FROM db.t WHERE nope = 1": (AnalysisException, "nope"),
+    "DELETE FROM db.t WHERE id + 1": (AnalysisException, "(?i)boolean"),
+    "DELETE FROM db.t WHERE id IN (SELECT id FROM db.nope)": (NotFoundError, "nope"),
+    "DELETE FROM db.t o WHERE t.id = 1": (AnalysisException, r"t`\.`id"),
+    "DELETE FROM db.t LIMIT 1": (SqlSyntaxError, "expected `WHERE`, the end of the statement, found `1`"),
+    "DELETE FROM db.t AS o (a, b, c) WHERE a = 1": (UnsupportedError, "rename the columns"),
+    "UPDATE db.t SET nope = 1": (
+        NotFoundError,
+        "no column `nope`: there are `id`, `amount`, `region` at line 1, column 17",
+    ),
+    "UPDATE db.t SET amount.x = 1": (UnsupportedError, "expected a struct"),
+    "UPDATE db.t SET amount = 1, region = 'x', AMOUNT = 2": (
+        InvalidInputError,
+        "expected one value for column `amount`",
+    ),
+    "UPDATE db.t SET amount = named_struct('a', 1)": (InvalidInputError, "expected `double`, found `struct<a:int>`"),
+    "UPDATE db.t SET amount = 'abc'": (InvalidInputError, "expected `double`, found `string` for column `amount`"),
+    "UPDATE db.t SET id = NULL": (InvalidInputError, "id"),
+    "DELETE FROM db.t WHERE rand() < 0.5": (InvalidInputError, "expected a deterministic condition in DELETE"),
+    "UPDATE db.t SET amount = 1 WHERE uuid() > id": (InvalidInputError, "expected a deterministic condition in UPDATE"),
+    "UPDATE db.t SET amount = sum(amount)": (AnalysisException, "(?i)group"),
+    "UPDATE db.t SET amount = explode(array(1, 2))": (
+        InvalidInputError,
+        "expected one change of each row, found several",
+    ),
+    "UPDATE db.t SET amount": (SqlSyntaxError, "expected `=`"),
+    "UPDATE db.t amount = 1": (SqlSyntaxError, "expected `SET`"),
+    "UPDATE db.t.tag_v1 SET amount = 1": (RefusedError, "."),
+    "DELETE FROM db.t.tag_v1": (RefusedError, "."),
+    "DELETE FROM db.t.files": (RefusedError, "metadata tables"),
+    "DELETE FROM db.t.branch_nope WHERE id = 1": (NotFoundError, "nope"),
+    "TRUNCATE TABLE db.t PARTITION (region = 'eu')": (UnsupportedError, "PARTITION"),
+    "TRUNCATE TABLE db.t.files": (RefusedError, "metadata tables"),
+}
+
+
+def test_bad_input_is_one_clear_error_and_leaves_nothing(spark: SparkSession, lake: Lake) -> None:
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2))
+    table.refs.create_tag("v1")
+    before = table.metadata_location, [path for path in on_disk(table) if "/data/" in path]
+    for text, (kind, message) in BAD.items():
+        with pytest.raises(kind, match=message):
+            spark.sql(text)
+        table.refresh()
+        assert (table.metadata_location, [path for path in on_disk(table) if "/data/" in path]) == before, text
+
+
+def test_errors_are_shown_where_they_are_in_the_statement(spark: SparkSession, lake: Lake) -> None:
+    lake.create_table("db.t", ORDERS).append(order_rows(1))
+    for text, place in (
+        ("UPDATE db.t SET amount = amount + nope WHERE id = 1", "nope"),
+        ("DELETE FROM db.t AS o\nWHERE o.id > 3 AND o.nope = 4", "o.nope"),
+    ):
+        with pytest.raises(AnalysisException) as caught:
+            spark.sql(text)
+        (context,) = caught.value.getQueryContext()
+        assert (context.fragment(), context.startIndex()) == (place, text.index(place))
+        assert "bergline_" not in str(caught.value)
+
+
+def test_tables_of_sparks_own_are_sparks(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE default.plain (id INT) USING parquet")
+    try:
+        for text in ("DELETE FROM default.plain WHERE id = 1", "UPDATE default.plain SET id = 1"):
+            with pytest.raises((AnalysisException, ParseException, Exception), match=r"(?i)not support|unsupported"):
+                spark.sql(text)
+        spark.sql("INSERT INTO default.plain VALUES (1)")
+        spark.sql("TRUNCATE TABLE default.plain")
+        assert spark.table("default.plain").count() == 0
+    finally:
+        spark.sql("DROP TABLE default.plain")
+
+
+def test_whole_files_go_by_metadata_and_no_task_runs(spark: SparkSession, lake: Lake, monkeypatch: Any) -> None:
+    table = lake.create_table("db.t", ORDERS, partition_by=["region"])
+    table.append(order_rows(1, 2)).append(order_rows(3, region="us"))
+    monkeypatch.setattr("bergline.spark.rows.engine.SparkRowEngine._run", None)
+    spark.sql("DELETE FROM db.t WHERE region = 'us'")
+    snapshot = table.refresh().current_snapshot
+    assert snapshot is not None
+    assert (ids(table.scan().to_arrow()), snapshot.summary["operation"]) == ([1, 2], "delete")
+    assert (snapshot.summary["engine-name"], snapshot.summary["deleted-records"]) == ("spark", "1")
+    spark.sql("DELETE FROM db.t")
+    assert ids(table.refresh().scan().to_arrow()) == []
