@@ -40,14 +40,14 @@ class RewriteGroup(msgspec.Struct, frozen=True):
     write: WriteSpec
     partition: tuple[Any, ...] | None = None
     """The partition that all rows stay in; None if each row goes to the one that the write spec gives it."""
-    without: dict[str, PositionSet] = {}
-    """Positions of rows that are left out, by the path of their data file."""
     split_size: int | None = None
     """How many bytes one task reads, to write a file; None for all of the group."""
     order: RowOrder | None = None
     """How rows are sorted within the group; None if they stay in the order of their files."""
     sorted_files: int = 1
     """Into how many files sorted rows are divided, by ranges."""
+    without: dict[str, PositionSet] = {}
+    """Positions of rows that are left out, by the path of their data file."""
 
     @property
     def splits(self) -> "list[RewriteGroup]":
