@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from bergline_server import BerglineServer
+from pyspark.sql import SparkSession
 from support_path import ROOT
 
 import bergline.errors
+from bergline import Lake
 from bergline.catalog.glue.settings import GLUE_PROPERTIES, GLUE_REFUSED
 from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import app
@@ -79,6 +81,18 @@ def test_readme_example_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "|  2|  20.0|" in done.stdout
+
+
+@pytest.mark.spark
+def test_merge_of_the_guide_runs(spark: SparkSession, lake: Lake) -> None:
+    (statement,) = re.findall(r"## MERGE INTO on Spark\n\n```sql\n(.*?)```", page("guides/changing-rows.md"), re.DOTALL)
+    columns = "AS v(id, region, amount)"
+    spark.sql(f"CREATE TABLE db.orders AS SELECT * FROM VALUES (1L, 'eu', 10D), (2L, 'us', 500D) {columns}")
+    rows = f"SELECT * FROM VALUES (1L, 'eu', 11D), (3L, 'eu', 3D) {columns}"
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW changes AS {rows}")
+    spark.sql(statement)
+    found = lake.load_table("db.orders").scan().to_arrow().sort_by("id").to_pydict()
+    assert (found["id"], found["amount"]) == ([1, 2, 3], [11.0, 100.0, 3.0])
 
 
 def test_readme_shows_figures_of_the_benchmarks() -> None:

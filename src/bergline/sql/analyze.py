@@ -4,6 +4,7 @@ import msgspec
 
 from bergline.errors import SqlSyntaxError
 from bergline.sql.queries.insert import read_insert
+from bergline.sql.queries.merge import MergeInto, read_merge
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
 from bergline.sql.queries.read import QUERY_WORDS, read_query
 from bergline.sql.queries.row_level import read_row_level
@@ -16,7 +17,7 @@ from bergline.sql.text.misspelled import misspelled_head
 from bergline.sql.text.names import dotted_names, loose_names
 from bergline.sql.text.tokens import SqlText
 
-Statement = LakeStatement | Query | Insert | RowLevel | TruncateTable | QueryWrapper | OtherStatement
+Statement = LakeStatement | Query | Insert | MergeInto | RowLevel | TruncateTable | QueryWrapper | OtherStatement
 
 
 def analyze(sql: SqlText) -> Statement:
@@ -30,6 +31,8 @@ def analyze(sql: SqlText) -> Statement:
         return OtherStatement(keyword, names, typo, names[0] if names else None)
     if (wrapper := _wrapper(sql)) is not None:
         return wrapper
+    if (merge := read_merge(sql)) is not None:
+        return merge
     statement = parse_statement(sql)
     if isinstance(statement, CreateTable) and statement.source is not None:
         return _create_as(sql, statement, statement.source)

@@ -69,6 +69,39 @@ def queries_of_every_shape_find_their_tables(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def merge_changes_rows_by_every_clause(spark: Any, lake: Lake) -> None:
+    _orders(lake, "merged").append(order_rows(1, 2, 3, 4))
+    spark.createDataFrame([(1, 1.0), (2, None), (9, 9.0)], "id long, amount double").createOrReplaceTempView("changes")
+    spark.sql(
+        "MERGE INTO db.merged AS t USING changes AS s ON t.id = s.id AND t.region = 'eu' "
+        "WHEN MATCHED AND s.amount IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET amount = s.amount + :more "
+        "WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (id, amount) "
+        "WHEN NOT MATCHED BY SOURCE AND id = 4 THEN DELETE",
+        args={"more": 1},
+    )
+    assert [row[0] for row in _rows(spark, "SELECT id FROM db.merged")] == [1, 3, 9]
+    assert _rows(spark, "SELECT amount FROM db.merged WHERE id IN (1, 9)") == [(2.0,), (9.0,)]
+    with pytest.raises(InvalidInputError, match="expected at most one source row"):
+        spark.sql(
+            "MERGE INTO db.merged AS t USING (SELECT 1L AS id UNION ALL SELECT 1L) AS s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET amount = 0"
+        )
+    source = spark.createDataFrame([(3, "x"), (7, "y")], "id long, region string").alias("s")
+    (
+        source.mergeInto("db.merged", F.col("merged.id") == F.col("s.id"))
+        .whenMatched()
+        .update({"region": F.col("s.region")})
+        .whenNotMatched()
+        .insert({"id": F.col("id"), "region": F.lit("new")})
+        .whenNotMatchedBySource(F.col("id") == 9)
+        .delete()
+        .merge()
+    )
+    found = spark.sql("SELECT id, region FROM db.merged WHERE id <> 1 ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(3, "x"), (7, "new")]
+
+
+@smoke_check
 def parameters_are_filled_in(spark: Any, lake: Lake) -> None:
     _orders(lake, "parameters").append(order_rows(1, 2, 3))
     assert [r.id for r in spark.sql("SELECT id FROM db.parameters WHERE id = :x", args={"x": 2}).collect()] == [2]

@@ -22,7 +22,6 @@ from bergline.sql.text.tokens import SqlText
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("MERGE INTO orders USING x ON a = b", OtherStatement("MERGE", (), subject=("orders",))),
         ("TRUNCATE TABLE orders", TruncateTable(("orders",))),
         ("SHOW FUNCTIONS", OtherStatement("SHOW", ())),
         ("DROP VIEW db.v", OtherStatement("DROP", (("db", "v"),))),

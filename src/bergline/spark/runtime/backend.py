@@ -233,6 +233,10 @@ class SparkBackend(Protocol):
         """Whether a frame keeps rows by a condition that may be another each time; None if only Spark can tell."""
         ...
 
+    def frame_filter(self, scan: "TableScan", build: Callable[[DataFrame], DataFrame]) -> Predicate:
+        """What holds for all rows of a scan that a frame uses, which `build` makes of the scan's rows."""
+        ...
+
     def query_pushdown(self, query: TableQuery) -> QueryPushdown:
         """What a query needs of each of its scans, found without looking up files."""
         ...

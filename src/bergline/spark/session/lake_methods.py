@@ -12,6 +12,7 @@ from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.runtime.backend import PatchedClasses
 from bergline.spark.session import catalog_listings as listings
+from bergline.spark.session.merge_writer import LakeMergeWriter
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
 from bergline.spark.session.write_scopes import note_clone
@@ -52,6 +53,8 @@ def lake_methods(classes: PatchedClasses) -> dict[tuple[type[Any], str], Replace
         (classes.writer, "insertInto"): _insert_into,
         (classes.writer, "save"): _save,
     }
+    if hasattr(classes.frame, "mergeInto"):  # from Spark 4.0 on
+        methods[classes.frame, "mergeInto"] = _merge_into
     if hasattr(classes.session, "cloneSession"):  # Spark Connect has it from 4.1 on
         methods[classes.session, "cloneSession"] = _clone_session
     return methods | {(classes.catalog, method): replacement for method, replacement in _LISTINGS.items()}
@@ -117,6 +120,11 @@ def _load(
 def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:
     name = session.lake_name(table)
     return original(frame, table) if name is None else LakeWriter(session, frame, name)
+
+
+def _merge_into(session: LakeSession, original: Any, frame: DataFrame, table: str, condition: Any) -> Any:
+    name = session.lake_name(table)
+    return original(frame, table, condition) if name is None else LakeMergeWriter(session, frame, name, condition)
 
 
 def _insert_into(

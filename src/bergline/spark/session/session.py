@@ -23,6 +23,7 @@ from bergline.spark.rows.statements import (
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_statement
+from bergline.spark.session.merging import run_merge
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
 from bergline.spark.session.tables import SessionTables, SparkEngineContext
 from bergline.spark.writes.assignment import assign
@@ -33,6 +34,7 @@ from bergline.spark.writes.target import check_moves_no_ref, check_replaceable, 
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes, Target
 from bergline.sql.names.selector import VersionSelector, with_as_of
+from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
@@ -46,6 +48,8 @@ from bergline.sql.statements.create_table import CreateTable, check_exists, plac
 from bergline.sql.statements.other import check_not_of_lakes
 from bergline.sql.statements.registry import run_statement
 from bergline.sql.statements.statement import LakeStatement
+from bergline.sql.text.composed import parameter_order
+from bergline.sql.text.names import dotted_names
 from bergline.sql.text.tokens import Edit, Name, SqlText
 from bergline.table.commits.isolation import NO_ISOLATION
 from bergline.table.scans.scan import TableScan
@@ -90,6 +94,10 @@ class LakeSession(SessionTables):
                 return self._insert(statement, args, frames)
             case RowLevel():
                 return self._change_rows(statement, args, frames)
+            case MergeInto():
+                merged = self._merge(statement, args, frames)
+                if merged is not None:
+                    return merged
             case TruncateTable():
                 target = self.lakes.resolve(statement.table)
                 if target is not None:
@@ -244,6 +252,32 @@ class LakeSession(SessionTables):
             update_found_rows(read.rows, fields, table, read.scan, write_target)
         else:
             delete_found_rows(read.rows, table, read.scan, write_target)
+        return no_result(self._spark)
+
+    def _merge(self, merge: MergeInto, args: Any, frames: dict[str, Any]) -> DataFrame | None:
+        """Run a MERGE; None if its target is not a lake's."""
+        target = self.lakes.resolve(merge.table)
+        if target is None:
+            check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), self.lakes)
+            return None
+        if frames:
+            raise _no_frames()
+        edited = analyze(with_current_names(merge.sql, self.lakes))
+        merge = edited if isinstance(edited, MergeInto) else merge
+
+        def given(query: Query) -> Any:
+            if not isinstance(args, list | tuple):
+                return args
+            return [args[i] for i in parameter_order(query.sql, query.parts, merge.sql)] or None
+
+        def read(query: Query, start: int, target: Target) -> TargetRows:
+            use = next(use for use in query.tables if use.start == start)
+            return self.read_target(query, given(query), TargetTable(use, target), (), ())
+
+        def read_rows(query: Query) -> DataFrame:
+            return self._run_query(query, given(query), {})
+
+        run_merge(self, merge, target, read, read_rows)
         return no_result(self._spark)
 
     def _create_as(self, statement: CreateTable, query: Query, args: Any, frames: dict[str, Any]) -> DataFrame:

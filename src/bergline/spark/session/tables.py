@@ -79,6 +79,13 @@ class SessionTables:
         lake, rest = placed
         return lake, new_table_name(lake, rest)
 
+    def scan_target(self, target: Target, columns: Iterable[str]) -> TableScan:
+        """The scan of a table that is changed, in the state that its name means, with metadata columns."""
+        source = self._source(target, columns)
+        if not isinstance(source, TableScan):
+            raise InvalidInputError(f"expected a table, found a metadata table of `{target.table.name}`")
+        return source
+
     def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
         """A read of the state that a name means; metadata tables are read at once."""
         table, selector = target.table, target.selector

@@ -6,6 +6,7 @@ import msgspec
 
 from bergline.errors import BerglineError
 from bergline.sql.queries.assignments import Assignment, Expression
+from bergline.sql.text.composed import Part
 from bergline.sql.text.tokens import Name, SqlText
 
 WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
@@ -46,6 +47,8 @@ class Query(msgspec.Struct, frozen=True):
     writes: bool = False
     within: tuple[str, int] = ("", 0)
     """The statement that it is part of, as the user wrote it, and its offset there: errors show that text."""
+    parts: tuple[Part, ...] = ()
+    """Where its parts were written in the statement, if it was composed of them."""
 
     @property
     def text(self) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted
 from bergline.sql.queries.query import Query, TableUse
+from bergline.sql.text.composed import Part, written_place
 from bergline.sql.text.tokens import Edit, Name, SqlText
 
 
@@ -19,6 +20,8 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
     """The statement that the query is part of, if any."""
     start: int = 0
     """Where it begins in the statement."""
+    parts: tuple[Part, ...] = ()
+    """Where its parts were written in the statement, if it was composed of them."""
 
     @property
     def text(self) -> str:
@@ -42,10 +45,14 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
             if place < start + shift:
                 break
             if place < start + shift + length:
-                return start + self.start, max(start, end - 1) + self.start
+                return self._written(start), self._written(max(start, end - 1))
             shift += length - (end - start)
-        found = min(max(place - shift, 0), len(self.sql.text)) + self.start
+        found = self._written(min(max(place - shift, 0), len(self.sql.text)))
         return found, found
+
+    def _written(self, place: int) -> int:
+        """The offset in the statement of one in the query."""
+        return written_place(self.parts, place) if self.parts else place + self.start
 
 
 def rewrite_query(
@@ -57,7 +64,7 @@ def rewrite_query(
     edits = [(use.start, use.end, _reference(use, frame)) for use, frame in frames.items()]
     edits += [edit for name, starts in query.columns if (edit := _column_edit(name, starts, frames))]
     edits += [(start, end, escaped(text)) for start, end, text in insertions]
-    return RewrittenQuery(query.sql, tuple(sorted(edits)), *query.within)
+    return RewrittenQuery(query.sql, tuple(sorted(edits)), *query.within, query.parts)
 
 
 def _column_edit(column: Name, starts: tuple[int, ...], frames: Mapping[TableUse, str]) -> Edit | None:

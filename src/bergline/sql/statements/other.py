@@ -35,7 +35,7 @@ _REFUSED = {
     "LOAD": _Refused(),
     "MERGE": _Refused(
         has_subject=True,
-        hint="for now: `table.overwrite(rows, filter)` in Python, or INSERT OVERWRITE with a query that joins both",
+        hint="MERGE INTO a lake's table takes any source; into other tables, a temporary view of the lake's rows",
     ),
     "MSCK": _Refused(),
     "REFRESH": _Refused(has_subject=True),

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -209,6 +209,10 @@ class ClassicBackend(msgspec.Struct, frozen=True):
                 return True
             pending += scala_items(node.children())
         return False
+
+    def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
+        probe = build(placeholder(self.spark, read_schema(scan.schema), 0))
+        return pushed_filters(probe, [scan.table_schema], marked=True)[0]
 
     def query_pushdown(self, query: TableQuery) -> "ClassicPushdown":
         return ClassicPushdown(self, query)

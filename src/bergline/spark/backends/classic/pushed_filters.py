@@ -36,13 +36,16 @@ def placeholder(spark: SparkSession, columns: T.StructType, mark: int | None = N
     return ClassicDataFrame(relation, spark)
 
 
-def pushed_filters(frame: DataFrame, schemas: Sequence[Schema]) -> list[Predicate]:
-    """For each placeholder, by its mark, what holds for the rows that the frame can use; one alone needs no mark."""
+def pushed_filters(frame: DataFrame, schemas: Sequence[Schema], *, marked: bool = False) -> list[Predicate]:
+    """For each placeholder, by its mark, what holds for the rows that the frame can use.
+
+    One alone needs no mark, unless the frame reads other rows too.
+    """
     execution = frame._jdf.queryExecution()  # noqa: SLF001  (only the optimizer knows)
     plan, clock = execution.optimizedPlan(), _looks_at_the_clock(execution.analyzed(), frame.sparkSession)
     found: list[list[Predicate]] = [[] for _ in schemas]
     for leaf in _leaves(plan):
-        mark = 0 if len(schemas) == 1 and class_of(leaf.node) == _PLACEHOLDER else _mark(leaf.node)
+        mark = 0 if len(schemas) == 1 and not marked and class_of(leaf.node) == _PLACEHOLDER else _mark(leaf.node)
         if mark is not None:
             condition, schema = leaf.condition, schemas[mark]
             found[mark].append(ALWAYS_TRUE if condition is None else known_part(condition, schema, clock=clock))

@@ -1,6 +1,6 @@
 """The backend of sessions on a Spark Connect server."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
-from bergline.expressions.predicate import Predicate, all_of
+from bergline.expressions.predicate import ALWAYS_TRUE, Predicate, all_of
 from bergline.expressions.sql_predicates import null_safe_equal
 from bergline.format.schema.schema import Schema
 from bergline.spark.backends.connect.classes import connect_classes
@@ -159,6 +159,9 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def has_random_filter(self, rows: DataFrame) -> bool | None:
         return None  # the plan stays on the server
+
+    def frame_filter(self, scan: TableScan, build: Callable[[DataFrame], DataFrame]) -> Predicate:
+        return ALWAYS_TRUE  # nobody tells what the optimizer makes of a frame
 
     def query_pushdown(self, query: TableQuery) -> "ConnectPushdown":
         return ConnectPushdown(query)
