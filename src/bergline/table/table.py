@@ -29,7 +29,7 @@ from bergline.table.inspection.metadata_view import MetadataView
 from bergline.table.maintenance import TableMaintenance
 from bergline.table.merges import TableMerges
 from bergline.table.metadata_updates import TableMetadataUpdates
-from bergline.table.references.changed_rows import Changelog
+from bergline.table.references.changed_rows import Changelog, changes_between
 from bergline.table.references.refs import Refs
 from bergline.table.scans.append_scan import AppendScan
 from bergline.table.scans.changelog_scan import ChangelogRange, ChangelogScan, changelog_snapshots, match_rules
@@ -215,7 +215,7 @@ class Table:
             identifier_columns=identifier_columns,
         )
         start = before if type(before) is int else None if before is None else self._state(before).snapshot_id
-        return Changelog(self.io, self.metadata, start, end.snapshot_id, schema=end.schema, rules=rules)
+        return changes_between(self.io, self.metadata, (start, end.snapshot_id), end.schema, rules)
 
     def scan_changes(self, chosen: ChangelogRange) -> ChangelogScan:
         """A read of everything that snapshots added and deleted, also rows that were only copied to other files."""

@@ -37,22 +37,26 @@ def changelog_schema(rows: Schema) -> Schema:
 
 
 def read_changes(
-    io: FileIO, change: FileChange, plan: ScanPlan, deletes: DeleteFiles | None = None
+    io: FileIO,
+    change: FileChange,
+    plan: ScanPlan,
+    deletes: DeleteFiles | None = None,
+    row_groups: tuple[int, int | None] = (0, None),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one data file that a snapshot deleted or added, in batches of bounded size."""
+    """The rows of one data file that a snapshot deleted or added, in batches of bounded size; see `read_file`."""
     deletes = deletes or DeleteFiles(io)
     if change.before is not None and change.after is not None:
-        for word, rows in _differing_rows(io, change, plan, deletes):
+        for word, rows in _differing_rows(io, change, plan, deletes, row_groups):
             yield from _labelled(rows, change, word)
         return
     applied, word = (change.after, INSERT) if change.before is None else (change.before, DELETE)
     planned = PlannedFile(change.file, change.sequence_number, applied or ())
-    for batch in read_file(io, planned, plan, deletes):
+    for batch in read_file(io, planned, plan, deletes, row_groups):
         yield from _labelled(pa.Table.from_batches([batch]), change, word)
 
 
 def _differing_rows(
-    io: FileIO, change: FileChange, plan: ScanPlan, files: DeleteFiles
+    io: FileIO, change: FileChange, plan: ScanPlan, files: DeleteFiles, row_groups: tuple[int, int | None]
 ) -> Iterator[tuple[str, pa.Table]]:
     """The rows of a file that stays which one set of deletes hides and the other does not."""
     check_parquet(change.file)
@@ -64,7 +68,9 @@ def _differing_rows(
         for side in (before, after):
             side.check_positions(file.metadata.num_rows)
         stored = FileColumns(file.schema_arrow, columns, source, plan.name_mapping)
-        for first, batch in row_group_batches(file, stored.names, _row_groups(file.metadata, before, after)):
+        part = range(file.metadata.num_row_groups)[slice(*row_groups)]
+        groups = [group for group in _row_groups(file.metadata, before, after) if group in part]
+        for first, batch in row_group_batches(file, stored.names, groups):
             rows = stored.convert(batch, first)
             was, is_ = (_mask(side, rows, first) for side in (before, after))
             for word, chosen in ((DELETE, pc.and_not(is_, was)), (INSERT, pc.and_not(was, is_))):
@@ -73,17 +79,15 @@ def _differing_rows(
                     yield word, _matching(found, plan)
 
 
-def _row_groups(footer: pq.FileMetaData, before: DeletedRows, after: DeletedRows) -> Sequence[int] | None:
-    """The row groups in which deletes by position differ; None for all, where there are deletes by key."""
-    if before.key_columns or after.key_columns:
-        return None
-    chosen, start = [], 0
+def _row_groups(footer: pq.FileMetaData, before: DeletedRows, after: DeletedRows) -> Iterator[int]:
+    """The row groups in which deletes by position differ; all where there are deletes by key."""
+    start = 0
     for group in range(footer.num_row_groups):
         rows = footer.row_group(group).num_rows
-        if not before.positions.to_mask(rows, start).equals(after.positions.to_mask(rows, start)):
-            chosen.append(group)
+        by_key = before.key_columns or after.key_columns
+        if by_key or not before.positions.to_mask(rows, start).equals(after.positions.to_mask(rows, start)):
+            yield group
         start += rows
-    return chosen
 
 
 def _deleted_rows(file: DataFile, deletes: Sequence[DataFile], plan: ScanPlan, files: DeleteFiles) -> DeletedRows:

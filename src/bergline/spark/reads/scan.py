@@ -18,6 +18,7 @@ from bergline.scan.plan import ScanPlan
 from bergline.spark.backends.choose import backend_of
 from bergline.spark.pushdown.provenance import with_provenance
 from bergline.spark.reads.arrow import read_arrow
+from bergline.spark.reads.changelog import read_changelog, read_changelog_scan
 from bergline.spark.reads.errors import remember_scan
 from bergline.spark.reads.evidence import FileEvidence
 from bergline.spark.reads.groups import ReadGroup, read_groups
@@ -25,6 +26,8 @@ from bergline.spark.reads.native import read_native
 from bergline.spark.runtime.arrow_rows import in_spark
 from bergline.spark.runtime.backend import NO_SESSION, SparkBackend
 from bergline.spark.runtime.types import read_schema, unreadable
+from bergline.table.references.changed_rows import Changelog
+from bergline.table.scans.changelog_scan import ChangelogScan
 from bergline.table.scans.scan import TableScan
 
 _POSITIONS = Schema(fields=(POS,))
@@ -37,9 +40,13 @@ def all_columns() -> None:
     return
 
 
-def read(scan: TableScan, spark: SparkSession, used: Used = all_columns) -> DataFrame:
-    """A planned scan as a DataFrame; columns that are not used are there, but must not be looked at."""
+def read(scan: TableScan | Changelog, spark: SparkSession, used: Used = all_columns) -> DataFrame:
+    """A planned scan as a DataFrame, or changes; columns that are not used are there, but must not be looked at."""
+    if isinstance(scan, Changelog):
+        return read_changelog(scan, spark)
     remember_scan(scan)
+    if isinstance(scan, ChangelogScan):
+        return read_changelog_scan(scan, spark, used)
     return with_provenance(read_plan(scan.plan(), spark, scan.io, used), scan)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from bergline.catalog.identifiers import TableName
@@ -11,7 +12,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
-from bergline.spark.reads.scan import late_frame
+from bergline.spark.reads.scan import late_frame, read
 from bergline.spark.rows.engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
@@ -25,7 +26,10 @@ from bergline.sql.names.session_catalog import SESSION_CATALOG
 from bergline.sql.rewrite.metadata_columns import metadata_columns
 from bergline.sql.text.tokens import Name
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.references.changed_rows import Changelog
+from bergline.table.scans.changelog_scan import ChangelogRange, ChangelogScan
 from bergline.table.scans.scan import TableScan
+from bergline.table.table import Table
 
 
 class SessionTables:
@@ -89,6 +93,8 @@ class SessionTables:
     def _source(self, target: Target, more_columns: Iterable[str] = ()) -> TableScan | DataFrame:
         """A read of the state that a name means; metadata tables are read at once."""
         table, selector = target.table, target.selector
+        if selector.changes is not None:
+            return self._changes(table, selector.changes).with_columns(more_columns)
         if selector.metadata_table is not None and selector.after is not None:
             raise InvalidInputError(f"expected a table for an incremental read, found `{selector.metadata_table}`")
         if selector.after is not None:
@@ -105,6 +111,13 @@ class SessionTables:
         if wanted is not None and ref is None:  # `main` is read until the session's branch is there
             scan = scan.as_branch(wanted)
         return scan.with_columns(more_columns)
+
+    def _changes(self, table: Table, chosen: ChangelogRange) -> ChangelogScan:
+        """Changes up to the head of the session's branch, unless something else is chosen."""
+        wanted = session_branch(self._spark, self.scope, table) if chosen.branch is None else chosen.branch
+        if wanted is not None and (wanted in table.refs or chosen.branch is not None):
+            chosen = msgspec.structs.replace(chosen, branch=wanted)
+        return table.scan_changes(chosen)
 
 
 class SparkEngineContext:
@@ -143,6 +156,10 @@ class SparkEngineContext:
     def temporary_views(self) -> list[str]:
         """The session's temporary views."""
         return [row.viewName for row in self._run_sql("SHOW VIEWS").collect() if row.isTemporary]
+
+    def create_view(self, name: str, changes: Changelog) -> None:
+        """Create or replace a temporary view, which keeps the plan of the changes."""
+        read(changes, self._backend.spark).createOrReplaceTempView(name)
 
     def row_engine(self) -> RowEngine:
         """The engine of the session's executors."""

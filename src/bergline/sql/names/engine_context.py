@@ -7,6 +7,7 @@ from bergline.expressions.predicate import Predicate, bind
 from bergline.format.schema.schema import Schema
 from bergline.sql.names.session_catalog import SessionCatalog
 from bergline.table.engine.row_engine import RowEngine
+from bergline.table.references.changed_rows import Changelog
 from bergline.table.scans.scan import to_predicate
 
 
@@ -41,6 +42,10 @@ class EngineContext(Protocol):
 
     def temporary_views(self) -> list[str]:
         """The names of the session's temporary views."""
+        ...
+
+    def create_view(self, name: str, changes: Changelog) -> None:
+        """Create or replace a temporary view of changed rows; UnsupportedError where there are no views."""
         ...
 
     def row_engine(self) -> RowEngine | None:
@@ -84,6 +89,12 @@ class NoEngine(EngineContext):
 
     def temporary_views(self) -> list[str]:
         return []
+
+    def create_view(self, name: str, changes: Changelog) -> None:
+        raise UnsupportedError(
+            f"cannot create the temporary view `{name}` without Spark",
+            hints=["in Python: `table.changes(before, after)`"],
+        )
 
     def row_engine(self) -> RowEngine | None:
         return None

@@ -11,10 +11,14 @@ from bergline.sql.queries.query import AsOf
 from bergline.sql.text.timestamps import timestamp_ms
 from bergline.sql.text.tokens import SqlText
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
+from bergline.table.scans.changelog_scan import ChangelogRange
 from bergline.table.table import Table
 
 _SELECTOR = re.compile(r"(?P<kind>branch|tag|snapshot_id|at_timestamp)_(?P<value>.+)", re.DOTALL)
 _START, _END = "start-snapshot-id", "end-snapshot-id"
+CHANGES = "changes"
+"""The metadata table of changed rows."""
+CHANGES_OPTIONS = (_START, _END, "start-timestamp", "end-timestamp", "start-tag", "end-tag", "branch")
 READ_OPTIONS = ("branch", "tag", "snapshot-id", "as-of-timestamp", "versionAsOf", "timestampAsOf", _START, _END)
 
 
@@ -28,6 +32,8 @@ class VersionSelector(msgspec.Struct, frozen=True):
     metadata_table: str | None = None
     after: int | None = None
     """Only rows that were appended after this snapshot, up to `snapshot_id`."""
+    changes: ChangelogRange | None = None
+    """Which changes the metadata table `changes` has."""
 
     @property
     def names_a_version(self) -> bool:
@@ -37,16 +43,19 @@ class VersionSelector(msgspec.Struct, frozen=True):
 
 def parse_selector(part: str, table: Table) -> VersionSelector:
     """The last part of `db.orders.branch_x`, `db.orders.tag_y`, `db.orders.refs` and the like."""
+    if part.lower() == CHANGES:
+        return VersionSelector(metadata_table=CHANGES, changes=ChangelogRange())
     if part.lower() in METADATA_TABLES:
         return VersionSelector(metadata_table=part.lower())
     match = _SELECTOR.fullmatch(part)
     if match is None:
+        known = (*METADATA_TABLES, CHANGES)
         raise NotFoundError(
             f"no metadata table `{part}` of `{table.name}`",
             kind="metadata table",
             name=part,
-            known=METADATA_TABLES,
-            hints=[f"there are {', '.join(METADATA_TABLES)}, branch_x, tag_x, snapshot_id_N and at_timestamp_MS"],
+            known=known,
+            hints=[f"there are {', '.join(known)}, branch_x, tag_x, snapshot_id_N and at_timestamp_MS"],
         )
     kind, value = match["kind"], match["value"]
     if kind == "branch":
@@ -69,6 +78,8 @@ def with_as_of(
         return selector
     if selector.names_a_version:
         raise InvalidInputError("expected one version, found a selector in the name and a time travel clause")
+    if selector.changes is not None:
+        raise InvalidInputError(f"expected no version for `{CHANGES}`, which is about several snapshots, found one")
     if as_of.expression is not None and evaluate is not None:
         return msgspec.structs.replace(selector, as_of_ms=evaluate(as_of.expression))
     if as_of.value is None:
@@ -85,6 +96,8 @@ def with_as_of(
 
 def with_options(selector: VersionSelector, options: Mapping[str, Any], time_zone: str) -> VersionSelector:
     """The selector with a reader's options; what is not understood is refused rather than ignored."""
+    if selector.changes is not None:
+        return msgspec.structs.replace(selector, changes=changelog_range(options))
     chosen: dict[str, Any] = {}
     if _END in options and _START not in options:
         raise InvalidInputError(f"expected `{_START}` beside `{_END}`, found none")
@@ -112,6 +125,18 @@ def with_options(selector: VersionSelector, options: Mapping[str, Any], time_zon
     if several or (options and selector.names_a_version):
         raise InvalidInputError(f"expected one version, found {', '.join(f'`{key}`' for key in options)}")
     return msgspec.structs.replace(selector, **{k: v for k, v in chosen.items() if v is not None})
+
+
+def changelog_range(options: Mapping[str, Any]) -> ChangelogRange:
+    """The snapshots that the options of a changelog choose; what is not understood is refused."""
+    chosen: dict[str, Any] = {}
+    for key, value in options.items():
+        known = key.lower()
+        if known not in CHANGES_OPTIONS:
+            raise UnsupportedError(f"expected one of the options {', '.join(CHANGES_OPTIONS)}, found `{key}`")
+        is_number = known.endswith(("-id", "-timestamp"))
+        chosen[known.replace("-", "_")] = _whole_number(key, value) if is_number else str(value)
+    return ChangelogRange(**chosen)
 
 
 def _whole_number(key: str, value: Any) -> int:

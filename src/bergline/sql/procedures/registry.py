@@ -1,5 +1,6 @@
 """The procedures of `CALL system.…`, with the parameters and columns of the official runtime."""
 
+from bergline.sql.procedures.changelog import CHANGELOG_PROCEDURES
 from bergline.sql.procedures.expiry import EXPIRY_PROCEDURES, ORPHAN_PROCEDURES
 from bergline.sql.procedures.imports import IMPORT_PROCEDURES
 from bergline.sql.procedures.maintenance import MAINTENANCE_PROCEDURES
@@ -18,11 +19,7 @@ PROCEDURES: dict[str, Procedure] = {
     **MAINTENANCE_PROCEDURES,
     **IMPORT_PROCEDURES,
     **STATISTICS_PROCEDURES,
+    **CHANGELOG_PROCEDURES,
     **MERGE_PROCEDURES,
 }
 """By name, in the order in which SHOW PROCEDURES lists them."""
-
-IN_PYTHON = {
-    "create_changelog_view": "table.changes(before, after)",
-}
-"""Iceberg procedures that CALL does not run, and the Python call that does the same."""

@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from bergline.format.schema.reserved import LAST_UPDATED_SEQUENCE_NUMBER, METADATA_COLUMNS, PARTITION, ROW_ID
+from bergline.format.schema.reserved import (
+    DELETED,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    METADATA_COLUMNS,
+    PARTITION,
+    ROW_ID,
+)
 from bergline.quoting import back_quoted, back_quoted_path
 from bergline.sql.names.resolve import Target
+from bergline.sql.names.selector import CHANGES
 from bergline.sql.queries.query import Query, TableUse
 from bergline.sql.text.tokens import Edit, Token, TokenKind
 
@@ -65,13 +72,14 @@ def find_metadata_columns(query: Query, available: Mapping[TableUse, frozenset[s
 
 
 def metadata_columns(target: Target) -> frozenset[str]:
-    """The metadata columns that can be selected from a table; metadata tables have none."""
-    if target.selector.metadata_table is not None:
+    """The metadata columns that can be selected from a table or its changes; other metadata tables have none."""
+    if target.selector.metadata_table not in {None, CHANGES}:
         return frozenset()
     lineage = (
         (ROW_ID.name, LAST_UPDATED_SEQUENCE_NUMBER.name) if target.table.metadata.format_version < _LINEAGE else ()
     )
-    return frozenset(_NAMES).difference(lineage, target.table.schema.names)
+    deleted = () if target.selector.metadata_table is None else (DELETED.name,)
+    return frozenset(_NAMES).difference(lineage, deleted, target.table.schema.names)
 
 
 class _Blocks:

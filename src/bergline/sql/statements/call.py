@@ -13,7 +13,7 @@ from bergline.errors import InvalidInputError, NotFoundError, SqlSyntaxError, ne
 from bergline.lake.lake import Lake
 from bergline.sql.names.resolve import Lakes
 from bergline.sql.procedures.procedure import Parameter, Procedure
-from bergline.sql.procedures.registry import IN_PYTHON, PROCEDURES
+from bergline.sql.procedures.registry import PROCEDURES
 from bergline.sql.statements.statement import LakeStatement, StatementKind
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.timestamps import Moment, in_zone, parse_moment
@@ -212,7 +212,7 @@ def run_call(call: CallProcedure, lakes: Lakes) -> pa.Table | None:
             kind="procedure",
             name=name,
             known=PROCEDURES,
-            hints=[f"there are {', '.join(PROCEDURES)}", _in_python(name)],
+            hints=[f"there are {', '.join(PROCEDURES)}"],
         )
     arguments = _bind(name, procedure, call)
     values = {
@@ -244,12 +244,6 @@ def _of_lake(lakes: Lakes, values: dict[str, Any]) -> Lake:
     lake, _ = lakes.place_text(values["table"])
     values["table"] = lakes.resolve_text(values["table"]).table.name
     return lake
-
-
-def _in_python(name: str) -> str:
-    if name in IN_PYTHON:
-        return f"in Python: `{IN_PYTHON[name]}`"
-    return f"in Python: {', '.join(f'{other} as `{call}`' for other, call in IN_PYTHON.items())}"
 
 
 def _bind(name: str, procedure: Procedure, call: CallProcedure) -> dict[str, Any]:

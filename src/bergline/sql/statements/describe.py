@@ -18,10 +18,12 @@ from bergline.format.schema.reserved import (
 from bergline.format.schema.schema import Schema
 from bergline.format.types.types import StructType
 from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.parquet.read.changelog import changelog_schema
 from bergline.quoting import dotted, quoted_text
 from bergline.sql.grammar.spark_types import column_text, default_size, type_text
 from bergline.sql.grammar.table_text import default_text, partition_terms, shown_properties
 from bergline.sql.names.resolve import Lakes, Target
+from bergline.sql.names.selector import CHANGES
 from bergline.sql.statements.namespaces import NAMESPACE_WORDS
 from bergline.sql.statements.statement import LakeStatement, StatementKind
 from bergline.sql.text.cursor import Cursor
@@ -162,6 +164,8 @@ def show_create_table(statement: ShowCreateTable, lakes: Lakes) -> pa.Table | No
 def _schema(target: Target) -> Schema:
     """The columns of a table, or of its metadata table."""
     name = target.selector.metadata_table
+    if name == CHANGES:
+        return changelog_schema(target.table.schema)
     return target.table.schema if name is None else schema_from_arrow(target.table.inspect(name).schema)
 
 

@@ -1,12 +1,13 @@
 """The rows that changed between two states of a table: the changes of each snapshot, or only what they come to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bergline.arguments import counted
 from bergline.errors import InvalidInputError, NotFoundError
 from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
@@ -35,24 +36,24 @@ class Changelog:
         self,
         io: FileIO,
         metadata: TableMetadata,
-        before: int | None,
-        after: int | None,
-        *,
         schema: Schema,
         rules: MatchRules,
+        *,
+        snapshots: Sequence[Snapshot] | None,
+        states: tuple[int | None, int | None] | None = None,
     ) -> None:
-        """The states are snapshots, None is a table without any."""
+        """The changes of snapshots (see `changelog_snapshots`), or, without any, what two states differ in."""
         check_change_columns(schema)
         self.io = io
         self.rules = rules
         self._metadata = metadata
-        self._before = before
-        self._after = after
         self._rows = schema
-        self._snapshots = self._find_snapshots()
+        self._snapshots = snapshots
+        self._states = states
 
     def __repr__(self) -> str:
-        return f"Changelog(since {self._before}, up to {self._after})"
+        between = "two states" if self._snapshots is None else counted(len(self._snapshots), "snapshot")
+        return f"Changelog(of {between})"
 
     @property
     def schema(self) -> Schema:
@@ -72,7 +73,7 @@ class Changelog:
     def plan(self) -> ChangelogPlan:
         """The data files that hold the rows; with row ids if rows are matched by them."""
         columns = Schema(fields=(*self._rows.fields, ROW_ID)) if self.rules.by_row_id else self._rows
-        return self._plan(columns, self._snapshots)
+        return self._plan(columns, by_states=self._snapshots is None)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The changes in bounded memory; those that are not net changes in the order of the snapshots."""
@@ -91,21 +92,11 @@ class Changelog:
         """The changes as a stream that other libraries take."""
         return pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.to_batches())
 
-    def _find_snapshots(self) -> list[Snapshot] | None:
-        """The snapshots between the states; None if only the states themselves can be compared."""
-        try:
-            return snapshots_between(self._metadata, self._before, self._after)
-        except (InvalidInputError, NotFoundError):
-            if not self.rules.net or self._before not in self._metadata.snapshots_by_id:
-                raise
-            return None
-
-    def _plan(self, columns: Schema, snapshots: list[Snapshot] | None) -> ChangelogPlan:
-        if snapshots is not None:
-            return plan_changelog(self.io, self._metadata, snapshots, table_schema=self._rows, columns=columns)
-        return plan_difference(
-            self.io, self._metadata, self._before, self._after, table_schema=self._rows, columns=columns
-        )
+    def _plan(self, columns: Schema, *, by_states: bool) -> ChangelogPlan:
+        if by_states and self._states is not None:
+            return plan_difference(self.io, self._metadata, *self._states, table_schema=self._rows, columns=columns)
+        snapshots = self._snapshots or ()
+        return plan_changelog(self.io, self._metadata, snapshots, table_schema=self._rows, columns=columns)
 
     def _matched(
         self, plan: ChangelogPlan, changes: Iterable[FileChange], rules: MatchRules
@@ -127,9 +118,23 @@ class Changelog:
     @cached_property
     def _net(self) -> pa.Table:
         """The net changes, from the two states alone if both are there: what came and went between is not read."""
-        has_start = self._before is None or self._before in self._metadata.snapshots_by_id
-        plan = self._plan(self._rows, None if has_start else self._snapshots)
+        plan = self._plan(self._rows, by_states=True)
         return pa.Table.from_batches(self._matched(plan, plan.changes, _NET), arrow_schema(self.schema))
+
+
+def changes_between(
+    io: FileIO, metadata: TableMetadata, states: tuple[int | None, int | None], schema: Schema, rules: MatchRules
+) -> Changelog:
+    """The changes from one snapshot to another; None is a table without any. See `snapshots_between` for errors."""
+    before, after = states
+    has_start = before is None or before in metadata.snapshots_by_id
+    try:
+        snapshots = snapshots_between(metadata, before, after)
+    except (InvalidInputError, NotFoundError):
+        if not rules.net or not has_start:
+            raise
+        return Changelog(io, metadata, schema, rules, snapshots=None, states=states)
+    return Changelog(io, metadata, schema, rules, snapshots=snapshots, states=states if has_start else None)
 
 
 def needs_matching(changes: Iterable[FileChange]) -> bool:

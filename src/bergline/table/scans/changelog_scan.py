@@ -31,8 +31,8 @@ class ChangelogRange(msgspec.Struct, frozen=True):
     head of the branch.
     """
 
-    branch: str = MAIN
-    """Whose history times are looked up in."""
+    branch: str | None = None
+    """Whose history times are looked up in, and whose head is the end if nothing else is; `main` if not set."""
     start_snapshot_id: int | None = None
     end_snapshot_id: int | None = None
     start_timestamp: int | None = None
@@ -156,11 +156,12 @@ def _check_one(chosen: ChangelogRange, which: str) -> None:
 
 
 def _head(metadata: TableMetadata, chosen: ChangelogRange) -> int | None:
-    if chosen.branch == MAIN and MAIN not in metadata.refs:
+    name = MAIN if chosen.branch is None else chosen.branch
+    if name == MAIN and MAIN not in metadata.refs:
         return None
-    found = metadata.ref(chosen.branch)
+    found = metadata.ref(name)
     if not found.is_branch:
-        raise InvalidInputError(f"expected a branch, found the tag `{chosen.branch}`")
+        raise InvalidInputError(f"expected a branch, found the tag `{name}`")
     return found.snapshot_id
 
 

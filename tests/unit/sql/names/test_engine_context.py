@@ -3,7 +3,7 @@
 import pytest
 
 from bergline import Lake, Table
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.expressions.predicate import Comparison
 from bergline.sql.names.engine_context import NoEngine
 from bergline.sql.names.resolve import Current, Lakes
@@ -20,6 +20,11 @@ def test_nothing_comes_before_the_names_of_lakes(lake: Lake, orders: Table) -> N
 
 def test_time_zone_is_the_one_that_was_given() -> None:
     assert NoEngine("Asia/Kolkata").time_zone == "Asia/Kolkata"
+
+
+def test_there_are_no_temporary_views(orders: Table) -> None:
+    with pytest.raises(UnsupportedError, match="cannot create the temporary view `v` without Spark"):
+        NoEngine().create_view("v", orders.changes(None))
 
 
 def test_rows_are_worked_on_in_this_process(orders: Table) -> None:

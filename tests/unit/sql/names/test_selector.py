@@ -9,6 +9,21 @@ from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.sql.names.selector import VersionSelector, parse_selector, with_as_of, with_options
 from bergline.sql.queries.query import AsOf
 from bergline.sql.text.tokens import SqlText
+from bergline.table.scans.changelog_scan import ChangelogRange
+
+
+def test_changes_are_of_a_range_of_snapshots(orders: Table) -> None:
+    selector = parse_selector("CHANGES", orders)
+    assert selector == VersionSelector(metadata_table="changes", changes=ChangelogRange())
+    options = {"Start-Snapshot-Id": "7", "end-timestamp": 9, "branch": "dev"}
+    chosen = ChangelogRange(start_snapshot_id=7, end_timestamp=9, branch="dev")
+    assert with_options(selector, options, "UTC").changes == chosen
+    with pytest.raises(InvalidInputError, match="expected a whole number for option `end-timestamp`, found `today`"):
+        with_options(selector, {"end-timestamp": "today"}, "UTC")
+    with pytest.raises(UnsupportedError, match="found `tag`"):
+        with_options(selector, {"tag": "v1"}, "UTC")
+    with pytest.raises(InvalidInputError, match="expected no version for `changes`"):
+        with_as_of(selector, AsOf("version", "v1"), "UTC")
 
 
 def test_last_part_of_a_name_selects_a_version_or_a_metadata_table(orders: Table) -> None:

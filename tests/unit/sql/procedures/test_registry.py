@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from bergline.sql.procedures.procedure import TABLE, Parameter
-from bergline.sql.procedures.registry import IN_PYTHON, PROCEDURES
+from bergline.sql.procedures.registry import PROCEDURES
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
@@ -41,7 +41,3 @@ def test_procedures_that_move_refs_say_so() -> None:
         "rollback_to_timestamp",
         "set_current_snapshot",
     }
-
-
-def test_what_is_done_in_python_is_no_procedure() -> None:
-    assert not IN_PYTHON.keys() & PROCEDURES.keys()

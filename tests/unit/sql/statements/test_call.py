@@ -170,13 +170,10 @@ def test_procedure_of_another_catalog_is_left_to_the_engine(lake: Lake) -> None:
     assert run_statement(statement, Lakes({"lake": lake}, "lake")) is None
 
 
-def test_unknown_procedure_names_the_call_in_python(lake: Lake, orders: Table) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        run_text(lake, "CALL system.create_changelog_view('db.orders')")
-    assert "in Python: `table.changes(before, after)`" in caught.value.hints
+def test_unknown_procedure_names_those_that_there_are(lake: Lake, orders: Table) -> None:
     with pytest.raises(NotFoundError) as caught:
         run_text(lake, "CALL system.nothing_like_it('db.orders')")
-    assert any("create_changelog_view as `table.changes(before, after)`" in hint for hint in caught.value.hints)
+    assert any("create_changelog_view" in hint for hint in caught.value.hints)
 
 
 def test_argument_that_names_no_namespace_lists_the_near_ones(lake: Lake, orders: Table) -> None:
