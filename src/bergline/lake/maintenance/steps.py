@@ -9,12 +9,19 @@ import msgspec
 from bergline.arguments import counted
 from bergline.catalog.catalog import Catalog, LoadedTable
 from bergline.errors import BerglineError, CommitUnknownError, ConflictError, NotFoundError
+from bergline.format.manifest.manifest import partition_key
 from bergline.format.metadata.refs import MAIN
 from bergline.lake.maintenance.report import MaintenanceStep, StepReport, StepStatus, failed_step
-from bergline.parquet.write.write_spec import write_spec
 from bergline.scan.manifests import load_manifest_list
-from bergline.table.changes.compaction import plan_compaction
+from bergline.table.changes.compaction import (
+    CompactionRequest,
+    CompactionResult,
+    parse_order,
+    plan_compaction,
+    rewrite_kind,
+)
 from bergline.table.changes.rewrite_manifests import RewriteManifests, many_small_manifests
+from bergline.table.changes.rewrite_options import RewriteOptions, parse_options
 from bergline.table.commits.commit import load_same_table
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.row_engine import RowEngine
@@ -24,6 +31,8 @@ from bergline.table.expiry.retention import DEFAULT_MAX_AGE_MS, MAX_SNAPSHOT_AGE
 from bergline.table.table import Table
 
 _TRIES = 3
+_FILES_AT_ONCE = 1000  # are rewritten in a commit, or fewer if they are large
+_BYTES_AT_ONCE = 16 * 1024**3
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PATTERN = frozenset("*?[")
 
@@ -40,7 +49,12 @@ class StepContext(msgspec.Struct, frozen=True):
     engine: RowEngine | None
     allow_recent: bool
     deadline_ms: int | None
-    """No step begins after this."""
+    """No step, and no further commit of compaction, begins after this."""
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether nothing new may begin."""
+        return self.deadline_ms is not None and self.timing.clock_ms() >= self.deadline_ms
 
     def newest(self) -> tuple[Table, MaintenancePolicy]:
         """The table as it is now; ConflictError if it was dropped and re-created."""
@@ -56,7 +70,7 @@ def maintain_table(context: StepContext, steps: tuple[MaintenanceStep, ...]) -> 
         for branch in _branches(context, step):
             if isinstance(branch, StepReport):
                 yield branch
-            elif context.deadline_ms is not None and context.timing.clock_ms() >= context.deadline_ms:
+            elif context.is_out_of_time:
                 yield StepReport(step, StepStatus.SKIPPED, "the time budget is used up", branch)
             else:
                 yield _reported(context, step, branch)
@@ -85,22 +99,17 @@ def _reported(context: StepContext, step: MaintenanceStep, branch: str | None) -
         try:
             table, policy = context.newest()
             return _STEPS[step](context, table, policy, branch)
-        except CommitUnknownError as error:
-            return failed_step(step, error, branch, unknown=True)
-        except ConflictError as error:  # after some attempts
-            return _lost(step, error, branch)
-        except NotFoundError as error:
-            if error.kind in {"table", "ref"}:
-                return _lost(step, error, branch)
-            if attempt == _TRIES or table is None or not _has_moved(context.catalog, table):
-                return failed_step(step, error, branch)
         except Exception as error:  # noqa: BLE001  (one table must not stop the others)
-            return failed_step(step, error, branch)
+            is_missing = isinstance(error, NotFoundError) and error.kind == "file"
+            if not is_missing or attempt == _TRIES or table is None or not _has_moved(context.catalog, table):
+                return _report_of(error, step, branch)
 
 
-def _lost(step: MaintenanceStep, error: ConflictError | NotFoundError, branch: str | None) -> StepReport:
-    """A step that others made impossible, which is left to a later run."""
-    return StepReport(step, StepStatus.SKIPPED, f"others changed the table: {error}", branch, error=error.code)
+def _report_of(error: Exception, step: MaintenanceStep, branch: str | None) -> StepReport:
+    """What others made impossible is skipped, and left to a later run; an unknown outcome is no failure."""
+    if isinstance(error, ConflictError) or (isinstance(error, NotFoundError) and error.kind in {"table", "ref"}):
+        return StepReport(step, StepStatus.SKIPPED, f"others changed the table: {error}", branch, error=error.code)
+    return failed_step(step, error, branch, unknown=isinstance(error, CommitUnknownError))
 
 
 def _has_moved(catalog: Catalog, table: Table) -> bool:
@@ -111,38 +120,76 @@ def _has_moved(catalog: Catalog, table: Table) -> bool:
 
 
 def _compaction(context: StepContext, table: Table, policy: MaintenancePolicy, branch: str | None) -> StepReport:
-    """Small files, and files with deletes, rewritten to larger ones."""
+    """Small files, and files with many deletes, rewritten to larger ones."""
     step, ref = MaintenanceStep.COMPACTION, branch or MAIN
+    head = table.metadata.head(ref)
     if not policy.compaction:
         return _off(step, branch)
-    if table.metadata.head(ref) is None:
+    if head is None:
         return StepReport(step, StepStatus.NOTHING, "there is no snapshot", branch)
-    size = policy.compaction_target_file_size_bytes
-    groups = plan_compaction(
-        table.scan(ref=ref).plan().files,
-        target_size=size or write_spec(table.metadata).target_file_size,
-        min_files=policy.compaction_min_input_files,
-    )
-    if not groups:
+    _, groups = plan_compaction(table.io, table.metadata, head, _compaction_request(table, policy))
+    files = [planned for group in groups for planned in group.files]
+    if not files:
         return StepReport(step, StepStatus.NOTHING, branch=branch)
-    files = [planned for group in groups for planned in group]
-    deleted = sum(bool(planned.deletes) for planned in files)
+    deleted, size = sum(bool(f.deletes) for f in files), sum(f.file.file_size_in_bytes for f in files)
     reason = (
         f"{counted(len(files) - deleted, 'small file')} and {counted(deleted, 'file')} with deletes "
-        f"in {counted(len(groups), 'partition')}"
+        f"in {counted(len({partition_key(f.file) for f in files}), 'partition')}"
     )
-    planned = {
-        "rewritten_data_files": len(files),
-        "rewritten_bytes": sum(planned.file.file_size_in_bytes for planned in files),
-    }
     if context.plan:
-        return StepReport(step, StepStatus.PLANNED, reason, branch, planned)
-    result = table.compact(
-        branch=ref, target_size=size, min_files=policy.compaction_min_input_files, engine=context.engine
-    )
-    if not result.rewritten_data_files:
-        return StepReport(step, StepStatus.NOTHING, "others did it meanwhile", branch)
-    return StepReport(step, StepStatus.DONE, reason, branch, msgspec.structs.asdict(result))
+        details = {"rewritten_data_files": len(files), "rewritten_bytes": size}
+        return StepReport(step, StepStatus.PLANNED, reason, branch, details)
+    most_files = max(2 * policy.compaction_min_input_files, min(_FILES_AT_ONCE, _BYTES_AT_ONCE * len(files) // size))
+    return _compacted(context, table, policy, StepReport(step, StepStatus.DONE, reason, ref), most_files)
+
+
+def _compacted(
+    context: StepContext, table: Table, policy: MaintenancePolicy, report: StepReport, most_files: int
+) -> StepReport:
+    """Compact so many files at a time, each time in a commit of its own, until nothing is left or time is up."""
+    done = CompactionResult()
+    ended: StepReport | None = None
+    while ended is None:
+        try:
+            result = table.compact(
+                branch=report.branch or MAIN,
+                strategy=policy.compaction_strategy,
+                sort_order=policy.compaction_sort_order,
+                options={**_compaction_options(policy), "max_files_to_rewrite": most_files},
+                engine=context.engine,
+            )
+        except BerglineError as error:
+            if not done.rewritten_data_files:
+                raise
+            ended = _report_of(error, MaintenanceStep.COMPACTION, report.branch)
+            break
+        done += result
+        if result.rewritten_data_files < most_files or result.added_data_files >= result.rewritten_data_files:
+            ended = report
+        elif context.is_out_of_time:
+            ended = msgspec.structs.replace(report, reason=f"{report.reason}; then the time budget was used up")
+    details = {name: value for name, value in msgspec.structs.asdict(done).items() if value}
+    if not details:
+        return StepReport(MaintenanceStep.COMPACTION, StepStatus.NOTHING, "others did it meanwhile", report.branch)
+    return msgspec.structs.replace(ended, details=details)
+
+
+def _compaction_request(table: Table, policy: MaintenancePolicy) -> CompactionRequest:
+    """What `compact` is asked for, without a limit."""
+    kind = rewrite_kind(policy.compaction_strategy, policy.compaction_sort_order)
+    options = parse_options(_compaction_options(policy), kind, RewriteOptions(remove_dangling_deletes=True))
+    order = parse_order(kind, policy.compaction_sort_order, table.metadata, options)
+    return CompactionRequest(order=order, options=options, only_fewer=True)
+
+
+def _compaction_options(policy: MaintenancePolicy) -> dict[str, int | float]:
+    size = policy.compaction_target_file_size_bytes
+    return {
+        **({} if size is None else {"target_file_size_bytes": size}),
+        "min_input_files": policy.compaction_min_input_files,
+        "delete_ratio_threshold": policy.compaction_delete_ratio_threshold,
+        "delete_file_threshold": policy.compaction_delete_file_threshold,
+    }
 
 
 def _manifests(context: StepContext, table: Table, policy: MaintenancePolicy, branch: str | None) -> StepReport:

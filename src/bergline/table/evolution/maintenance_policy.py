@@ -18,8 +18,9 @@ from bergline.table.expiry.retention import MAX_SNAPSHOT_AGE, MIN_SNAPSHOTS_TO_K
 
 PREFIX: Final = "bergline.maintain."
 DAY_MS: Final = 24 * 60 * 60 * 1000
-STRATEGIES: Final = ("binpack",)
+STRATEGIES: Final = ("binpack", "sort")
 _WHOLE = re.compile("-?[0-9]{1,19}")
+_DECIMAL = re.compile(r"[0-9]{1,10}(\.[0-9]{1,10})?")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -31,9 +32,15 @@ class MaintenancePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Names or patterns such as `*` of the branches whose data files and manifests are rewritten."""
     compaction: bool = True
     compaction_strategy: str = "binpack"
+    compaction_sort_order: str | None = None
+    """Such as `region, id desc` or `zorder(id, amount)`, for the strategy sort; None for the table's own."""
     compaction_min_input_files: int = 5
     compaction_target_file_size_bytes: int | None = None
     """None for `write.target-file-size-bytes`."""
+    compaction_delete_ratio_threshold: float = 0.3
+    """A data file is rewritten if this share of its rows is deleted."""
+    compaction_delete_file_threshold: int = 10
+    """A data file is rewritten if so many delete files apply to it."""
     manifests: bool = True
     manifests_min_count: int = 20
     """Manifests are rewritten if there are so many of one kind, and they become half as many or fewer."""
@@ -130,6 +137,17 @@ def _names(field: str) -> _Setting:
     )
 
 
+def _ratio(field: str) -> _Setting:
+    def read(text: str) -> float:
+        return float(text) if _DECIMAL.fullmatch(text) else math.nan
+
+    return _Setting(field, "a number above 0 up to 1", read, lambda v: type(v) in {int, float} and 0 < v <= 1)
+
+
+def _text(field: str) -> _Setting:
+    return _Setting(field, "text", str.strip, lambda v: isinstance(v, str) and bool(v))
+
+
 def _choice(field: str, choices: tuple[str, ...]) -> _Setting:
     return _Setting(field, " or ".join(choices), str.lower, lambda v: v in choices)
 
@@ -139,8 +157,11 @@ _OWN = {
     "branches": _names("branches"),
     "compaction.enabled": _boolean("compaction"),
     "compaction.strategy": _choice("compaction_strategy", STRATEGIES),
+    "compaction.sort-order": _text("compaction_sort_order"),
     "compaction.min-input-files": _whole("compaction_min_input_files", most=MAX_INT),
     "compaction.target-file-size-bytes": _whole("compaction_target_file_size_bytes"),
+    "compaction.delete-ratio-threshold": _ratio("compaction_delete_ratio_threshold"),
+    "compaction.delete-file-threshold": _whole("compaction_delete_file_threshold", most=MAX_INT),
     "manifests.enabled": _boolean("manifests"),
     "manifests.min-count": _whole("manifests_min_count", least=2, most=MAX_INT),
     "expiry.enabled": _boolean("expiry"),
@@ -156,7 +177,13 @@ _SETTINGS: Final = {
 }
 _FIELDS: Final = {setting.field: setting for setting in _SETTINGS.values()}
 _MAY_BE_NONE: Final = frozenset(
-    {"compaction_target_file_size_bytes", "max_snapshot_age_ms", "min_snapshots_to_keep", "time_budget_ms"}
+    {
+        "compaction_sort_order",
+        "compaction_target_file_size_bytes",
+        "max_snapshot_age_ms",
+        "min_snapshots_to_keep",
+        "time_budget_ms",
+    }
 )
 MAINTENANCE_PROPERTIES: Final = tuple(key for key in _SETTINGS if key.startswith(PREFIX))
 """The properties of maintenance alone."""

@@ -17,9 +17,10 @@ import bergline
 from bergline import Lake, MaintenancePolicy, Table
 from bergline.catalog.pointer.memory import MemoryPointerStore
 from bergline.catalog.pointer.pointer_catalog import PointerCatalog
-from bergline.errors import InvalidInputError, NotFoundError
+from bergline.errors import InvalidInputError, NotFoundError, StorageError
 from bergline.io.memory import MemoryFileIO
 from bergline.io.schemes import SchemeFileIO
+from bergline.lake.maintenance import steps
 from bergline.lake.maintenance.report import MaintenanceReport, MaintenanceStep, StepStatus
 from bergline.table.commits.retry import Timing
 from bergline.table.engine.arrow_engine import ArrowRowEngine
@@ -264,9 +265,9 @@ def test_budget_ends_maintenance_between_steps(lake: Lake, clock: Clock) -> None
         small_files(lake, name)
 
     class Slow(ArrowRowEngine):
-        def rewrite(self, *arguments: Any) -> Any:
+        def rewrite_groups(self, *arguments: Any) -> Any:
             clock.ahead_ms += DAY_MS
-            return super().rewrite(*arguments)
+            return super().rewrite_groups(*arguments)
 
     report = bergline.maintain(lake, SOON, budget=dt.timedelta(hours=1), engine=Slow())
     first, second = sorted(report.tables, key=lambda table: -len(table.steps))
@@ -278,14 +279,93 @@ def test_budget_ends_maintenance_between_steps(lake: Lake, clock: Clock) -> None
     assert statuses(report, second.table)[MaintenanceStep.COMPACTION] == "done"
 
 
+def test_budget_ends_compaction_between_commits(lake: Lake, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "_FILES_AT_ONCE", 4)
+    table = small_files(lake, "db.orders", 10)
+
+    class Slow(ArrowRowEngine):
+        def rewrite_groups(self, *arguments: Any) -> Any:
+            clock.ahead_ms += DAY_MS
+            return super().rewrite_groups(*arguments)
+
+    report = bergline.maintain(lake, SOON, budget=36 * 3600, engine=Slow(), steps=["compaction"])
+    (step,) = report.tables[0].steps
+    assert step.status == "done"
+    assert step.reason.endswith("; then the time budget was used up")
+    assert (step.details["rewritten_data_files"], step.details["added_data_files"]) == (8, 2)
+    assert len(table.refresh().scan().plan().files) == 4
+    (step,) = bergline.maintain(lake, SOON, steps=["compaction"]).tables[0].steps
+    assert step.reason == "4 small files and 0 files with deletes in 1 partition"
+    assert len(table.refresh().scan().plan().files) == 1
+    assert ids(table.scan().to_arrow()) == list(range(10))
+
+
+def test_what_was_compacted_before_an_error_is_reported(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "_FILES_AT_ONCE", 4)
+    table = small_files(lake, "db.orders", 6)
+
+    class Failing(ArrowRowEngine):
+        calls = 0
+
+        def rewrite_groups(self, *arguments: Any) -> Any:
+            Failing.calls += 1
+            if Failing.calls > 1:
+                raise StorageError("the disk is full")
+            return super().rewrite_groups(*arguments)
+
+    (step,) = bergline.maintain(lake, SOON, engine=Failing(), steps=["compaction"]).tables[0].steps
+    assert (step.status, step.reason, step.error) == ("failed", "the disk is full", "storage")
+    assert step.details["rewritten_data_files"] == 4
+    assert len(table.refresh().scan().plan().files) == 3
+
+
+def test_files_with_few_deletes_stay(lake: Lake) -> None:
+    properties = {"write.delete.mode": "merge-on-read", "write.target-file-size-bytes": "1000"}
+    table = lake.create_table("db.orders", ORDERS, properties=properties)
+    table.append(order_rows(*range(10)))
+    table.delete("id = 1")
+    assert statuses(bergline.maintain(lake, steps=["compaction"])) == {MaintenanceStep.COMPACTION: "nothing to do"}
+    few = MaintenancePolicy(compaction_delete_ratio_threshold=0.1)
+    (step,) = bergline.maintain(lake, few, steps=["compaction"]).tables[0].steps
+    assert (step.status, step.reason) == ("done", "0 small files and 1 file with deletes in 1 partition")
+    assert step.details["removed_delete_files"] == 1
+    table.refresh().delete("id = 2").delete("id = 3")
+    (step,) = (
+        bergline.maintain(lake, MaintenancePolicy(compaction_delete_file_threshold=1), steps=["compaction"])
+        .tables[0]
+        .steps
+    )
+    assert step.status == "done"
+    assert ids(table.refresh().scan().to_arrow()) == [0, 4, 5, 6, 7, 8, 9]
+
+
+def test_files_are_sorted_where_the_policy_says_so(lake: Lake) -> None:
+    table = lake.create_table(
+        "db.orders",
+        ORDERS,
+        properties={
+            "bergline.maintain.compaction.strategy": "sort",
+            "bergline.maintain.compaction.sort-order": "id desc",
+        },
+    )
+    for i in (3, 1, 2):
+        table.append(order_rows(i, i + 10))
+    assert bergline.maintain(lake, SOON, steps=["compaction"]).count("done") == 1
+    assert table.refresh().scan().to_arrow()["id"].to_pylist() == [13, 12, 11, 3, 2, 1]
+    table.append(order_rows(4)).set_properties({"bergline.maintain.compaction.sort-order": "price"})
+    (step,) = bergline.maintain(lake, SOON, steps=["compaction"]).tables[0].steps
+    assert step.status == "failed"
+    assert "price" in step.reason
+
+
 def test_time_budget_of_a_table_is_its_own(lake: Lake, clock: Clock) -> None:
     small_files(lake, "db.a", properties={"bergline.maintain.time-budget-ms": str(DAY_MS)})
     small_files(lake, "db.b")
 
     class Slow(ArrowRowEngine):
-        def rewrite(self, *arguments: Any) -> Any:
+        def rewrite_groups(self, *arguments: Any) -> Any:
             clock.ahead_ms += DAY_MS
-            return super().rewrite(*arguments)
+            return super().rewrite_groups(*arguments)
 
     report = bergline.maintain(lake, SOON, engine=Slow())
     assert set(statuses(report, "db.a").values()) == {"done", "skipped"}
@@ -309,9 +389,9 @@ def test_maintenance_that_is_turned_off_meanwhile_ends(lake: Lake, clock: Clock)
     clock.ahead_ms += 6 * DAY_MS
 
     class Interrupting(ArrowRowEngine):
-        def rewrite(self, *arguments: Any) -> Any:
+        def rewrite_groups(self, *arguments: Any) -> Any:
             lake.load_table("db.orders").set_properties({"bergline.maintain.expiry.enabled": "false"})
-            return super().rewrite(*arguments)
+            return super().rewrite_groups(*arguments)
 
     report = bergline.maintain(lake, SOON, engine=Interrupting(), steps=["expiry", "compaction"])
     assert statuses(report)[MaintenanceStep.COMPACTION] == "done"
@@ -324,9 +404,9 @@ def test_table_dropped_or_replaced_meanwhile_is_skipped(lake: Lake) -> None:
         small_files(lake, "db.orders")
 
         class Interrupting(ArrowRowEngine):
-            def rewrite(self, *arguments: Any) -> Any:
+            def rewrite_groups(self, *arguments: Any) -> Any:
                 action()
-                return super().rewrite(*arguments)
+                return super().rewrite_groups(*arguments)
 
         return statuses(bergline.maintain(lake, SOON, engine=Interrupting()))
 
@@ -345,9 +425,9 @@ def test_maintainer_that_loses_a_race_finds_nothing_left_to_do(lake: Lake) -> No
     table = small_files(lake, "db.orders")
 
     class Racing(ArrowRowEngine):
-        def rewrite(self, *arguments: Any) -> Any:
+        def rewrite_groups(self, *arguments: Any) -> Any:
             bergline.maintain(lake, SOON, steps=["compaction"])
-            return super().rewrite(*arguments)
+            return super().rewrite_groups(*arguments)
 
     report = bergline.maintain(lake, SOON, engine=Racing(), steps=["compaction"])
     assert statuses(report) == {MaintenanceStep.COMPACTION: "nothing to do"}
