@@ -53,8 +53,8 @@ def test_use_gives_names_without_a_namespace_theirs(spark: SparkSession, orders:
     with pytest.raises(NotFoundError, match=r"no table `db\.ordres`") as caught:
         spark.sql("SELECT * FROM ordres")
     assert isinstance(caught.value, AnalysisException)
-    with pytest.raises(UnsupportedError, match="cannot run DELETE with `orders` yet"):
-        spark.sql("DELETE FROM orders")
+    spark.sql("DELETE FROM orders")
+    assert rows(spark, "SELECT * FROM orders") == []
     spark.sql("USE default")
     assert rows(spark, "SHOW CURRENT NAMESPACE") == [("spark_catalog", "default")]
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):

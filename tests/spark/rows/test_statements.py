@@ -1,11 +1,13 @@
 """DELETE, UPDATE and TRUNCATE TABLE on lake tables: rows, row ids, modes, branches, and bad input."""
 
+import re
 from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from rows import ORDERS, ids, order_rows
+from support_path import ROOT
 from twin_tables import KINDS, all_rows
 
 from bergline import Lake, Table
@@ -217,3 +219,11 @@ def test_whole_files_go_by_metadata_and_no_task_runs(spark: SparkSession, lake: 
     assert (snapshot.summary["engine-name"], snapshot.summary["deleted-records"]) == ("spark", "1")
     spark.sql("DELETE FROM db.t")
     assert ids(table.refresh().scan().to_arrow()) == []
+
+
+def test_guide_runs(spark: SparkSession, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "guides" / "changing-rows-on-spark.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(example, {"spark": spark})  # noqa: S102  (our own page)
+    assert capsys.readouterr().out == "[0.0, 2.0, 4.0, 4.0, 5.0, 6.0, 7.0]\n0 5\n"
+    spark.catalog.dropTempView("cancelled")

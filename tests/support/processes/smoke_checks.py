@@ -375,6 +375,30 @@ def deleted_rows_are_gone_for_both_readers(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def rows_are_deleted_and_updated(spark: Any, lake: Lake) -> None:
+    for version, mode in (("2", "copy-on-write"), ("3", "merge-on-read")):
+        name = f"db.changed_{version}"
+        modes = {f"write.{command}.mode": mode for command in ("delete", "update")}
+        table = lake.create_table(name, ORDERS, properties={"format-version": version} | modes)
+        table.append(order_rows(1, 2, 3, 4)).append(order_rows(5, 6))
+        spark.sql(f"DELETE FROM {name} WHERE id = 2")
+        spark.sql(f"DELETE FROM {name} o WHERE o.id % 5 = 0 AND o.id IN (SELECT id FROM {name})")
+        spark.sql(f"UPDATE {name} SET amount = amount + id, region = DEFAULT WHERE id + 0 > 3")
+        found = [tuple(row) for row in spark.sql(f"SELECT * FROM {name} ORDER BY id").collect()]
+        assert found == [(1, 10.0, "eu"), (3, 30.0, "eu"), (4, 44.0, None), (6, 66.0, None)]
+        for text, kind in (
+            (f"UPDATE {name} SET nope = 1", NotFoundError),
+            (f"UPDATE {name} SET amount = 'x'", InvalidInputError),
+            (f"DELETE FROM {name} WHERE rand() < 0.5", InvalidInputError),
+            (f"DELETE FROM {name} WHERE nope = 1", AnalysisException),
+        ):
+            with pytest.raises(kind):
+                spark.sql(text)
+        spark.sql(f"TRUNCATE TABLE {name}")
+        assert spark.table(name).count() == 0
+
+
+@smoke_check
 def filters_on_frames_prune_files_and_lose_no_rows(spark: Any, lake: Lake) -> None:
     columns = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("s", pa.string())])
     table = lake.create_table("db.pruned", columns)

@@ -1,0 +1,170 @@
+"""The same DELETE, UPDATE and TRUNCATE through the official runtime and through bergline.
+
+Equal rows, row ids, snapshots and files; each reads what the other wrote.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from add_deletes import add_deletes, equality_deletes
+from peers import OfficialRuntime
+from pyspark.sql import SparkSession
+
+from bergline import Lake, Table
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "id BIGINT, amount INT, region STRING, who STRUCT<name: STRING, age: INT>"
+STATEMENTS = [
+    "DELETE FROM {t} WHERE id IN (2, 7)",
+    "DELETE FROM {t} o WHERE o.id % 5 = 4 OR o.region = 'nw'",
+    "UPDATE {t} SET amount = amount * 2, who.name = upper(who.name) WHERE region = 'us'",
+    "UPDATE {t} AS o SET region = 'eu', amount = (SELECT max(amount) FROM {t}) WHERE id IN (SELECT id + 1 FROM {t})",
+    "UPDATE {t} SET who = named_struct('age', 9, 'name', 'x'), amount = DEFAULT WHERE id = 3",
+    "DELETE FROM {t} WHERE id % 100 = 99",
+    "UPDATE {t} SET amount = 1 WHERE id = 1000",
+    "DELETE FROM {t} WHERE region = 'us'",
+]
+ROWS = "result = sorted([repr(v) for v in row] for row in spark.sql(f'SELECT {columns} FROM {table}').collect())"
+RUN = "for text in texts: spark.sql(text)"
+KEYS = (
+    "operation",
+    "added-records",
+    "deleted-records",
+    "added-position-deletes",
+    "removed-position-deletes",
+    "added-dvs",
+    "total-records",
+    "total-position-deletes",
+)
+CASES = [
+    (2, "copy-on-write", "serializable", "", False),
+    (2, "merge-on-read", "snapshot", "PARTITIONED BY (region)", True),
+    (3, "copy-on-write", "snapshot", "PARTITIONED BY (region)", True),
+    (3, "merge-on-read", "serializable", "", True),
+]
+
+
+def create(spark: SparkSession, lake: Lake, name: str, case: tuple[int, str, str, str, bool]) -> Table:
+    """Rows in several files; those of an evolved table have deletes of every kind, another spec and other columns."""
+    version, mode, isolation, partitions, evolved = case
+    properties = {"format-version": version, "write.wap.enabled": "true"}
+    for command in ("delete", "update"):
+        properties |= {f"write.{command}.mode": mode, f"write.{command}.isolation-level": isolation}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    spark.sql(f"CREATE TABLE {name} ({COLUMNS}) USING iceberg {partitions} TBLPROPERTIES ({listed})")
+    rows = "id, CAST(id * 10 AS INT), {region}, named_struct('name', concat('n', id), 'age', CAST(id AS INT))"
+    for first, region in ((0, "'eu'"), (6, "'us'"), (12, "IF(id % 2 = 0, 'eu', 'nw')")):
+        spark.sql(f"INSERT INTO {name} SELECT {rows.format(region=region)} FROM range({first}, {first + 6}, 1, 1)")
+    table = lake.load_table(name)
+    if evolved:
+        spark.sql(f"DELETE FROM {name} WHERE id = 0")
+        partition = () if table.spec.is_unpartitioned else ("eu",)
+        add_deletes(table.refresh(), equality_deletes(table, pa.table({"id": [5]}), [1], partition))
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN note STRING")
+        spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD bucket(2, id)")
+        spark.sql(f"INSERT INTO {name} SELECT {rows.format(region=repr('us'))}, 'new' FROM range(20, 24, 1, 1)")
+    return table.refresh()
+
+
+def snapshots(table: Table) -> list[tuple[Any, ...]]:
+    return [tuple(s.summary.get(key) for key in KEYS) for s in table.refresh().metadata.snapshots]
+
+
+def live_rows(table: Table) -> dict[Any, int]:
+    """How many rows are left in which partition of which spec."""
+    counted: dict[Any, int] = {}
+    for row in table.scan(columns=["_spec_id", "_partition"]).to_arrow().to_pylist():
+        key = row["_spec_id"], repr(row["_partition"])
+        counted[key] = counted.get(key, 0) + 1
+    return counted
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"v{case[0]} {case[1]} {case[2]}")
+def test_both_change_the_same_rows(
+    spark: SparkSession,
+    lake: Lake,
+    official_runtime: OfficialRuntime,
+    official: object,
+    case: tuple[int, str, str, str, bool],
+) -> None:
+    for namespace in ("ours", "theirs"):
+        lake.create_namespace(namespace)
+    mine, other = (create(spark, lake, f"{namespace}.t", case) for namespace in ("ours", "theirs"))
+    columns = "*, _row_id, _last_updated_sequence_number" if case[0] > 2 else "*"
+    for text in STATEMENTS:
+        spark.sql(text.format(t="ours.t"))
+        official_runtime.python(RUN, texts=[text.format(t="theirs.t")])
+        found = {"spark": spark, "columns": columns, "table": "ours.t"}
+        exec(ROWS, found)  # noqa: S102
+        assert found["result"] == official_runtime.python(ROWS, columns=columns, table="theirs.t"), text
+    # docs/differences.md: whole files go without delete files, rows that stay and rows that change are in files apart
+    kinds = [(s[0], s[6]) for s in snapshots(mine)], [(s[0], s[6]) for s in snapshots(other)]
+    assert len(kinds[0]) == len(kinds[1])
+    assert live_rows(mine) == live_rows(other)
+    for table in ("ours.t", "theirs.t"):
+        found = {"spark": spark, "columns": columns, "table": table}
+        exec(ROWS, found)  # noqa: S102
+        assert found["result"] == official_runtime.python(ROWS, columns=columns, table=table)
+    # each goes on with what the other left
+    official_runtime.python(
+        RUN, texts=["DELETE FROM ours.t WHERE id % 3 = 1", "UPDATE ours.t SET amount = 5 WHERE id > 12"]
+    )
+    spark.sql("DELETE FROM theirs.t WHERE id % 3 = 1")
+    spark.sql("UPDATE theirs.t SET amount = 5 WHERE id > 12")
+    results = []
+    for table in ("ours.t", "theirs.t"):
+        found = {"spark": spark, "columns": columns.replace("_last_updated_sequence_number", "1"), "table": table}
+        exec(ROWS, found)  # noqa: S102
+        results.append(found["result"])
+    assert results[0] == results[1]
+    spark.sql("TRUNCATE TABLE theirs.t")
+    official_runtime.python(RUN, texts=["TRUNCATE TABLE ours.t"])
+    assert [t.refresh().scan().to_arrow().num_rows for t in (mine, other)] == [0, 0]
+
+
+BRANCHES = """
+spark.sql(f"INSERT INTO {t} SELECT id, CAST(id AS INT), 'eu', null FROM range(0, 6, 1, 1)")
+spark.sql(f"ALTER TABLE {t} CREATE BRANCH dev")
+spark.sql(f"DELETE FROM {t}.branch_dev WHERE id % 2 = 1")
+spark.sql(f"UPDATE {t}.branch_dev SET amount = 7 WHERE id = 4")
+spark.conf.set("spark.wap.branch", "audit")
+try:
+    spark.sql(f"UPDATE {t} SET amount = 8 WHERE id + 0 = 2")
+    spark.sql(f"DELETE FROM {t} WHERE id = 0")
+finally:
+    spark.conf.unset("spark.wap.branch")
+spark.conf.set("spark.wap.id", "w1")
+try:
+    spark.sql(f"UPDATE {t} SET amount = 9 WHERE id = 1")
+finally:
+    spark.conf.unset("spark.wap.id")
+spark.sql(f"DELETE FROM {t} WHERE false")
+"""
+
+
+def test_both_change_rows_of_branches(
+    spark: SparkSession, lake: Lake, official_runtime: OfficialRuntime, official: object
+) -> None:
+    for namespace in ("ours", "theirs"):
+        lake.create_namespace(namespace)
+    properties = (
+        "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.wap.enabled' = 'true'"
+    )
+    for namespace in ("ours", "theirs"):
+        spark.sql(f"CREATE TABLE {namespace}.t ({COLUMNS}) USING iceberg TBLPROPERTIES ({properties})")
+    exec(BRANCHES, {"spark": spark, "t": "ours.t"})  # noqa: S102
+    official_runtime.python(BRANCHES, t="theirs.t")
+    mine, other = lake.load_table("ours.t"), lake.load_table("theirs.t")
+    assert set(mine.refs) == set(other.refs)
+    for ref in mine.refs:
+        assert sorted(map(repr, mine.scan(ref=ref).to_arrow().to_pylist())) == sorted(
+            map(repr, other.scan(ref=ref).to_arrow().to_pylist())
+        )
+    assert [s.summary.get("operation") for s in mine.metadata.snapshots] == [
+        s.summary.get("operation") for s in other.metadata.snapshots
+    ]
+    assert [s.summary.get("wap.id") for s in mine.metadata.snapshots] == [
+        s.summary.get("wap.id") for s in other.metadata.snapshots
+    ]
