@@ -4,8 +4,10 @@ A group whose files were changed by others is planned again on the new head; all
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from bergline.arguments import counted
 from bergline.errors import BerglineError, ConflictError, NotFoundError
@@ -51,38 +53,42 @@ class CompactionRun:
         self._engine = engine or ArrowRowEngine()
         self._result = CompactionResult()
         self._failed_commits = 0
+        self._skipped: set[str] = set()
+        """Files that this run has written, and those that it failed on: a later round leaves them alone."""
 
     def run(self) -> CompactionResult:
         """Rewrite what is worth it; ConflictError if others change the same files again and again."""
-        table_uuid, only, error = self._table.metadata.table_uuid, None, None
+        table_uuid = self._table.metadata.table_uuid
+        lost: set[str] = set()
+        error: BerglineError | None = None
         for _ in range(_MOST_ROUNDS):
             self._table.refresh()
             if self._table.metadata.table_uuid != table_uuid:
                 raise ConflictError(f"expected table `{self._table.name}` as it was, found it dropped and re-created")
             try:
-                only, error = self._round(only)
+                lost, error = self._round()
             except NotFoundError as missing:
                 if not self._has_moved_on(missing):
                     raise
                 error = missing
                 continue
-            if not only:
+            if not lost:
                 return self._result
         if error is not None and not self._options.partial_progress_enabled:
             raise error
-        self._fail(len(only or ()), error)
+        self._fail(lost, error)
         return self._result
 
-    def _round(self, only: set[str] | None) -> tuple[set[str], BerglineError | None]:
+    def _round(self) -> tuple[set[str], BerglineError | None]:
         """Plan and rewrite once; what comes back are the files of groups that others changed meanwhile."""
         table = self._table
         check_write_branch(table.metadata, self._branch)
         since, own = head_id(table.metadata, self._branch), table.snapshot_summary(self._summary)
         check_branch_exists(table.metadata, self._branch)
-        if since is None:
+        if since is None or self._is_enough:
             return set(), None
         start = table.metadata.snapshot(since)
-        plan, groups = plan_compaction(table.io, table.metadata, start, self._request, only)
+        plan, groups = plan_compaction(table.io, table.metadata, start, self._left_request, self._skipped)
         if not groups:
             return set(), None
         one_round = _Round(table, self._request, plan, start=start, branch=self._branch, summary=own)
@@ -93,11 +99,25 @@ class CompactionRun:
         conflict: BerglineError | None = None
         for first in range(0, len(groups), per_commit):
             batch = self._rewritten(one_round, groups[first : first + per_commit])
-            _LOG.info("compact %s: %s of %s rewritten", table.name, min(first + per_commit, len(groups)), len(groups))
+            done = min(first + per_commit, len(groups))
+            _LOG.info("compact %s: %s of %s groups rewritten", table.name, done, len(groups))
             if batch:
                 lost, found = self._committed(one_round, batch)
                 changed, conflict = changed | lost, found or conflict
         return changed, conflict
+
+    @property
+    def _is_enough(self) -> bool:
+        most = self._options.max_files_to_rewrite
+        return most is not None and self._result.rewritten_data_files >= most
+
+    @property
+    def _left_request(self) -> CompactionRequest:
+        most = self._options.max_files_to_rewrite
+        if most is None:
+            return self._request
+        left = msgspec.structs.replace(self._options, max_files_to_rewrite=most - self._result.rewritten_data_files)
+        return msgspec.structs.replace(self._request, options=left)
 
     def _rewritten(self, one_round: "_Round", groups: Sequence[GroupLayout]) -> list[RewrittenGroup]:
         """The groups rewritten together; with partial progress, after an error one by one without those that fail."""
@@ -107,7 +127,7 @@ class CompactionRun:
             if not self._options.partial_progress_enabled:
                 raise
             if len(groups) == 1:
-                self._fail(len(groups[0].files), error)
+                self._fail({planned.file.file_path for planned in groups[0].files}, error)
                 return []
         return [done for group in groups for done in self._rewritten(one_round, [group])]
 
@@ -119,12 +139,13 @@ class CompactionRun:
             outcome = one_round.commit(batch)
             if isinstance(outcome, CompactionResult):
                 self._result += outcome
+                self._skipped |= {file.file_path for g in batch for file in g.changes.data_files}
                 break
             if not isinstance(outcome, ConflictError):
                 one_round.discard(batch)
                 if not self._options.partial_progress_enabled:
                     raise outcome
-                self._fail(sum(len(g.layout.files) for g in batch), outcome)
+                self._fail({planned.file.file_path for g in batch for planned in g.layout.files}, outcome)
                 break
             kept = one_round.unchanged(batch)
             # where nothing tells which group it is, all of them are planned again
@@ -135,11 +156,13 @@ class CompactionRun:
             conflict = outcome
         return lost, conflict
 
-    def _fail(self, files: int, error: Exception | None) -> None:
+    def _fail(self, files: Collection[str], error: Exception | None) -> None:
         """Count what failed where partial progress is enabled; too many failures are an error."""
         self._failed_commits += 1
-        self._result += CompactionResult(failed_data_files=files)
-        _LOG.warning("compact %s: %s left as they were: %s", self._table.name, counted(files, "data file"), error)
+        self._skipped |= set(files)
+        self._result += CompactionResult(failed_data_files=len(files))
+        left = counted(len(files), "data file")
+        _LOG.warning("compact %s: %s left as they were: %s", self._table.name, left, error)
         most = self._options.partial_progress_max_failed_commits
         if most is not None and self._failed_commits > most:
             raise ConflictError(

@@ -108,9 +108,9 @@ def plan_compaction(
     metadata: TableMetadata,
     snapshot: Snapshot,
     request: CompactionRequest,
-    only: Collection[str] | None = None,
+    skip: Collection[str] = (),
 ) -> tuple[ScanPlan, list[GroupLayout]]:
-    """The files of a snapshot that are worth rewriting, or only some of them, in groups; and how they are read."""
+    """The files of a snapshot that are worth rewriting, but for those to skip, in groups; and how they are read."""
     plan = plan_scan(
         io,
         metadata,
@@ -121,8 +121,8 @@ def plan_compaction(
     )
     rules = request.options.sizes(write_spec(metadata).target_file_size, only_fewer=request.only_fewer)
     files: Iterable[PlannedFile] = plan.files
-    if only is not None:
-        files = [planned for planned in files if planned.file.file_path in only]
+    if skip:
+        files = [planned for planned in files if planned.file.file_path not in skip]
     spec_id = request.options.output_spec_id
     groups = plan_groups(files, rules, request.options, None if spec_id is None else metadata.spec.spec_id)
     return plan, [_layout(group, rules, request, spec_id) for group in groups]
