@@ -135,6 +135,7 @@ class CompactionRun:
         """Commit groups, without those that others changed; what comes back are the files of these."""
         lost: set[str] = set()
         conflict: BerglineError | None = None
+        attempts = 0
         while batch:
             outcome = one_round.commit(batch)
             if isinstance(outcome, CompactionResult):
@@ -148,7 +149,9 @@ class CompactionRun:
                 self._fail({planned.file.file_path for g in batch for planned in g.layout.files}, outcome)
                 break
             kept = one_round.unchanged(batch)
-            # where nothing tells which group it is, all of them are planned again
+            attempts += 1
+            if len(kept) == len(batch) and attempts < _MOST_ROUNDS:
+                continue  # it lost the race for the commit, and nothing that it builds on has changed
             dropped = [g for g in batch if g not in kept] or batch
             batch = [g for g in batch if g not in dropped]
             one_round.discard(dropped)

@@ -98,6 +98,17 @@ def test_a_group_that_others_changed_is_planned_again_and_the_rest_is_committed(
     assert len(list(table.scan().plan().files)) == 3
 
 
+def test_a_race_that_is_lost_for_the_commit_alone_rewrites_nothing_again(lake: Lake) -> None:
+    new_table(lake).set_properties({"commit.retry.num-retries": "0"})
+    appends = [lambda i=i: lake.load_table("db.t").append(order_rows(100 + i)) for i in range(3)]
+    engine = WatchedEngine()
+    table = overtaken(lake, *appends).load_table("db.t")
+    result = table.compact(engine=engine)
+    assert engine.groups == [[2, 2, 2]]
+    assert (result.rewritten_data_files, result.added_data_files) == (6, 3)
+    assert found(table) == [1, 2, 5, 11, 12, 15, 21, 22, 25, 100, 101, 102]
+
+
 def test_files_of_dropped_groups_are_deleted(lake: Lake) -> None:
     table = new_table(lake)
     before = files(table, "*.parquet")

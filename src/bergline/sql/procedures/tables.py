@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from bergline.catalog.identifiers import TableName
+from bergline.errors import InvalidInputError
 from bergline.lake.lake import Lake
 from bergline.sql.procedures.procedure import TABLE, Parameter, Procedure
 from bergline.table.changes.rewrite_manifests import RewriteManifests
@@ -32,10 +33,13 @@ def rewrite_manifests(
     *,
     use_caching: bool = False,  # noqa: ARG001  (how the official runtime works, not what it does)
     spec_id: int | None = None,
-    sort_by: tuple[str, ...] = (),
+    sort_by: tuple[str, ...] | None = None,
 ) -> pa.Table:
     """Rewrite the manifests of a partition spec, by default the current one, clustered by partition."""
-    operation = RewriteManifests(table.io, spec_id=table.spec.spec_id if spec_id is None else spec_id, sort_by=sort_by)
+    if sort_by == ():
+        raise InvalidInputError("expected partition fields in `sort_by`, found none")
+    spec_id = table.spec.spec_id if spec_id is None else spec_id
+    operation = RewriteManifests(table.io, spec_id=spec_id, sort_by=sort_by or ())
     snapshot = table.commit(operation).snapshots_by_id.get(operation.snapshot_id)
     counts = ("manifests-replaced", "manifests-created")
     rewritten, added = (0 if snapshot is None else int(snapshot.summary[key]) for key in counts)

@@ -100,6 +100,7 @@ def test_table_without_snapshots_has_no_manifests_to_rewrite(lake: Lake, orders:
     [
         ("spec_id => 7", "no partition spec 7"),
         ("sort_by => array('ids'), spec_id => 0", "no partition field `ids` to sort by"),
+        ("sort_by => array()", "expected partition fields in `sort_by`, found none"),
         ("sort_by => array(1)", "expected `array<string>` for argument `sort_by`"),
     ],
 )
