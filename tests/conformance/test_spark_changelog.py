@@ -22,8 +22,7 @@ def history(official: Sql, lake: Lake) -> list[int]:
     official(
         "CREATE TABLE db.log (id INT, data STRING, age DOUBLE) USING iceberg PARTITIONED BY (bucket(2, id)) "
         "TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'copy-on-write', "
-        "'write.update.mode' = 'copy-on-write', "
-        "'write.merge.mode' = 'copy-on-write')"
+        "'write.update.mode' = 'copy-on-write', 'write.merge.mode' = 'copy-on-write')"
     )
     official("INSERT INTO db.log VALUES (1, 'a', 1.5), (2, 'b', null), (3, 'c', 3.0), (3, 'c', 3.0), (4, null, 4.0)")
     official("UPDATE db.log SET data = 'bb' WHERE id = 2")

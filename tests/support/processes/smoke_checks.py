@@ -520,6 +520,31 @@ def what_is_not_ours_passes_through(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def changes_are_rows_in_views_and_tables(spark: Any, lake: Lake) -> None:
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = lake.create_table("db.log", ORDERS, properties=properties).append(order_rows(1, 2))
+    table.refs.create_tag("start")
+    table.delete("id = 1").overwrite(order_rows(2).set_column(1, "amount", pa.array([7.0])), "id = 2")
+    (row,) = spark.sql("CALL system.create_changelog_view('db.log', identifier_columns => array('id'))").collect()
+    assert tuple(row) == ("`log_changes`",)
+    found = "SELECT id, amount, _change_type FROM log_changes WHERE _change_ordinal > 0"
+    expected = [(1, 10.0, "DELETE"), (2, 20.0, "UPDATE_BEFORE"), (2, 7.0, "UPDATE_AFTER")]
+    assert _rows(spark, found) == expected
+    table.append(order_rows(3))
+    assert _rows(spark, found) == expected  # a view keeps what it was made of
+    spark.sql("CALL system.create_changelog_view('db.log', 'net', map('start-tag', 'start'), net_changes => true)")
+    assert _rows(spark, "SELECT id, _change_type FROM net") == [
+        (1, "DELETE"),
+        (2, "DELETE"),
+        (2, "INSERT"),
+        (3, "INSERT"),
+    ]
+    assert spark.sql("SELECT count(*) FROM db.log.changes WHERE _change_type = 'DELETE'").collect()[0][0] == 2
+    assert spark.read.option("start-tag", "start").table("db.log.changes").count() == 4
+    assert bergline.spark.read(table.changes("start"), spark).count() == 4
+
+
+@smoke_check
 def our_errors_are_raised_at_once_as_sparks_classes(spark: Any, lake: Lake) -> None:
     _orders(lake, "refused").append(order_rows(1)).refs.create_tag("v1")
     with pytest.raises(AnalysisException, match=r"no table `db\.refusd`") as caught:
