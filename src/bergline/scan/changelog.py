@@ -1,6 +1,7 @@
 """Changelog planning: the data files of which a snapshot added or deleted rows, from the manifests that it wrote."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 import msgspec
@@ -84,33 +85,44 @@ class _SnapshotChanges:
         self._io = io
         self._metadata = metadata
         self._id = snapshot.snapshot_id
+        self._number = snapshot.sequence_number
         self._pruning = pruning
         manifests = load_manifest_list(io, snapshot)
         self._data = [m for m in manifests if m.content is ManifestContent.DATA]
         self._deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-        live = list(live_entries(io, self._deletes, metadata))
         written = [e for m in self._own(self._deletes) for e in load_entries(io, m, metadata)]
-        removed = [e for e in written if e.status is EntryStatus.DELETED and e.snapshot_id == self._id]
-        added = [e for e in live if e.status is EntryStatus.ADDED and e.snapshot_id == self._id]
-        new = {id(e) for e in added}
-        self._changed_deletes = [e.data_file for e in (*added, *removed)]
-        self._changed = DeleteIndex(_distinct((*added, *removed)), metadata)
-        self._before = DeleteIndex([*(e for e in live if id(e) not in new), *removed], metadata)
-        self._after = DeleteIndex(live, metadata)
+        written = [e for e in written if e.snapshot_id == self._id]
+        self._removed_deletes = [e for e in written if e.status is EntryStatus.DELETED]
+        self._added_deletes = [e for e in written if e.status is EntryStatus.ADDED]
 
     def files(self) -> Iterator[FileChange]:
         """The data files, those that were removed first."""
         for removed in self._written(EntryStatus.DELETED):
-            yield _changed_file(removed, self._deletes_of(self._before, removed), None)
+            yield _changed_file(removed, _deletes_of(self._before, removed), None)
         for added in self._written(EntryStatus.ADDED):
-            yield _changed_file(added, None, self._deletes_of(self._after, added))
-        if self._changed_deletes:
+            # only deletes of the same snapshot apply to rows that are not older than it
+            is_plain = added.sequence_number >= self._number and not self._added_deletes
+            yield _changed_file(added, None, () if is_plain else _deletes_of(self._after, added))
+        if self._added_deletes or self._removed_deletes:
             for planned in self._touched():
-                change = _changed_file(
-                    planned, self._deletes_of(self._before, planned), self._deletes_of(self._after, planned)
-                )
+                change = _changed_file(planned, _deletes_of(self._before, planned), _deletes_of(self._after, planned))
                 if change.may_insert or change.may_delete:
                     yield change
+
+    @cached_property
+    def _live(self) -> list[ManifestEntry]:
+        return list(live_entries(self._io, self._deletes, self._metadata))
+
+    @cached_property
+    def _before(self) -> DeleteIndex:
+        """The deletes that there were before the snapshot."""
+        new = delete_keys(e.data_file for e in self._added_deletes)
+        old = [e for e in self._live if not delete_keys([e.data_file]) <= new]
+        return DeleteIndex([*old, *self._removed_deletes], self._metadata)
+
+    @cached_property
+    def _after(self) -> DeleteIndex:
+        return DeleteIndex(self._live, self._metadata)
 
     def _own(self, manifests: Iterable[ManifestFile]) -> list[ManifestFile]:
         return [m for m in manifests if m.added_snapshot_id == self._id]
@@ -128,21 +140,23 @@ class _SnapshotChanges:
 
     def _touched(self) -> Iterator[PlannedFile]:
         """The data files that were there and stay, and that a delete file is about which was added or removed."""
-        paths = [only_data_file(delete) for delete in self._changed_deletes]
+        entries = [*self._added_deletes, *self._removed_deletes]
+        changed = DeleteIndex(_distinct(entries), self._metadata)
+        paths = [only_data_file(entry.data_file) for entry in entries]
         stays = (pl.col("status") != int(EntryStatus.ADDED)) | (pl.col("snapshot_id") != self._id)
         if all(path is not None for path in paths):
             stays &= pl.col("file_path").is_in(paths)
         live = [m for m in self._data if m.has_live_files]
         for group in file_groups(self._io, live, self._metadata, self._pruning):
             for planned in PlannedFiles([FileGroup(group.frame.filter(stays), group.spec_id, group.partition)]):
-                if self._deletes_of(self._changed, planned):
+                if _deletes_of(changed, planned):
                     yield planned
 
-    @staticmethod
-    def _deletes_of(index: DeleteIndex, planned: PlannedFile) -> tuple[DataFile, ...]:
-        if not index:
-            return ()
-        return index.deletes_for(planned.file.file_path, partition_key(planned.file), planned.sequence_number)
+
+def _deletes_of(index: DeleteIndex, planned: PlannedFile) -> tuple[DataFile, ...]:
+    if not index:
+        return ()
+    return index.deletes_for(planned.file.file_path, partition_key(planned.file), planned.sequence_number)
 
 
 def _distinct(entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
