@@ -18,6 +18,7 @@ from bergline.catalog.rest.client.settings import REST_PROPERTIES
 from bergline.cli.main import app
 from bergline.io.store_properties import STORE_PROPERTIES
 from bergline.spark.runtime.executors import NEEDED_FOR_OBJECTS
+from bergline.spark.streaming.options import STREAM_OPTIONS
 from bergline.sql.procedures.registry import PROCEDURES
 from bergline.sql.statements.registry import HEADS
 from bergline.table.inspection.metadata_tables import METADATA_TABLES
@@ -64,6 +65,11 @@ def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_option_of_a_stream_is_documented() -> None:
+    table = page("guides/streaming.md").partition("| option |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE) == list(STREAM_OPTIONS)
 
 
 @pytest.mark.spark

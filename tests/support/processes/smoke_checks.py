@@ -6,7 +6,9 @@ its own in namespace `db` and puts the session's settings back, so that all can 
 
 import contextlib
 import datetime as dt
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import partitioning
 from rows import ORDERS, order_rows
+from streams import run_query
 
 import bergline.spark
 from bergline import Lake, Table
@@ -561,6 +564,36 @@ def our_errors_are_raised_at_once_as_sparks_classes(spark: Any, lake: Lake) -> N
     with pytest.raises(UnsupportedError, match="option"):
         spark.range(1).writeTo("db.refused").option("nope", "x")
     assert len(lake.load_table("db.refused").metadata.snapshots) == 1
+
+
+@smoke_check
+def streams_read_and_write_tables(spark: Any, lake: Lake) -> None:
+    orders = lake.create_table("db.arriving", ORDERS).append(order_rows(1)).append(order_rows(2))
+    directory = tempfile.mkdtemp()
+
+    def run(checkpoint: str) -> str:
+        arriving = spark.readStream.option("streaming-max-files-per-micro-batch", 1).table("db.arriving")
+        writer = arriving.writeStream.option("checkpointLocation", f"{directory}/{checkpoint}")
+        return str(run_query(lambda: writer.trigger(availableNow=True).toTable("db.arrived")).id)
+
+    first = run("one")
+    orders.append(order_rows(3))
+    assert run("one") == first
+    copy = lake.load_table("db.arrived")
+    assert sorted(copy.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    found = [
+        (s.summary["spark.sql.streaming.queryId"], s.summary["spark.sql.streaming.epochId"])
+        for s in copy.metadata.snapshots
+    ]
+    assert found == [(first, "0"), (first, "1")]
+    (Path(directory) / "one" / "commits" / "1").unlink()  # as if it had been killed there
+    (Path(directory) / "one" / "commits" / ".1.crc").unlink(missing_ok=True)
+    run("one")
+    assert len(copy.refresh().metadata.snapshots) == 2
+    with pytest.raises(UnsupportedError, match="expected the output mode append or complete"):
+        spark.readStream.table("db.arriving").writeStream.option("checkpointLocation", directory).outputMode(
+            "update"
+        ).toTable("db.arrived")
 
 
 def _orders(lake: Lake, name: str) -> Table:

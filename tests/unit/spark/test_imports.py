@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 HEAVY = {"polars", "sqlalchemy", "sqlglot", "obstore"}
 
 
-@pytest.mark.parametrize("module", ["writes.task", "rows.task", "reads.arrow", "reads.deletes"])
+@pytest.mark.parametrize("module", ["writes.task", "rows.task", "reads.arrow", "reads.deletes", "streaming.source"])
 def test_tasks_import_nothing_that_plans(module: str) -> None:
     program = f"import sys, bergline.spark.{module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

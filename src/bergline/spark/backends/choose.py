@@ -45,5 +45,5 @@ def _session_of(owner: Any) -> Any:
     if isinstance(owner, DataFrame):
         return owner.sparkSession
     # Spark names it differently in readers (Connect, classic), writers and catalogs
-    names = ("_client", "_spark", "_sparkSession")
+    names = ("_client", "_spark", "_sparkSession", "_session")
     return next(vars(owner)[name] for name in names if name in vars(owner))

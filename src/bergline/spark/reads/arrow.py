@@ -43,6 +43,18 @@ class FilePart(msgspec.Struct, Generic[_Planned], frozen=True):
 _ReadPart = Callable[[FilePart[Any], FileIO, DeleteFiles], Iterator[pa.RecordBatch]]
 
 
+class ReadTask(msgspec.Struct, frozen=True):
+    """Parts of files that one task reads, by a plan without its files."""
+
+    io: FileIO
+    plan: ScanPlan
+    parts: tuple[FilePart[PlannedFile], ...]
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in Spark's types."""
+        return _in_spark(self.parts, functools.partial(_read_part, self.plan), self.plan.schema, self.io)
+
+
 def read_arrow(plan: ScanPlan, files: Sequence[PlannedFile], backend: SparkBackend, io: FileIO) -> DataFrame:
     """The rows of files."""
     shared = msgspec.structs.replace(plan, files=())
@@ -59,18 +71,24 @@ def _read(
 ) -> DataFrame:
     location = files[0].file.file_path
     tasks = pack(files, prepare_executors(backend, location))
-    names = [f.name for f in schema.fields]
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        deletes = DeleteFiles(io)
-        for batch in batches:
-            for blob in batch.column(0).to_pylist():
-                for part in pickle.loads(blob):  # noqa: S301  (we pickled it)
-                    for rows in read_part(part, io, deletes):
-                        yield pa.record_batch([in_spark(column) for column in rows.columns], names=names)
+        blobs = (blob for batch in batches for blob in batch.column(0).to_pylist())
+        parts = (part for blob in blobs for part in pickle.loads(blob))  # noqa: S301  (we pickled it)
+        return _in_spark(parts, read_part, schema, io)
 
     blobs = [pickle.dumps(task) for task in tasks]
     return task_frame(backend, blobs, location, len(blobs)).mapInArrow(read_batches, read_schema(schema))
+
+
+def _in_spark(
+    parts: Iterable[FilePart[Any]], read_part: _ReadPart, schema: Schema, io: FileIO
+) -> Iterator[pa.RecordBatch]:
+    """The rows of parts of files, in Spark's types; delete files are read once for all parts."""
+    deletes, names = DeleteFiles(io), [f.name for f in schema.fields]
+    for part in parts:
+        for rows in read_part(part, io, deletes):
+            yield pa.record_batch([in_spark(column) for column in rows.columns], names=names)
 
 
 def pack(files: Sequence[_Planned], cores: int) -> list[list[FilePart[_Planned]]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import msgspec
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import InvalidInputError
 from bergline.expressions.predicate import Predicate
@@ -28,6 +29,12 @@ RunSql = Callable[..., DataFrame]
 """A session's own `sql`, as it was before attach: text, arguments, and frames by name."""
 Read = Callable[["TableScan", SparkSession], DataFrame]
 """Looks up the files of a scan and reads them; late frames are given it."""
+STREAM_SOURCES = "bergline_"
+"""What the names of our streaming sources begin with."""
+TAKES_ALL = "BERGLINE_STREAM_TAKES_ALL"
+"""Where a streaming source finds whether its query takes all rows that are there, in spite of limits."""
+BatchSink = Callable[[DataFrame, int], None]
+"""Takes the rows of a batch and the batch's number."""
 SaveMode = Literal["append", "overwrite", "ignore", "errorifexists"]
 NO_SESSION = "no session says whether Spark can read files on S3"
 """Why Spark's own reader gets no files on S3 where there is no session, or one that does not tell."""
@@ -41,6 +48,8 @@ class PatchedClasses(NamedTuple):
     reader: type[Any]
     writer: type[Any]
     catalog: type[Any]
+    stream_reader: type[Any]
+    stream_writer: type[Any]
 
 
 class LoadRequest(NamedTuple):
@@ -60,6 +69,18 @@ class SaveRequest(msgspec.Struct, frozen=True):
     partition_by: tuple[str, ...] = ()
     buckets: bool = False
     """Whether it was given bucketBy, sortBy or clusterBy."""
+
+
+class StreamRequest(msgspec.Struct, frozen=True):
+    """What a DataStreamWriter was given; the keys of options are as they were written."""
+
+    source: str
+    output_mode: str
+    options: dict[str, str]
+    query_name: str | None = None
+    partition_by: tuple[str, ...] = ()
+    clusters: bool = False
+    """Whether it was given clusterBy."""
 
 
 class TableQuery(NamedTuple):
@@ -149,6 +170,29 @@ class SparkBackend(Protocol):
 
     def written_frame(self, writer: DataFrameWriter) -> DataFrame:
         """The frame that a writer is to write."""
+        ...
+
+    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
+        """What a reader of streams was given, also before attach."""
+        ...
+
+    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
+        """What a writer of streams was given, also before attach."""
+        ...
+
+    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
+        """The frame that a writer of streams is to write."""
+        ...
+
+    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
+        """A writer like this one that gives its batches to a function."""
+        ...
+
+    def tell_sources(self, writer: DataStreamWriter) -> None:
+        """Tell the sources of ours that a writer reads whether its trigger takes all rows that are there, in one batch.
+
+        Spark's interface for Python does not.
+        """
         ...
 
     @property

@@ -4,17 +4,19 @@ Each takes the session's lakes and the method that it replaces, then what this w
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
 from bergline.spark.backends.choose import backend_of
-from bergline.spark.runtime.backend import PatchedClasses
+from bergline.spark.runtime.backend import LoadRequest, PatchedClasses
 from bergline.spark.session import catalog_listings as listings
 from bergline.spark.session.merge_writer import LakeMergeWriter
 from bergline.spark.session.saving import insert_into, save, save_as_table, written_with
 from bergline.spark.session.session import LakeSession
+from bergline.spark.session.streams import start_stream, stream_table, streamed_with
 from bergline.spark.session.write_scopes import note_clone
 from bergline.spark.session.writer import LakeWriter
 
@@ -52,6 +54,10 @@ def lake_methods(classes: PatchedClasses) -> dict[tuple[type[Any], str], Replace
         (classes.writer, "saveAsTable"): _save_as_table,
         (classes.writer, "insertInto"): _insert_into,
         (classes.writer, "save"): _save,
+        (classes.stream_reader, "table"): _stream_table,
+        (classes.stream_reader, "load"): _stream_load,
+        (classes.stream_writer, "toTable"): _to_table,
+        (classes.stream_writer, "start"): _start,
     }
     if hasattr(classes.frame, "mergeInto"):  # from Spark 4.0 on
         methods[classes.frame, "mergeInto"] = _merge_into
@@ -97,8 +103,18 @@ def _load(
 ) -> DataFrame | None:
     """The table that `load` names; None if another format is asked for."""
     request = session.backend.load_request(reader)
-    source = request.source if format is None else format
-    if str(source).lower() != _FORMAT:
+    named = _named_table(request, path, format, schema, options)
+    if named is None:
+        return None
+    frame = session.table(*named)
+    return frame if frame is not None else _none_loaded(named[0])
+
+
+def _named_table(
+    request: LoadRequest, path: Any, source: str | None, schema: Any, options: dict[str, Any]
+) -> tuple[str, dict[str, str]] | None:
+    """The table that a `load` names, and the options for it; None if another format is asked for."""
+    if str(request.source if source is None else source).lower() != _FORMAT:
         return None
     given = request.options | {key.lower(): str(value) for key, value in options.items()}
     name = given.pop("path", None) if path is None else path
@@ -111,10 +127,67 @@ def _load(
             f"expected a table name like `db.orders`, found the path `{name}`",
             hints=["register its metadata file with lake.register_table, and load it by name"],
         )
-    frame = session.table(name, given)
-    if frame is None:
-        raise NotFoundError(f"no table `{name}` in the attached lakes", kind="table", name=name)
-    return frame
+    return name, given
+
+
+def _none_loaded(name: str) -> NoReturn:
+    raise NotFoundError(f"no table `{name}` in the attached lakes", kind="table", name=name)
+
+
+def _stream_table(session: LakeSession, original: Any, reader: DataStreamReader, tableName: str) -> Any:  # noqa: N803
+    frame = stream_table(session, tableName, session.backend.stream_load_request(reader).options)
+    return original(reader, tableName) if frame is None else frame
+
+
+def _stream_load(
+    session: LakeSession, original: Any, reader: DataStreamReader, path: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    frame = _load_stream(session, reader, path, *args, **kwargs)
+    return original(reader, path, *args, **kwargs) if frame is None else frame
+
+
+def _load_stream(
+    session: LakeSession,
+    reader: DataStreamReader,
+    path: Any = None,
+    format: str | None = None,  # noqa: A002  (Spark's name)
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame | None:
+    """The table that `load` names, as a stream; None if another format is asked for."""
+    named = _named_table(session.backend.stream_load_request(reader), path, format, schema, options)
+    if named is None:
+        return None
+    frame = stream_table(session, *named)
+    return frame if frame is not None else _none_loaded(named[0])
+
+
+def _to_table(
+    session: LakeSession,
+    original: Any,
+    writer: DataStreamWriter,
+    tableName: str,  # noqa: N803  (Spark's name)
+    *args: Any,
+    **settings: Any,
+) -> Any:
+    name = session.lake_name(tableName)
+    if name is None:
+        session.backend.tell_sources(writer)
+        return original(writer, tableName, *args, **settings)
+    return start_stream(session, streamed_with(writer, *args, **settings), name)
+
+
+def _start(
+    session: LakeSession, original: Any, writer: DataStreamWriter, path: str | None = None, *args: Any, **settings: Any
+) -> Any:
+    streamed_with(writer, *args, **settings)
+    request = session.backend.stream_request(writer)
+    place = path or {key.lower(): value for key, value in request.options.items()}.get("path")
+    name = session.lake_name(place) if request.source == _FORMAT and place else None
+    if name is not None:
+        return start_stream(session, writer, name)
+    session.backend.tell_sources(writer)
+    return original(writer, path)
 
 
 def _write_to(session: LakeSession, original: Any, frame: DataFrame, table: str) -> Any:

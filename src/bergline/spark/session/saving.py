@@ -1,5 +1,6 @@
 """`df.write`: insertInto, saveAsTable and save for lake tables."""
 
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from pyspark.sql import DataFrame, DataFrameWriter
@@ -15,9 +16,10 @@ from bergline.spark.writes.rows import TableWrite
 from bergline.spark.writes.target import resolve_write_target
 from bergline.sql.names.resolve import Target
 from bergline.sql.text.tokens import Name
+from bergline.table.table import Table
 
 # what Spark puts where no format was given; a lake's namespace says more than that
-_DEFAULT_SOURCES = ("iceberg", "parquet")
+DEFAULT_SOURCES = ("iceberg", "parquet")
 
 
 def written_with(
@@ -74,7 +76,7 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
     if target is None or saving.mode != "overwrite":
         save_as_table(session, frame, name, saving)
         return
-    _check_layout(target, saving)
+    check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
     write = TableWrite(session.spark, target.table, resolve_write_target(session, target, options.branch), options)
     rows = assign(frame, target.table.schema, by_name=True)
@@ -85,7 +87,7 @@ def save(session: SessionTables, frame: DataFrame, name: Name, saving: SaveReque
 
 
 def _append(session: SessionTables, frame: DataFrame, target: Target, saving: SaveRequest) -> None:
-    _check_layout(target, saving)
+    check_layout(target.table, saving.partition_by)
     options = parse_write_options(_write_options(saving))
     write_target = resolve_write_target(session, target, options.branch)
     rows = assign(frame, target.table.schema, by_name=True)
@@ -114,7 +116,7 @@ def _write_options(saving: SaveRequest) -> dict[str, str]:
 
 
 def _check_source(saving: SaveRequest) -> None:
-    if saving.source not in _DEFAULT_SOURCES:
+    if saving.source not in DEFAULT_SOURCES:
         raise UnsupportedError(f"expected the format `iceberg` for a table of a lake, found `{saving.source}`")
     if saving.buckets:
         raise UnsupportedError(
@@ -123,14 +125,13 @@ def _check_source(saving: SaveRequest) -> None:
         )
 
 
-def _check_layout(target: Target, saving: SaveRequest) -> None:
+def check_layout(table: Table, partition_by: Sequence[str]) -> None:
     """A table that exists keeps its partitions: what was said of them must be true."""
-    table = target.table
     found = [table.schema.names_by_id[f.source_id] for f in table.spec.fields]
-    if saving.partition_by and list(saving.partition_by) != found:
+    if partition_by and list(partition_by) != found:
         raise InvalidInputError(
             f"expected the partitions of `{table.name}` ({', '.join(found) or 'none'}), "
-            f"found {', '.join(saving.partition_by)} in partitionBy"
+            f"found {', '.join(partition_by)} in partitionBy"
         )
 
 

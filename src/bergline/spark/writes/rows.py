@@ -24,6 +24,7 @@ from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.manifests.removal import Everything
 from bergline.table.references.staged import staged
+from bergline.table.references.stream_batches import CommittedOnce
 from bergline.table.references.summary import check_summary, wap_summary
 from bergline.table.table import Table
 
@@ -38,6 +39,8 @@ class TableWrite:
         self._write_target = write_target
         self._options = options
         self._summary = snapshot_summary(spark, write_target, options.summary)
+        if write_target.batch is not None:
+            self._summary |= write_target.batch.summary
 
     def append(self, rows: DataFrame) -> None:
         """Add the rows; without any, the snapshot is empty."""
@@ -123,7 +126,10 @@ class TableWrite:
             validation.check_no_new_data(Scope(row_filter))
 
     def _commit(self, operation: Operation) -> None:
-        self._table.commit(staged(operation, self._write_target.wap_id))
+        target = self._write_target
+        if target.batch is not None:
+            operation = CommittedOnce(operation, target.batch, target.branch)
+        self._table.commit(staged(operation, target.wap_id))
 
 
 def snapshot_summary(

@@ -11,6 +11,7 @@ from bergline.spark.writes.scope import WriteScope, WritingSession
 from bergline.sql.names.resolve import Target
 from bergline.sql.statements.registry import ref_move
 from bergline.sql.statements.statement import LakeStatement
+from bergline.table.references.stream_batches import StreamBatch
 from bergline.table.table import Table
 
 WAP_BRANCH = "spark.wap.branch"
@@ -27,6 +28,8 @@ class WriteTarget(msgspec.Struct, frozen=True):
     """With it the snapshot is only staged: no ref names it, and the branch is what it builds on."""
     summary: dict[str, str] = {}
     """Entries for the snapshot's summary: those of a pipeline's step."""
+    batch: StreamBatch | None = None
+    """The batch of a streaming query that the rows are, to be committed once."""
 
 
 def wap_settings(spark: SparkSession) -> dict[str, str | None]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from bergline.errors import FormatError, InvalidInputError, NotFoundError, RefusedError
+from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.snapshot import Snapshot, SnapshotOperation
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
@@ -89,7 +90,7 @@ class StreamScan:
         self._schema = schema
         self._rules = rules
         self._head = metadata.head(branch)
-        if self._head is None and metadata.refs and branch not in metadata.refs:
+        if self._head is None and branch != MAIN:
             raise metadata.missing_ref(branch, "branch", metadata.refs)
 
     def beginning(self) -> StreamOffset:

@@ -1,13 +1,16 @@
 """Batches of streaming queries, committed once."""
 
-from competing_writers import overtaken
+import pytest
+from competing_writers import overtaken, rival_lake
 from data_files import written_files
 from rows import ids, order_rows
 from table_invariants import check_nothing_is_missing
 
 from bergline import Lake, Table
+from bergline.errors import CommitUnknownError
 from bergline.table.changes.append import Append
 from bergline.table.references.stream_batches import CommittedOnce, StreamBatch
+from bergline.testing.faults import Fault
 
 
 def write(table: Table, batch: StreamBatch, *numbers: int, branch: str = "main") -> CommittedOnce:
@@ -42,6 +45,18 @@ def test_batch_that_another_process_commits_first_is_not_committed_twice(orders:
     assert ids(late.scan().to_arrow()) == [1]
     assert len(late.metadata.snapshots) == 1
     check_nothing_is_missing(late)
+
+
+@pytest.mark.parametrize("fault", [Fault.STORE_GOES_AWAY, Fault.STORE_WENT_AWAY])
+def test_batch_whose_outcome_was_unknown_is_committed_once(orders: Table, lake: Lake, fault: Fault) -> None:
+    batch = StreamBatch("q", 0)
+    failing = rival_lake(lake, fault)[0].load_table("db.orders")
+    with pytest.raises(CommitUnknownError):
+        failing.commit(write(failing, batch, 1))
+    assert batch.is_committed(orders.refresh().metadata, "main") == (fault is Fault.STORE_GOES_AWAY)
+    orders.commit(write(orders, batch, 1))  # as the query does when it is started again
+    assert ids(orders.scan().to_arrow()) == [1]
+    check_nothing_is_missing(orders)
 
 
 def test_history_of_each_branch_counts_by_itself(orders: Table) -> None:

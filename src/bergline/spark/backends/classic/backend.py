@@ -17,12 +17,13 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.catalog.identifiers import TableName
 from bergline.expressions.predicate import Predicate
 from bergline.format.schema.schema import Schema
 from bergline.quoting import back_quoted
-from bergline.spark.backends.classic.catalyst import class_of, scala_items
+from bergline.spark.backends.classic.catalyst import class_of, hidden_field, scala_items
 from bergline.spark.backends.classic.files import count_files, load_files, s3a_refusal
 from bergline.spark.backends.classic.late_frame import classic_late_frame
 from bergline.spark.backends.classic.pushed_filters import (
@@ -32,14 +33,31 @@ from bergline.spark.backends.classic.pushed_filters import (
     used_columns,
 )
 from bergline.spark.backends.classic.query_errors import sent_query
-from bergline.spark.runtime.backend import LoadRequest, PatchedClasses, Read, RunSql, SaveMode, SaveRequest, TableQuery
+from bergline.spark.runtime.backend import (
+    STREAM_SOURCES,
+    TAKES_ALL,
+    BatchSink,
+    LoadRequest,
+    PatchedClasses,
+    Read,
+    RunSql,
+    SaveMode,
+    SaveRequest,
+    StreamRequest,
+    TableQuery,
+)
 from bergline.spark.runtime.types import read_schema
 from bergline.table.scans.scan import TableScan
 
-_CLASSES = PatchedClasses(SparkSession, ClassicDataFrame, DataFrameReader, DataFrameWriter, Catalog)
+_CLASSES = PatchedClasses(
+    SparkSession, ClassicDataFrame, DataFrameReader, DataFrameWriter, Catalog, DataStreamReader, DataStreamWriter
+)
 _LOCAL = re.compile(r"local(\[.*\])?")
 _DESCRIPTION = "spark.job.description"
 _ROWS = "LocalRelation"
+_SCHEMA = "userSpecifiedSchema"
+_QUERY_NAME = "queryName"
+_TAKING_ALL = ("AvailableNowTrigger", "OneTimeTrigger")
 
 
 class ClassicBackend(msgspec.Struct, frozen=True):
@@ -102,6 +120,44 @@ class ClassicBackend(msgspec.Struct, frozen=True):
 
     def written_frame(self, writer: DataFrameWriter) -> DataFrame:
         return writer._df  # noqa: SLF001
+
+    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
+        java: Any = reader._jreader  # noqa: SLF001
+        options = {key.lower(): value for key, value in _option_items(java)}
+        return LoadRequest(hidden_field(java, "source"), options, bool(hidden_field(java, _SCHEMA).isDefined()))
+
+    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
+        java: Any = writer._jwrite  # noqa: SLF001
+        options = dict(_option_items(java))
+        partition_by = hidden_field(java, "partitioningColumns")
+        return StreamRequest(
+            str(hidden_field(java, "source")).lower(),
+            str(hidden_field(java, "outputMode").toString()).lower(),
+            {key: value for key, value in options.items() if key != _QUERY_NAME},
+            options.get(_QUERY_NAME),
+            tuple(str(c) for c in scala_items(partition_by.get())) if partition_by.isDefined() else (),
+            bool(hidden_field(java, "clusteringColumns").isDefined()),
+        )
+
+    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
+        return writer._df  # noqa: SLF001
+
+    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
+        java: Any = writer._jwrite  # noqa: SLF001
+        sinking = writer._df.writeStream.outputMode(self.stream_request(writer).output_mode)  # noqa: SLF001
+        sinking = sinking.options(**dict(_option_items(java)))
+        sinking._jwrite = sinking._jwrite.trigger(hidden_field(java, "trigger"))  # noqa: SLF001
+        return sinking.foreachBatch(sink)
+
+    def tell_sources(self, writer: DataStreamWriter) -> None:
+        """By the environment of the processes in which sources plan, which Spark starts later."""
+        java: Any = writer._jwrite  # noqa: SLF001
+        takes_all = str(hidden_field(java, "trigger").toString()) in _TAKING_ALL
+        plan = writer._df._jdf.queryExecution().analyzed()  # noqa: SLF001
+        for leaf in scala_items(plan.collectLeaves()):
+            if class_of(leaf) == "StreamingRelationV2" and str(leaf.sourceName()).startswith(STREAM_SOURCES):
+                registered = leaf.source().get().source().dataSourceCls()
+                registered.envVars().put(TAKES_ALL, str(takes_all).lower())
 
     @property
     def executors_key(self) -> tuple[str, str]:
@@ -260,6 +316,12 @@ class ClassicPushdown:
         marked = {n: placeholder(spark, read_schema(s.schema), i) for i, (n, s) in enumerate(self._scans.items())}
         others = {name: rows for name, rows in self._query.tables.items() if isinstance(rows, DataFrame)}
         return self._backend.run_query(self._query, {**others, **marked})
+
+
+def _option_items(java: Any) -> Iterator[tuple[str, str]]:
+    """The options of a reader or writer of streams."""
+    for pair in scala_items(hidden_field(java, "extraOptions").originalMap()):
+        yield str(pair._1()), str(pair._2())  # noqa: SLF001
 
 
 def _items(iterator: Any) -> Iterator[Any]:

@@ -84,6 +84,13 @@ def exact_predicate(condition: Any, schema: Schema) -> Predicate | None:
     return _exact(condition, schema)
 
 
+def hidden_field(java: Any, name: str) -> Any:
+    """A field of a Java object that no public method gives."""
+    field = java.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(java)
+
+
 def scala_items(sequence: Any) -> Iterator[Any]:
     """What is in a Scala collection."""
     items = sequence.iterator()

@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 from pyspark.sql import Column, DataFrame, DataFrameReader, DataFrameWriter
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from bergline.catalog.identifiers import TableName
 from bergline.errors import UnsupportedError
@@ -20,12 +21,16 @@ from bergline.spark.runtime.backend import (
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
     NO_SESSION,
+    STREAM_SOURCES,
+    TAKES_ALL,
+    BatchSink,
     LoadRequest,
     PatchedClasses,
     Read,
     RunSql,
     SaveMode,
     SaveRequest,
+    StreamRequest,
     TableQuery,
 )
 from bergline.sql.rewrite.tables import escaped
@@ -54,7 +59,15 @@ class ConnectBackend(msgspec.Struct, frozen=True):
     @property
     def patched_classes(self) -> PatchedClasses:
         theirs = connect_classes()
-        return PatchedClasses(theirs.session, theirs.frame, theirs.reader, theirs.writer, theirs.catalog)
+        return PatchedClasses(
+            theirs.session,
+            theirs.frame,
+            theirs.reader,
+            theirs.writer,
+            theirs.catalog,
+            theirs.stream_reader,
+            theirs.stream_writer,
+        )
 
     @property
     def lasting_settings(self) -> Mapping[str, str]:
@@ -89,6 +102,45 @@ class ConnectBackend(msgspec.Struct, frozen=True):
 
     def written_frame(self, writer: DataFrameWriter) -> DataFrame:
         return connect_classes().frame(writer._df, self.spark)  # type: ignore[no-any-return]  # noqa: SLF001
+
+    def stream_load_request(self, reader: DataStreamReader) -> LoadRequest:
+        theirs: Any = reader
+        options = {key.lower(): value for key, value in theirs._options.items() if value is not None}  # noqa: SLF001
+        return LoadRequest(theirs._format, options, bool(theirs._schema))  # noqa: SLF001
+
+    def stream_request(self, writer: DataStreamWriter) -> StreamRequest:
+        held: Any = writer._write_proto  # type: ignore[attr-defined]  # noqa: SLF001
+        return StreamRequest(
+            (held.format or "parquet").lower(),
+            (held.output_mode or "append").lower(),
+            dict(held.options),
+            held.query_name or None,
+            tuple(held.partitioning_column_names),
+            bool(held.clustering_column_names),
+        )
+
+    def streamed_frame(self, writer: DataStreamWriter) -> DataFrame:
+        return connect_classes().frame(writer._write_stream._child, self.spark)  # type: ignore[attr-defined, no-any-return]  # noqa: SLF001
+
+    def sinking_writer(self, writer: DataStreamWriter, sink: BatchSink) -> DataStreamWriter:
+        theirs: Any = writer
+        sinking = type(theirs)(theirs._write_stream._child, self.spark)  # noqa: SLF001
+        held = sinking._write_proto  # noqa: SLF001
+        held.CopyFrom(theirs._write_proto)  # noqa: SLF001
+        for name in ("format", "path", "partitioning_column_names"):
+            held.ClearField(name)
+        return sinking.foreachBatch(sink)  # type: ignore[no-any-return]
+
+    def tell_sources(self, writer: DataStreamWriter) -> None:
+        """By an option of the sources, which the server creates when the query starts."""
+        held: Any = writer._write_proto  # type: ignore[attr-defined]  # noqa: SLF001
+        takes_all = bool(held.available_now or held.once)
+        pending = [writer._write_stream._child]  # type: ignore[attr-defined]  # noqa: SLF001
+        while pending:
+            node = pending.pop()
+            pending += [child for child in vars(node).values() if isinstance(child, connect_classes().plan)]
+            if str(getattr(node, "_format", None)).startswith(STREAM_SOURCES):
+                node._options = {**(node._options or {}), TAKES_ALL: str(takes_all).lower()}  # noqa: SLF001
 
     @property
     def executors_key(self) -> tuple[str, str]:

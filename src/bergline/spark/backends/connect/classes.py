@@ -16,6 +16,8 @@ class ConnectClasses(NamedTuple):
     writer: type[Any]
     catalog: type[Any]
     plan: type[Any]
+    stream_reader: type[Any]
+    stream_writer: type[Any]
 
 
 @functools.cache
@@ -26,5 +28,15 @@ def connect_classes() -> ConnectClasses:
     from pyspark.sql.connect.plan import LogicalPlan  # noqa: PLC0415
     from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter  # noqa: PLC0415
     from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+    from pyspark.sql.connect.streaming.readwriter import DataStreamReader, DataStreamWriter  # noqa: PLC0415
 
-    return ConnectClasses(SparkSession, DataFrame, DataFrameReader, DataFrameWriter, Catalog, LogicalPlan)
+    return ConnectClasses(
+        SparkSession,
+        DataFrame,
+        DataFrameReader,
+        DataFrameWriter,
+        Catalog,
+        LogicalPlan,
+        DataStreamReader,
+        DataStreamWriter,
+    )

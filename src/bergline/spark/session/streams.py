@@ -1,0 +1,181 @@
+"""`spark.readStream` and `df.writeStream` for lake tables."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from bergline.errors import InvalidInputError, NotFoundError, UnsupportedError
+from bergline.format.metadata.refs import MAIN
+from bergline.lake.lake import Lake
+from bergline.spark.runtime.backend import StreamRequest
+from bergline.spark.runtime.executors import prepare_executors
+from bergline.spark.runtime.types import iceberg_schema, spark_schema
+from bergline.spark.session.saving import DEFAULT_SOURCES, check_layout
+from bergline.spark.session.tables import SessionTables
+from bergline.spark.session.write_scopes import find_scope
+from bergline.spark.streaming.options import parse_stream_options
+from bergline.spark.streaming.planner import StreamedTable, StreamPlanner
+from bergline.spark.streaming.sink import OutputMode, StreamSink, StreamTarget
+from bergline.spark.streaming.source import stream_source
+from bergline.spark.writes.assignment import assign
+from bergline.spark.writes.options import parse_write_options
+from bergline.spark.writes.target import resolve_write_target, session_branch
+from bergline.sql.names.resolve import Target, name_parts
+from bergline.sql.names.selector import VersionSelector
+from bergline.sql.text.tokens import Name
+from bergline.table.commits.isolation import NO_ISOLATION
+
+_CHECKPOINT = "checkpointLocation"
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+_OUTPUT_MODES = ("append", "complete")
+_SPARKS_OWN = {"path", _CHECKPOINT.lower()}
+
+
+def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) -> DataFrame | None:
+    """The rows that are appended to a table, as a streaming frame; None if it is not ours."""
+    parts = name_parts(name)
+    target = session.lakes.resolve(parts)
+    if target is None:
+        return None
+    chosen, table = parse_stream_options(options), target.table
+    branch = _read_branch(session, target, chosen.branch)
+    lake = _lake_of(session, parts)
+    streamed = StreamedTable(
+        table.name,
+        table.metadata.table_uuid,
+        branch,
+        table.schema,
+        chosen.rules,
+        prepare_executors(session.backend, table.metadata.location),
+    )
+    columns = spark_schema(table.schema)
+    source = stream_source(str(table.name), StreamPlanner(lake, streamed))
+    session.spark.dataSource.register(source)
+    return session.spark.readStream.format(source.name()).schema(columns).load()
+
+
+def streamed_with(
+    writer: DataStreamWriter,
+    format: str | None = None,  # noqa: A002  (Spark's names)
+    outputMode: str | None = None,  # noqa: N803
+    partitionBy: str | list[str] | None = None,  # noqa: N803
+    queryName: str | None = None,  # noqa: N803
+    **options: Any,
+) -> DataStreamWriter:
+    """The writer with what was said in the call that starts it."""
+    writer.options(**options)
+    if format is not None:
+        writer.format(format)
+    if outputMode is not None:
+        writer.outputMode(outputMode)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    return writer if queryName is None else writer.queryName(queryName)
+
+
+def start_stream(session: SessionTables, writer: DataStreamWriter, name: Name) -> StreamingQuery:
+    """Start a query whose batches go to a table, which is created if it does not exist."""
+    request = session.backend.stream_request(writer)
+    _check_request(request)
+    options = parse_write_options({k: v for k, v in request.options.items() if k.lower() not in _SPARKS_OWN})
+    if options.isolation is not None or options.validate_from is not None or options.overwrite_mode is not None:
+        raise InvalidInputError("expected options of appends, found those of an overwrite, for a stream")
+    checkpoint = _checkpoint(session, request)
+    frame = session.backend.streamed_frame(writer)
+    lake, target = _lake_of(session, name), _existing_or_new(session, frame, name, request)
+    write_target = resolve_write_target(session, target, options.branch)
+    if write_target.wap_id is not None:
+        raise UnsupportedError(
+            f"cannot stream to `{target.table.name}` under WAP id `{write_target.wap_id}`: each batch would be staged "
+            "by itself, and a repeated one could not be recognized",
+            hints=["spark.wap.branch, or the option `branch`, stages the rows of a stream on a branch"],
+        )
+    assign(frame, target.table.schema, by_name=True)  # what does not fit is known before the query starts
+    stream = StreamTarget(
+        target.table.name,
+        target.table.metadata.table_uuid,
+        write_target,
+        cast("OutputMode", request.output_mode),
+        msgspec.structs.replace(options, isolation=NO_ISOLATION),
+        checkpoint,
+    )
+    sink = StreamSink(lake, stream, find_scope)
+    return session.backend.sinking_writer(writer, sink).option(_CHECKPOINT, checkpoint).start()
+
+
+def _lake_of(session: SessionTables, name: Name) -> Lake:
+    placed = session.lakes.place(name)
+    if placed is None:
+        raise NotFoundError(f"no table `{'.'.join(name)}` in the attached lakes", kind="table", name=".".join(name))
+    return placed[0]
+
+
+def _read_branch(session: SessionTables, target: Target, option: str | None) -> str:
+    """The branch that is read: tags, snapshots, moments and metadata tables have nothing to come."""
+    table, selector = target.table, target.selector
+    if selector.metadata_table or selector.ref or selector.snapshot_id or selector.as_of_ms:
+        raise UnsupportedError(
+            f"cannot stream `{table.name}` with time travel, nor its metadata tables",
+            hints=["a stream reads a branch; `stream-from-timestamp` says from when on"],
+        )
+    named = selector.branch
+    if option is not None and named is not None and option != named:
+        raise InvalidInputError(
+            f"expected one branch, found `{named}` in the name and `{option}` in the option `branch`"
+        )
+    asked = named if option is None else option
+    if asked is None:
+        wanted = session_branch(session.spark, session.scope, table)
+        return wanted if wanted is not None and wanted in table.refs else MAIN
+    ref = table.metadata.refs.get(asked)
+    if ref is None and asked != MAIN:
+        raise table.metadata.missing_ref(asked, "branch", table.refs)
+    if ref is not None and not ref.is_branch:
+        raise UnsupportedError(f"expected a branch of `{table.name}` to stream, found the tag `{asked}`")
+    return asked
+
+
+def _check_request(request: StreamRequest) -> None:
+    if request.source not in DEFAULT_SOURCES:
+        raise UnsupportedError(f"expected the format `iceberg` for a table of a lake, found `{request.source}`")
+    if request.clusters:
+        raise UnsupportedError(
+            "cannot run clusterBy on lake tables", hints=["partition the table, or give it an order"]
+        )
+    if request.output_mode not in _OUTPUT_MODES:
+        raise UnsupportedError(
+            f"expected the output mode append or complete for a table of a lake, found `{request.output_mode}`",
+            hints=["foreachBatch with MERGE INTO updates rows by a key"],
+        )
+
+
+def _checkpoint(session: SessionTables, request: StreamRequest) -> str:
+    """Where the query keeps how far it has come, as Spark chooses it."""
+    given = {key.lower(): value for key, value in request.options.items()}.get(_CHECKPOINT.lower())
+    if given:
+        return given
+    parent = session.spark.conf.get(_CHECKPOINTS, None)
+    if not parent:
+        raise InvalidInputError(
+            f"expected the option `{_CHECKPOINT}` for a stream to a table, found none",
+            hints=[f"the setting `{_CHECKPOINTS}` has a directory for all queries"],
+        )
+    return f"{parent.rstrip('/')}/{request.query_name or uuid.uuid4()}"
+
+
+def _existing_or_new(session: SessionTables, frame: DataFrame, name: Name, request: StreamRequest) -> Target:
+    try:
+        target = session.resolve_write(name)
+    except NotFoundError as error:
+        if error.kind != "table" or session.scope is not None:
+            raise
+        lake, table_name = session.place_new(name)
+        table = lake.create_table(table_name, iceberg_schema(frame.schema), partition_by=request.partition_by)
+        return Target(table, VersionSelector())
+    check_layout(target.table, request.partition_by)
+    return target

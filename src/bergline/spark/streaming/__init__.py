@@ -1,0 +1,1 @@
+"""Structured Streaming: lake tables as sources and as targets of streaming queries."""
