@@ -49,3 +49,15 @@ def test_texts_are_executed_with_their_arguments(spark: SparkSession, filled: Ta
     spark.sql("EXECUTE IMMEDIATE 'ALTER TABLE db.orders CREATE TAG v9'")
     assert "v9" in filled.refresh().refs
     assert rows(spark, "EXECUTE IMMEDIATE 'SELECT :x AS one' USING 5 AS x") == [(5,)]
+
+
+def test_rows_change_by_a_text_too(spark: SparkSession, filled: Table) -> None:
+    spark.sql("USE lake.db")
+    try:
+        spark.sql("EXECUTE IMMEDIATE 'UPDATE orders SET amount = 1 WHERE id = ?' USING 3")
+        spark.sql("EXECUTE IMMEDIATE 'DELETE FROM orders WHERE id < 3'")
+    finally:
+        spark.sql("USE spark_catalog.default")
+    assert rows(spark, f"SELECT id, amount FROM {filled.name}") == [(3, 1.0)]
+    spark.sql(f"EXECUTE IMMEDIATE 'TRUNCATE TABLE {filled.name}'")
+    assert rows(spark, f"SELECT id FROM {filled.name}") == []

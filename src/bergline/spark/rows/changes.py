@@ -119,7 +119,7 @@ def write_changes(
     what = f"bergline: {command} rows of {metadata.location}"
     job, started = str(uuid.uuid4()), time.monotonic()
     names = changes.columns[len(change_columns(metadata, adds=False)) :]
-    spec = write_spec(metadata)
+    spec = write_spec(metadata, check_types=bool(names))
     prepare_executors(backend_of(changes), spec.data_location)
     arranged = changes
     if names:

@@ -9,7 +9,7 @@ from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.spark.runtime.backend import RunSql
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Lakes
-from bergline.sql.queries.query import Insert, Query
+from bergline.sql.queries.query import Insert, Query, RowLevel, TruncateTable
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.names import loose_names
@@ -50,8 +50,10 @@ def _is_about(sql: SqlText, lakes: Lakes) -> bool:
             names = tuple(use.name for use in query.tables)
         case Insert() as insert:
             names = (insert.table, *(use.name for use in insert.whole.tables))
-        case CreateTable() as create:
-            names = (create.table,)
+        case RowLevel() as change:
+            names = tuple(use.name for use in change.whole.tables)
+        case CreateTable() | TruncateTable() as about:
+            names = (about.table,)
         case _:
             names = loose_names(sql.text)
     return any(lakes.owns(name) for name in names)
