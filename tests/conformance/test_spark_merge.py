@@ -24,7 +24,7 @@ STATEMENTS = [
         "WHEN MATCHED AND s.amount IS NULL THEN DELETE "
         "WHEN MATCHED THEN UPDATE SET t.amount = t.amount + s.amount, region = s.region "
         "WHEN NOT MATCHED AND id = 51 THEN INSERT (id, amount) VALUES (id + 1, amount) "
-        "WHEN NOT MATCHED THEN INSERT (id, amount, region) VALUES (id, amount, region) "
+        "WHEN NOT MATCHED THEN INSERT (id, amount, region) VALUES (coalesce(id, 98), amount, region) "
         "WHEN NOT MATCHED BY SOURCE AND id = 6 THEN DELETE "
         "WHEN NOT MATCHED BY SOURCE AND id IN (7, 20) THEN UPDATE SET amount = -1"
     ),
