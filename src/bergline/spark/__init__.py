@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from bergline.spark.pipeline.pipeline import Pipeline
     from bergline.spark.reads.explain import explain_read
     from bergline.spark.reads.scan import read
-    from bergline.spark.rows.engine import row_engine
+    from bergline.spark.rows.merge_engine import row_engine
     from bergline.spark.session.attach import attach, detach
 
 __all__ = ["Pipeline", "attach", "detach", "explain_read", "read", "row_engine"]
@@ -19,7 +19,7 @@ _MODULES = {
     "detach": "session.attach",
     "explain_read": "reads.explain",
     "read": "reads.scan",
-    "row_engine": "rows.engine",
+    "row_engine": "rows.merge_engine",
 }
 
 

@@ -49,7 +49,7 @@ class _Options(msgspec.Struct, frozen=True):
 
 
 class TableMerges:
-    """Rows are found file by file, in this process; files are rewritten by the `engine` that is given.
+    """Rows are found file by file, in this process, or on executors by the `engine` that is given.
 
     All take `branch`, `summary`, `isolation`, `wap_id` and `engine` as `delete` does.
     """
@@ -78,7 +78,7 @@ class TableMerges:
         def bind(base: TableMetadata) -> BoundMerge:
             return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now))
 
-        return self._run("update", bind, source_rows([], Schema(fields=())), options)
+        return self._run("update", request, bind, source_rows([], Schema(fields=())), options)
 
     def upsert(
         self,
@@ -149,14 +149,16 @@ class TableMerges:
             sides = {request.target_alias: base.schema, request.source_alias: source.schema}
             return bind_merge(request, base.schema, source, Names(sides, now))
 
-        return self._run("merge", bind, source, options, read)
+        return self._run("merge", request, bind, source, options, read=read)
 
     def _run(
         self,
         command: RowLevelCommand,
+        request: RowMergeRequest | UpdateRequest,
         bind: Callable[[TableMetadata], BoundMerge],
         source: SourceRows,
         options: "_Options",
+        *,
         read: BranchRead | None = None,
     ) -> RowCounts:
         metadata, isolation = self._table.metadata, options.isolation
@@ -168,6 +170,7 @@ class TableMerges:
         from_branch = oldest_read(metadata, options.branch, (read,)) if read and level else None
         operation = RowMerge(
             self._table.io,
+            request,
             bind,
             source,
             write,

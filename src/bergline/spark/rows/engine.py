@@ -21,11 +21,10 @@ from bergline.arguments import counted
 from bergline.errors import UnsupportedError
 from bergline.io.fileio import FileIO
 from bergline.io.locations import scheme_of
-from bergline.spark.backends.choose import backend_of, session_backend
+from bergline.spark.backends.choose import backend_of
 from bergline.spark.rows.parts import split_deleted, split_files, split_groups
 from bergline.spark.rows.sorting import rewrite_sorted_group
 from bergline.spark.rows.task import CarryOut, ComputeTask, RowTask, RowTaskResult
-from bergline.spark.runtime.backend import check_running
 from bergline.spark.runtime.executors import prepare_executors
 from bergline.spark.runtime.tasks import task_frame
 from bergline.spark.writes.data_files import remove_files, removed_on_failure
@@ -33,19 +32,13 @@ from bergline.table.engine.arrow_engine import ArrowRowEngine
 from bergline.table.engine.plans import DeleteJoin, KnownDeletePlan, PositionDeletePlan, RewriteGroup, RewritePlan
 from bergline.table.engine.position_deletes import delete_matching, join_deletes, write_deletes
 from bergline.table.engine.rewrite_rows import rewrite_group
-from bergline.table.engine.row_engine import Computed, FileChanges, Part, RowEngine, gathered_changes, joined_changes
+from bergline.table.engine.row_engine import Computed, FileChanges, Part, gathered_changes, joined_changes
 from bergline.table.engine.z_order import ZOrder
 
 _LOG = logging.getLogger("bergline.spark")
 _FEW_DELETE_FILES = 8
 """As many are read by the driver sooner than by a task."""
 _GROUPS_AT_A_TIME = 5
-
-
-def row_engine(spark: SparkSession) -> RowEngine:
-    """What `table.delete`, `overwrite` and `compact` take as `engine`, to rewrite files on a session's executors."""
-    check_running(session_backend(spark))
-    return SparkRowEngine(spark)
 
 
 class SparkRowEngine:

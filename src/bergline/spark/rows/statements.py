@@ -33,7 +33,7 @@ from bergline.table.scans.scan import TableScan
 from bergline.table.table import Table
 
 _RANDOM: Final = ("RAND", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID")
-_TWICE: Final = "expected one change of each row"
+TWICE: Final = "expected one change of each row"
 
 
 def place_columns(metadata: TableMetadata) -> list[str]:
@@ -91,15 +91,21 @@ def delete_found_rows(rows: DataFrame, table: Table, scan: TableScan, write_targ
     """Delete rows that a query found; their file and position are its first columns."""
     places = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     changes = places.select(_action(DELETED), F.col("_0").alias(FILE), F.col("_1").alias(POS))
-    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=_TWICE)
+    RowLevelCommit(table, scan, write_target, "delete").run(changes, twice=TWICE)
 
 
 def update_found_rows(
     rows: DataFrame, fields: Sequence[AssignedField], table: Table, scan: TableScan, write_target: WriteTarget
 ) -> None:
     """Update rows that a query found: where they are, their columns, and the new values of these fields."""
-    schema = scan.metadata.schema
-    places = len(place_columns(scan.metadata))
+    changes = update_changes(rows, fields, scan.metadata)
+    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=TWICE)
+
+
+def update_changes(rows: DataFrame, fields: Sequence[AssignedField], metadata: TableMetadata) -> DataFrame:
+    """The change frame of such rows."""
+    schema = metadata.schema
+    places = len(place_columns(metadata))
     first = places + len(schema.fields)
     numbered = rows.toDF(*(f"_{i}" for i in range(len(rows.columns))))
     types = [column.dataType for column in rows.schema.fields]
@@ -109,14 +115,13 @@ def update_found_rows(
     old = {field.name: F.col(f"_{i}") for i, field in enumerate(schema.fields, places)}
     new = updated_columns(schema, values, old)
     lineage = [F.col(f"_{i}").alias(reserved.ROW_ID.name) for i in range(2, places)]
-    changes = numbered.select(
+    return numbered.select(
         _action(UPDATED),
         F.col("_0").alias(FILE),
         F.col("_1").alias(POS),
         *lineage,
         *(value.alias(name) for name, value in new.items()),
     )
-    RowLevelCommit(table, scan, write_target, "update").run(changes, twice=_TWICE)
 
 
 def truncate(session: WritingSession, table: Table, write_target: WriteTarget) -> None:

@@ -13,7 +13,7 @@ from bergline.format.schema.schema import Schema
 from bergline.lake.lake import Lake
 from bergline.spark.pushdown.condition import exact_condition
 from bergline.spark.reads.scan import late_frame, read
-from bergline.spark.rows.engine import row_engine
+from bergline.spark.rows.merge_engine import row_engine
 from bergline.spark.runtime.backend import RunSql, SparkBackend, check_running
 from bergline.spark.session.queries import result_frame
 from bergline.spark.session.session_catalog import SparkSessionCatalog

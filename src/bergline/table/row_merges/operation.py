@@ -1,6 +1,7 @@
 """A merge or an update as an operation: its rows are found on the first base, and committed as they were found."""
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from bergline.errors import ConflictError
 from bergline.expressions.bound_filter import BoundFilter
@@ -20,9 +21,25 @@ from bergline.table.commits.operation import Change, CommitStamp
 from bergline.table.commits.validate import Validation
 from bergline.table.engine.row_engine import RowEngine
 from bergline.table.row_merges.bind import BoundMerge
-from bergline.table.row_merges.clauses import RowCounts
-from bergline.table.row_merges.find_changes import find_changes
+from bergline.table.row_merges.clauses import RowCounts, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.find_changes import FoundChanges, find_changes
+from bergline.table.row_merges.matching import SourceIndex
 from bergline.table.row_merges.source import SourceRows
+
+
+@runtime_checkable
+class MergeEngine(Protocol):
+    """A row engine that finds the rows which a request changes where it reads them."""
+
+    def find_changes(
+        self,
+        io: FileIO,
+        metadata: TableMetadata,
+        read: ScanPlan,
+        request: RowMergeRequest | UpdateRequest,
+        source: SourceRows,
+    ) -> FoundChanges:
+        """The changes of the rows of a scan, their new versions written; an error leaves no file."""
 
 
 class RowMerge:
@@ -33,6 +50,7 @@ class RowMerge:
     def __init__(
         self,
         io: FileIO,
+        request: RowMergeRequest | UpdateRequest,
         bind: Callable[[TableMetadata], BoundMerge],
         source: SourceRows,
         write: RowLevelWrite,
@@ -47,6 +65,7 @@ class RowMerge:
         rows were read from.
         """
         self._io = io
+        self._request = request
         self._bind = bind
         self._source = source
         self._write = write
@@ -93,7 +112,12 @@ class RowMerge:
             columns=schema,
             row_filter=merge.scan_filter,
         )
-        found = find_changes(self._io, base, read, merge, self._source)
+        engine = _merge_engine(self._engine)
+        if engine is None:
+            found = find_changes(self._io, base, read, merge, self._source)
+        else:
+            SourceIndex(merge, self._source)  # which checks the keys of the source
+            found = engine.find_changes(self._io, base, read, self._request, self._source)
         self.counts = found.counts
         if not found.changes.is_empty:
             self._planned = write_row_changes(self._io, base, read, found.changes, self._write, engine=self._engine)
@@ -109,6 +133,10 @@ class RowMerge:
             Validation(
                 self._io, base, parent, since=read.snapshot_id, branch=self._write.branch, earlier=stamp.earlier
             ).check_no_new_data(scope)
+
+
+def _merge_engine(engine: object) -> MergeEngine | None:
+    return engine if isinstance(engine, MergeEngine) else None
 
 
 def _check_same_columns(known: Schema, now: Schema) -> None:

@@ -1,0 +1,136 @@
+"""Update, upsert and merge from Python on executors: what they do in this process, without opening a data file here."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from rows import ORDERS, order_rows
+from twin_tables import KINDS, all_rows
+
+import bergline
+import bergline.spark
+from bergline import Lake, Table
+from bergline.errors import InvalidInputError, UnsupportedError
+from bergline.expressions.predicate import Comparison
+from bergline.io.local import LocalFileIO
+from bergline.table.engine.row_engine import RowEngine
+from bergline.table.row_merges.clauses import RowCounts
+
+pytestmark = pytest.mark.spark
+
+SOURCE = [
+    {"id": 3, "amount": 1.0, "region": "eu", "op": "U"},
+    {"id": 9, "amount": 90.0, "region": "eu", "op": "U"},
+    {"id": 21, "amount": 0.0, "region": "eu", "op": "D"},
+    {"id": 77, "amount": 5.0, "region": "us", "op": "I"},
+]
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> RowEngine:
+    return bergline.spark.row_engine(spark)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The data files that this process reads or writes; executors are other processes."""
+    found: list[str] = []
+    for method in ("read", "read_range", "open_input", "create", "create_output"):
+        original = getattr(LocalFileIO, method)
+
+        def noted(io: LocalFileIO, location: str, *args: Any, original: Any = original) -> Any:
+            if "/data/" in location and location.endswith(".parquet"):
+                found.append(location)
+            return original(io, location, *args)
+
+        monkeypatch.setattr(LocalFileIO, method, noted)
+    return found
+
+
+def change(table: Table, engine: RowEngine | None) -> list[RowCounts]:
+    rows = pa.Table.from_pylist(SOURCE)
+    own = rows.drop_columns(["op"])
+    return [
+        table.update({"amount": "amount + id / 2"}, where="id IN (3, 9) OR id % 20 = 0 AND id > 0", engine=engine),
+        table.upsert(own, keys=["id"], engine=engine),
+        table.upsert(own, keys=["id"], engine=engine),
+        table.merge(rows, on="target.id = source.id", engine=engine)
+        .when_matched_delete("op = 'D'")
+        .when_matched_update({"amount": "source.amount * 2", "region": pa.scalar("it's")}, "op = 'U'")
+        .when_not_matched_insert({"id": "id + 1", "amount": 7}, "amount > 100")
+        .when_not_matched_by_source_update({"region": "NULL"}, "id = 5")
+        .when_not_matched_by_source_delete("id > 22 AND id < 24")
+        .execute(),
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", ["v1", "v2 copy, evolved", "v2 positions, equality deletes", "v3 copy", "v3 vectors, evolved"]
+)
+def test_executors_do_what_this_process_does(lake: Lake, engine: RowEngine, opened: list[str], kind: str) -> None:
+    mine, theirs = (KINDS[kind](lake, name) for name in ("db.mine", "db.theirs"))
+    for table in (mine, theirs):
+        mode = table.properties.get("write.delete.mode", "copy-on-write")
+        table.set_properties({"write.update.mode": mode, "write.merge.mode": mode})
+    expected = change(mine, None)
+    opened.clear()
+    assert change(theirs, engine) == expected
+    assert opened == []
+    width = len(mine.schema.fields)
+    assert [row[:width] for row in all_rows(theirs)] == [row[:width] for row in all_rows(mine)]
+    if mine.metadata.format_version > 2:
+        kept = {row[0]: row[width] for row in all_rows(mine) if row[0] < 70}
+        assert {row[0]: row[width] for row in all_rows(theirs) if row[0] < 70} == kept
+
+
+def test_bad_input_is_refused_and_leaves_nothing(lake: Lake, engine: RowEngine) -> None:
+    table = lake.create_table("db.t", ORDERS).append(order_rows(1, 2))
+    before = sorted(map(str, table.io.list(table.location)))
+    twice = [{"id": 1, "amount": 1.0}, {"id": 1, "amount": 2.0}]
+    with pytest.raises(InvalidInputError, match="at most one source row for each target row, found several"):
+        table.merge(twice, on=["id"], engine=engine).when_matched_update({"amount": "source.amount"}).execute()
+    with pytest.raises(InvalidInputError, match="once in the source"):
+        table.upsert(twice, keys=["id"], engine=engine)
+    with pytest.raises(UnsupportedError, match="a condition as SQL text with an engine"):
+        table.update({"amount": 1}, where=Comparison("id", "=", 1), engine=engine)
+    with pytest.raises(UnsupportedError, match="found `RAND"):
+        table.update({"amount": "rand()"}, engine=engine)
+    assert sorted(map(str, table.io.list(table.location))) == before
+
+
+def test_every_column_type_is_upserted(lake: Lake, engine: RowEngine) -> None:
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int32(), nullable=False),
+            ("price", pa.decimal128(10, 2)),
+            ("u", pa.uuid()),
+            ("m", pa.map_(pa.string(), pa.int32())),
+            ("st", pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
+        ]
+    )
+    table = lake.create_table("db.wide", schema)
+
+    def row(number: int, price: str) -> dict[str, Any]:
+        return {
+            "id": number,
+            "price": Decimal(price),
+            "u": "00000000-0000-0000-0000-000000000001",
+            "m": [("k", number)],
+            "st": {"a": number, "b": ["x", None]},
+        }
+
+    columns = pa.schema([f if f.name != "u" else pa.field("u", pa.string()) for f in schema])
+    table.append(pa.Table.from_pylist([row(1, "1.50"), row(2, "2.50")], columns))
+    source = pa.Table.from_pylist([row(1, "1.50"), row(2, "9.99"), row(3, "3.00")], columns)
+    assert table.upsert(source, keys=["id"], engine=engine) == RowCounts(rows_updated=1, rows_inserted=1)
+    found = table.scan(columns=["id", "price", "m", "st"]).to_arrow().sort_by("id").to_pylist()
+    assert [(r["price"], r["m"], r["st"]["a"]) for r in found] == [
+        (Decimal("1.50"), [("k", 1)], 1),
+        (Decimal("9.99"), [("k", 2)], 2),
+        (Decimal("3.00"), [("k", 3)], 3),
+    ]
+    table.update({"st.a": 5, "price": "DEFAULT"}, where="id = 1", engine=engine)
+    assert table.scan("id = 1").to_arrow().to_pylist()[0]["st"] == {"a": 5, "b": ["x", None]}
