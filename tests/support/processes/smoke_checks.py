@@ -469,6 +469,26 @@ def rows_of_partitions_meet_in_few_files(spark: Any, lake: Lake) -> None:
 
 
 @smoke_check
+def data_files_are_rewritten_by_statements(spark: Any, lake: Lake) -> None:
+    properties = {"format-version": "3"}
+    table = lake.create_table("db.rewritten", ORDERS, partition_by=["region"], properties=properties)
+    for i in range(5):
+        table.append(order_rows(i, 20 - i)).append(order_rows(i + 50, region="us"))
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    before = table.scan(columns=columns).to_arrow().sort_by("id")
+    calls = {
+        "": (10, 2),
+        ", sort_order => 'id DESC', options => map('rewrite-all', 'true')": (2, 2),
+        ", sort_order => 'zorder(id, amount)', options => map('rewrite-all', 'true')": (2, 2),
+        ", where => 'region = \\'eu\\'', options => map('rewrite-all', 'true')": (1, 1),
+    }
+    for arguments, counts in calls.items():
+        (row,) = _rows(spark, f"CALL system.rewrite_data_files(table => 'db.rewritten'{arguments})")
+        assert row[:2] == counts, arguments
+        assert table.refresh().scan(columns=columns).to_arrow().sort_by("id") == before
+
+
+@smoke_check
 def pipeline_audits_and_publishes_two_tables(spark: Any, lake: Lake) -> None:
     whole = pa.int64()
     lake.create_table("db.run_orders", pa.schema([("id", whole), ("amount", whole)]))
