@@ -21,6 +21,7 @@ from bergline.format.metadata.snapshot import Snapshot
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.io.fileio import FileIO
 from bergline.scan.manifests import load_manifest_lists, spec_of
+from bergline.table.manifests.removal import file_key
 from bergline.table.relocation.delete_files import moved_file, names_paths, rewritten_content
 from bergline.table.relocation.path_prefix import PathPrefix
 
@@ -97,7 +98,7 @@ class _Staging:
         manifests = {m.manifest_path: m for found in lists for m in found}
         copied = self._copied_before(start)
         new = [m for m in manifests.values() if m.manifest_path not in copied]
-        sizes = self._delete_files(manifests.values(), copied)
+        sizes, rewritten = self._delete_files(manifests.values(), copied)
         lengths = self._manifests(manifests.values(), sizes, copied)
         for snapshot, found in zip(end.snapshots, lists, strict=True):
             if snapshot.snapshot_id not in known:
@@ -110,7 +111,7 @@ class _Staging:
             staging_location=self._prefix.staging,
             file_list_location=location,
             rewritten_manifests=len(new),
-            rewritten_delete_files=sum(path not in copied for path in sizes),
+            rewritten_delete_files=rewritten,
         )
 
     def _copied_before(self, start: TableMetadata | None) -> frozenset[str]:
@@ -122,10 +123,14 @@ class _Staging:
         files = (f.file_path for m in manifests.values() for f in self._live_files(m, start))
         return frozenset({*manifests, *files})
 
-    def _delete_files(self, manifests: Iterable[ManifestFile], copied: frozenset[str]) -> dict[str, int]:
-        """Rewrite the delete files that name paths; their new sizes by path."""
+    def _delete_files(self, manifests: Iterable[ManifestFile], copied: frozenset[str]) -> tuple[dict[str, int], int]:
+        """Rewrite the delete files that name paths; their new sizes by path, and how many are new.
+
+        A Puffin file with several deletion vectors is rewritten once; each of the vectors counts.
+        """
         of_deletes = [m for m in manifests if m.content is ManifestContent.DELETES]
-        found = {f.file_path: f for m in of_deletes for f in self._live_files(m, self._versions.end) if names_paths(f)}
+        named = [f for m in of_deletes for f in self._live_files(m, self._versions.end) if names_paths(f)]
+        found = {f.file_path: f for f in named}
 
         def rewrite(file: DataFile) -> int:
             data = rewritten_content(self._io, file, self._prefix)
@@ -133,7 +138,8 @@ class _Staging:
                 self._stage(file.file_path, data)
             return len(data)
 
-        return dict(zip(found, _each(rewrite, list(found.values())), strict=True))
+        sizes = dict(zip(found, _each(rewrite, list(found.values())), strict=True))
+        return sizes, len({file_key(f) for f in named if f.file_path not in copied})
 
     def _manifests(
         self, manifests: Iterable[ManifestFile], sizes: dict[str, int], copied: frozenset[str]
