@@ -61,7 +61,7 @@ def test_changelogs_are_the_official_ones(spark: SparkSession, official: Sql, hi
     for arguments in (
         "",
         ", net_changes => true",
-        ", identifier_columns => array('id', 'age')",
+        f", options => map('start-snapshot-id', '{history[3]}'), identifier_columns => array('id')",
         f", options => map('start-snapshot-id', '{second}')",
         f", 'mine', options => map('start-snapshot-id', '{first}', 'end-snapshot-id', '{history[4]}')",
         f", options => map('start-snapshot-id', '{first}', 'end-snapshot-id', '{last}'), net_changes => true",

@@ -187,11 +187,12 @@ def _images(rows: DataFrame, rules: MatchRules) -> DataFrame:
         }
     )
     names = ", ".join(f"`{name}`" for name in rules.identifiers)
-    several = f"expected rows that {names} identify to compute updates, found several that a snapshot deleted"
+    several = f"expected rows that {names} identify to compute updates, found several of one identity"
     is_deleted, place = _column(_TYPE) == DELETE, _column(_PLACE)
     word = (
-        F.when(_column(_DELETES) > 1, F.raise_error(F.lit(several)).cast("string"))
-        .when((_column(_DELETES) == 0) | (_column(_INSERTS) == 0) | (place > 2), _column(_TYPE))  # noqa: PLR2004
+        F.when((_column(_DELETES) == 0) | (_column(_INSERTS) == 0), _column(_TYPE))
+        .when(_column(_DELETES) > 1, F.raise_error(F.lit(several)).cast("string"))
+        .when(place > 2, _column(_TYPE))  # noqa: PLR2004
         .otherwise(F.when(is_deleted, UPDATE_BEFORE).otherwise(UPDATE_AFTER))
     )
     return rows.withColumn(_TYPE, word)

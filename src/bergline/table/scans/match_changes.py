@@ -181,7 +181,7 @@ def _paired(rows: pa.Table, identifiers: Sequence[str], *, across: bool = False,
 
 
 def _check_unique(rows: pa.Table, frame: pl.DataFrame, identifiers: Sequence[str]) -> None:
-    several = frame.filter(pl.col("deletes") > 1)
+    several = frame.filter((pl.col("deletes") > 1) & (pl.col("inserts") > 0))
     if several.height:
         found = rows.slice(int(several["row"][0]), 1).select(identifiers).to_pylist()[0]
         values = ", ".join(f"{name} = {value!r}" for name, value in found.items())

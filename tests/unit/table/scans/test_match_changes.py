@@ -103,6 +103,11 @@ def test_columns_that_do_not_identify_rows() -> None:
         matched(MatchRules(identifiers=("id",)), ("-", 0, 1, 1.0), ("-", 0, 1, 2.0), ("+", 0, 1, 3.0))
 
 
+def test_several_deleted_rows_of_one_identity_are_no_update() -> None:
+    found = matched(MatchRules(identifiers=("id",)), ("-", 0, 1, 1.0), ("-", 0, 1, 1.0), ("+", 0, 2, 3.0))
+    assert [word for word, *_ in found] == ["DELETE", "DELETE", "INSERT"]
+
+
 def test_update_images_by_row_id() -> None:
     rules = MatchRules(by_row_id=True)
     swapped = [("-", 0, 1, 1.0, 7), ("-", 0, 2, 2.0, 8), ("+", 0, 2, 2.0, 7), ("+", 0, 1, 1.0, 8)]
