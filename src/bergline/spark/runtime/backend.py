@@ -29,8 +29,8 @@ RunSql = Callable[..., DataFrame]
 """A session's own `sql`, as it was before attach: text, arguments, and frames by name."""
 Read = Callable[["TableScan", SparkSession], DataFrame]
 """Looks up the files of a scan and reads them; late frames are given it."""
-STREAM_SOURCES = "bergline_"
-"""What the names of our streaming sources begin with."""
+LIMITED_SOURCES = "bergline_limited_"
+"""What the names of our streaming sources begin with that have limits on batches."""
 TAKES_ALL = "BERGLINE_STREAM_TAKES_ALL"
 """Where a streaming source finds whether its query takes all rows that are there, in spite of limits."""
 BatchSink = Callable[[DataFrame, int], None]
@@ -189,7 +189,7 @@ class SparkBackend(Protocol):
         ...
 
     def tell_sources(self, writer: DataStreamWriter) -> None:
-        """Tell the sources of ours that a writer reads whether its trigger takes all rows that are there, in one batch.
+        """Tell our limited sources in a writer's frame whether its trigger takes all rows that are there, in one batch.
 
         Spark's interface for Python does not.
         """

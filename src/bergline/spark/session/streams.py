@@ -54,7 +54,8 @@ def stream_table(session: SessionTables, name: str, options: Mapping[str, str]) 
         prepare_executors(session.backend, table.metadata.location),
     )
     columns = spark_schema(table.schema)
-    source = stream_source(str(table.name), StreamPlanner(lake, streamed))
+    planner = StreamPlanner(lake, streamed)
+    source = stream_source(str(table.name), planner, is_limited=chosen.rules.is_limited)
     session.spark.dataSource.register(source)
     return session.spark.readStream.format(source.name()).schema(columns).load()
 

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812  (the name that Spark users kno
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from bergline.spark.reads.arrow import ReadTask
-from bergline.spark.runtime.backend import STREAM_SOURCES, TAKES_ALL
+from bergline.spark.runtime.backend import LIMITED_SOURCES, TAKES_ALL
 
 _NAME = re.compile(r"[^a-z0-9]+")
 
@@ -90,9 +90,10 @@ class TableStreamReader(DataSourceStreamReader):
         return self._planner
 
 
-def stream_source(table: str, planner: object) -> type[DataSource]:
+def stream_source(table: str, planner: object, *, is_limited: bool) -> type[DataSource]:
     """A data source that reads by a planner; its name is the same for the same read."""
     pickled = pickle.dumps(planner)
-    name = f"{STREAM_SOURCES}{_NAME.sub('_', table.lower())}_{hashlib.sha256(pickled).hexdigest()[:16]}"
+    prefix = LIMITED_SOURCES if is_limited else "bergline_"
+    name = f"{prefix}{_NAME.sub('_', table.lower())}_{hashlib.sha256(pickled).hexdigest()[:16]}"
     members = {"name": classmethod(lambda _: name), "pickled_planner": pickled}
     return type("TableStream", (TableStreamSource,), members)

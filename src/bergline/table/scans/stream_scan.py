@@ -79,6 +79,11 @@ class StreamRules(msgspec.Struct, frozen=True):
     skip_overwrites: bool = False
     skip_deletes: bool = False
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether batches have a limit."""
+        return self.max_files is not None or self.max_rows is not None
+
 
 class StreamScan:
     """The appends of one branch, in a state of the table; rows have the columns of `schema`, whatever came since."""

@@ -35,7 +35,7 @@ def table(orders: Table) -> Table:
 
 
 def reader(lake: Lake, table: Table, options: dict[str, str] | None = None, **rules: Any) -> TableStreamReader:
-    source = stream_source("db.orders", planner(lake, table, **rules))
+    source = stream_source("db.orders", planner(lake, table, **rules), is_limited=True)
     made = source(options or {}).streamReader(None)  # type: ignore[arg-type]
     assert isinstance(made, TableStreamReader)
     return made
@@ -102,7 +102,9 @@ def test_a_table_that_was_recreated_is_one_error(lake: Lake, table: Table) -> No
 
 
 def test_the_same_read_has_the_same_name(lake: Lake, table: Table) -> None:
-    one, same, other = (stream_source("db.Orders", planner(lake, table, max_files=n)) for n in (1, 1, 2))
+    one, same, other = (
+        stream_source("db.Orders", planner(lake, table, max_files=n), is_limited=False) for n in (1, 1, 2)
+    )
     assert one.name() == same.name() != other.name()
     assert one.name().startswith("bergline_db_orders_")
 
@@ -112,4 +114,4 @@ def test_lake_in_memory_cannot_be_streamed() -> None:
         lake.create_namespace("db")
         table = lake.create_table("db.orders", order_rows(1).schema)
         with pytest.raises(UnsupportedError, match="expected a catalog that other processes can open"):
-            stream_source("db.orders", planner(lake, table))
+            stream_source("db.orders", planner(lake, table), is_limited=False)

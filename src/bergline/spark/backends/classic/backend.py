@@ -34,7 +34,7 @@ from bergline.spark.backends.classic.pushed_filters import (
 )
 from bergline.spark.backends.classic.query_errors import sent_query
 from bergline.spark.runtime.backend import (
-    STREAM_SOURCES,
+    LIMITED_SOURCES,
     TAKES_ALL,
     BatchSink,
     LoadRequest,
@@ -155,9 +155,11 @@ class ClassicBackend(msgspec.Struct, frozen=True):
         takes_all = str(hidden_field(java, "trigger").toString()) in _TAKING_ALL
         plan = writer._df._jdf.queryExecution().analyzed()  # noqa: SLF001
         for leaf in scala_items(plan.collectLeaves()):
-            if class_of(leaf) == "StreamingRelationV2" and str(leaf.sourceName()).startswith(STREAM_SOURCES):
-                registered = leaf.source().get().source().dataSourceCls()
-                registered.envVars().put(TAKES_ALL, str(takes_all).lower())
+            if class_of(leaf) == "StreamingRelationV2" and str(leaf.sourceName()).startswith(LIMITED_SOURCES):
+                environment = leaf.source().get().source().dataSourceCls().envVars()
+                environment.remove(TAKES_ALL)
+                if takes_all:
+                    environment.put(TAKES_ALL, "true")
 
     @property
     def executors_key(self) -> tuple[str, str]:

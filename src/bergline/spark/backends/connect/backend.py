@@ -18,10 +18,10 @@ from bergline.spark.backends.connect.classes import connect_classes
 from bergline.spark.backends.connect.conditions import exact_part, known_filters
 from bergline.spark.backends.connect.late_frame import connect_late_frame
 from bergline.spark.runtime.backend import (
+    LIMITED_SOURCES,
     LISTED_BY_DRIVER,
     LISTING_THRESHOLD,
     NO_SESSION,
-    STREAM_SOURCES,
     TAKES_ALL,
     BatchSink,
     LoadRequest,
@@ -139,7 +139,7 @@ class ConnectBackend(msgspec.Struct, frozen=True):
         while pending:
             node = pending.pop()
             pending += [child for child in vars(node).values() if isinstance(child, connect_classes().plan)]
-            if str(getattr(node, "_format", None)).startswith(STREAM_SOURCES):
+            if str(getattr(node, "_format", None)).startswith(LIMITED_SOURCES):
                 node._options = {**(node._options or {}), TAKES_ALL: str(takes_all).lower()}  # noqa: SLF001
 
     @property
