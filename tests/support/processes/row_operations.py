@@ -59,6 +59,35 @@ def run_operation(table: Table, text: str) -> int:
     raise ConflictError(f"{operation} lost {ATTEMPTS} times")
 
 
+def statement(operation: RowOperation, table: str) -> str:
+    """The operation in SQL; of compaction and expiry the procedure."""
+    rows = ", ".join(f"({id_}L, {part}L, {v}L, '{log}')" for id_, part, v, log in operation.new_rows)
+    source = f"USING (SELECT * FROM VALUES {rows} AS s({', '.join(ROWS.names)})) source ON target.id = source.id"
+    match operation.kind:
+        case "append":
+            return f"INSERT INTO {table} VALUES {rows}"
+        case "delete":
+            return f"DELETE FROM {table} WHERE {operation.condition}"
+        case "update":
+            assigned = f"v = v + 1, log = concat(log, ':u{operation.number}')"
+            return f"UPDATE {table} SET {assigned} WHERE {operation.condition}"
+        case "upsert":
+            return f"MERGE INTO {table} target {source} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        case "merge":
+            updated = "UPDATE SET v = source.v, log = concat(target.log, ':', source.log)"
+            return (
+                f"MERGE INTO {table} target {source} WHEN MATCHED AND target.v < 5 THEN {updated} "
+                "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+            )
+        case "expire":
+            return f"CALL system.expire_snapshots(table => '{table}', older_than => now(), retain_last => 10)"
+        case "manifests":
+            return f"CALL system.rewrite_manifests('{table}')"
+        case _:
+            options = "map('min-input-files', '2', 'delete-file-threshold', '1')"
+            return f"CALL system.rewrite_data_files(table => '{table}', options => {options})"
+
+
 def apply_operation(operation: RowOperation, rows: State) -> State:
     """The rows after an operation."""
     return _APPLY[operation.kind](operation, rows)

@@ -139,8 +139,9 @@ def _compaction(context: StepContext, table: Table, policy: MaintenancePolicy, b
     if context.plan:
         details = {"rewritten_data_files": len(files), "rewritten_bytes": size}
         return StepReport(step, StepStatus.PLANNED, reason, branch, details)
-    most_files = max(2 * policy.compaction_min_input_files, min(_FILES_AT_ONCE, _BYTES_AT_ONCE * len(files) // size))
-    return _compacted(context, table, policy, StepReport(step, StepStatus.DONE, reason, ref), most_files)
+    most_files = min(_FILES_AT_ONCE, _BYTES_AT_ONCE * len(files) // max(size, 1))
+    report = StepReport(step, StepStatus.DONE, reason, ref)
+    return _compacted(context, table, policy, report, max(most_files, 2 * policy.compaction_min_input_files))
 
 
 def _compacted(
