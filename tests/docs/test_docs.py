@@ -91,7 +91,7 @@ def test_readme_example_runs(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_merge_of_the_guide_runs(spark: SparkSession, lake: Lake) -> None:
-    (statement,) = re.findall(r"## MERGE INTO on Spark\n\n```sql\n(.*?)```", page("guides/changing-rows.md"), re.DOTALL)
+    (statement,) = re.findall(r"## MERGE INTO\n\n```sql\n(.*?)```", page("guides/changing-rows-on-spark.md"), re.DOTALL)
     columns = "AS v(id, region, amount)"
     spark.sql(f"CREATE TABLE db.orders AS SELECT * FROM VALUES (1L, 'eu', 10D), (2L, 'us', 500D) {columns}")
     rows = f"SELECT * FROM VALUES (1L, 'eu', 11D), (3L, 'eu', 3D) {columns}"
