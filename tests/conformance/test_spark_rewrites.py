@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -121,21 +122,20 @@ def test_both_rewrite_the_same_files_and_keep_all_rows(
 
 
 def layout(table: Table) -> list[tuple[Any, ...]]:
-    """Partitions, rows, sequence numbers and orders of the files, and what became of delete files."""
+    """Partitions, sequence numbers and orders of the files, and how many rows are in all; and what deletes are left.
+
+    Which of the small files are in one group depends on the order in which manifests are read.
+    """
     entries = table.inspect("entries").to_pylist()
     kept = {0} if table.metadata.format_version == 2 else {0, 1, 2}
     entries = [e for e in entries if e["status"] < 2 and e["data_file"]["content"] in kept]
+    files = [(e["sequence_number"], e["data_file"]) for e in entries]
+    rows = Counter[tuple[Any, ...]]()
+    for _, file in files:
+        rows[file["content"], file["spec_id"], repr(file.get("partition"))] += file["record_count"]
     return sorted(
-        (
-            e["data_file"]["content"],
-            e["data_file"]["spec_id"],
-            repr(e["data_file"].get("partition")),
-            e["data_file"]["record_count"],
-            e["sequence_number"],
-            e["data_file"]["sort_order_id"] or 0,
-        )
-        for e in entries
-    )
+        (f["content"], f["spec_id"], repr(f.get("partition")), number, f["sort_order_id"] or 0) for number, f in files
+    ) + sorted(rows.items())
 
 
 def in_order(table: Table) -> list[list[int]]:
