@@ -17,7 +17,7 @@ from table_invariants import check_nothing_is_missing
 import bergline.spark
 from bergline import Lake, Table
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def run(directory: Path, when: str, batch: int) -> int:
@@ -34,6 +34,7 @@ def run(directory: Path, when: str, batch: int) -> int:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # Spark's JVM, too
+        process.wait()
 
 
 def test_each_row_arrives_once_whenever_the_driver_is_killed(orders: Table, lake: Lake, tmp_path: Path) -> None:
