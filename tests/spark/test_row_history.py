@@ -47,11 +47,14 @@ class SessionWriter:
         self.notes: list[Note] = []
 
     def run(self) -> None:
-        for operation in self._operations:
-            self._note("begin", operation, 0.0)
-            started = time.perf_counter()
-            what = "done" if self._carried_out(operation) else "conflict"
-            self._note(what, operation, time.perf_counter() - started)
+        try:
+            for operation in self._operations:
+                self._note("begin", operation, 0.0)
+                started = time.perf_counter()
+                what = "done" if self._carried_out(operation) else "conflict"
+                self._note(what, operation, time.perf_counter() - started)
+        finally:
+            bergline.spark.detach(self._spark)
 
     def _carried_out(self, operation: RowOperation) -> bool:
         self._spark.conf.set(RUN_CONF, str(operation.number))
