@@ -6,7 +6,7 @@ import msgspec
 
 from bergline.errors import BerglineError
 from bergline.sql.queries.assignments import Assignment, Expression
-from bergline.sql.text.composed import Part
+from bergline.sql.text.composed import CopiedText
 from bergline.sql.text.tokens import Name, SqlText
 
 WrapperKind = Literal["EXPLAIN", "DESCRIBE QUERY", "CREATE VIEW", "CACHE TABLE"]
@@ -47,7 +47,7 @@ class Query(msgspec.Struct, frozen=True):
     writes: bool = False
     within: tuple[str, int] = ("", 0)
     """The statement that it is part of, as the user wrote it, and its offset there: errors show that text."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CopiedText, ...] = ()
     """Where its parts were written in the statement, if it was composed of them."""
 
     @property

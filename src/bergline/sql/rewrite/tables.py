@@ -7,7 +7,7 @@ import msgspec
 from bergline.errors import UnsupportedError
 from bergline.quoting import back_quoted
 from bergline.sql.queries.query import Query, TableUse
-from bergline.sql.text.composed import Part, written_place
+from bergline.sql.text.composed import CopiedText, written_place
 from bergline.sql.text.tokens import Edit, Name, SqlText
 
 
@@ -20,7 +20,7 @@ class RewrittenQuery(msgspec.Struct, frozen=True):
     """The statement that the query is part of, if any."""
     start: int = 0
     """Where it begins in the statement."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CopiedText, ...] = ()
     """Where its parts were written in the statement, if it was composed of them."""
 
     @property

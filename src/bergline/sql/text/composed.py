@@ -4,7 +4,7 @@ import msgspec
 
 from bergline.sql.text.tokens import Edit, SqlText
 
-Part = tuple[int, int, int]
+CopiedText = tuple[int, int, int]
 """Where a part begins and ends in the composed text, and where it begins in the statement."""
 
 
@@ -12,7 +12,7 @@ class ComposedText(msgspec.Struct, frozen=True):
     """A text, and which parts of it stand in the statement."""
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[CopiedText, ...]
 
 
 class Composer:
@@ -23,7 +23,7 @@ class Composer:
         self._pieces: list[str] = []
         self.length = 0
         """Of the text so far."""
-        self._parts: list[Part] = []
+        self._parts: list[CopiedText] = []
 
     def add(self, text: str) -> None:
         """Words that the statement does not have."""
@@ -48,7 +48,7 @@ class Composer:
             self.add(self._statement.text[start:end])
 
 
-def written_place(parts: tuple[Part, ...], place: int) -> int:
+def written_place(parts: tuple[CopiedText, ...], place: int) -> int:
     """The offset in the statement of one in the composed text; between parts, where the nearest one before it ends."""
     found = parts[0][2] if parts else place
     for start, end, written in parts:
@@ -58,7 +58,7 @@ def written_place(parts: tuple[Part, ...], place: int) -> int:
     return found
 
 
-def parameter_order(text: SqlText, parts: tuple[Part, ...], statement: SqlText) -> list[int]:
+def parameter_order(text: SqlText, parts: tuple[CopiedText, ...], statement: SqlText) -> list[int]:
     """Which of the statement's `?` each `?` of a composed text is, by number."""
     numbers = {token.start: i for i, token in enumerate(token for token in statement.tokens if token.is_symbol("?"))}
     return [numbers[written_place(parts, token.start)] for token in text.tokens if token.is_symbol("?")]
