@@ -498,3 +498,21 @@ def test_columns_that_others_rename_conflict_and_new_ones_do_not(lake: Lake) -> 
         schema.rename_column("amount", "price").rename_column("region", "amount")
     with pytest.raises(ConflictError, match="expected `amount`, found it renamed to `price`"):
         stale.update({"amount": 2}, where="id = 1")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_a_transaction_added_and_updated_never_share_ids_with_others(
+    memory_lake: Lake, mode: str, whole: bool
+) -> None:
+    table = create(memory_lake, "3", mode)
+
+    def transaction() -> None:
+        with table.transaction() as inside:
+            inside.append(order_rows(6, 7))
+            inside.update({"amount": 0}, where="id IN (6, 7)" if whole else "id = 6")
+            memory_lake.load_table("db.t").append(order_rows(8, 9))
+
+    with pytest.raises(ConflictError, match="would have other ids"):
+        transaction()
+    assert sorted(rows(table.refresh())) == [1, 2, 3, 4, 5, 8, 9]

@@ -65,7 +65,9 @@ class Overwrite(SnapshotProducer):
         discard_on_failure: bool = False,
         starts_branch: bool = True,
         written_for: Schema | None = None,
+        rewritten: Sequence[DataFile] | None = None,
     ) -> None:
+        """`rewritten` are the data files whose rows are in the added ones, by default those that the checks name."""
         super().__init__(
             io,
             branch,
@@ -78,6 +80,7 @@ class Overwrite(SnapshotProducer):
         self._added = AddedFiles(self, files)
         self._filter = ManifestFilter(io, self, removals)
         self._checks = checks
+        self._rewritten = tuple(rewritten if rewritten is not None else checks.rewritten if checks else ())
         self._are_known = False
 
     def draft(self, base: TableMetadata, parent: Snapshot | None) -> Draft:
@@ -94,7 +97,7 @@ class Overwrite(SnapshotProducer):
             added=tuple(self._added.files),
             removed=filtered.removed,
             replaced=filtered.replaced,
-            rewritten=self._checks.rewritten if self._checks else (),
+            rewritten=self._rewritten,
         )
 
     def _check_removed(self, base: TableMetadata, parent: Snapshot | None) -> None:

@@ -133,6 +133,7 @@ class _Writing:
             starts_branch=self._write.starts_branch,
             written_for=self._metadata.schema,
             written_version=self._metadata.format_version,
+            rewritten=(*emptied, *(d.planned.file for d in partly)) if self._changes.added else (),
         )
 
     def _summary(self, copied: int) -> dict[str, str]:
@@ -167,6 +168,7 @@ class _Writing:
             discard_on_failure=True,
             starts_branch=self._write.starts_branch,
             written_for=self._metadata.schema,
+            rewritten=removed if self._changes.added else rewritten,
         )
 
 

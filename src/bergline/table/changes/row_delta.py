@@ -92,8 +92,12 @@ class RowDelta(SnapshotProducer):
         starts_branch: bool = True,
         written_for: Schema | None = None,
         written_version: int | None = None,
+        rewritten: Sequence[DataFile] = (),
     ) -> None:
-        """`written_version` is the format version that delete files were written for by the operation itself."""
+        """`written_version` is the format version that delete files were written for by the operation itself.
+
+        `rewritten` are the data files of which the added ones hold new versions of rows, with the ids that they had.
+        """
         super().__init__(
             io,
             branch,
@@ -104,6 +108,7 @@ class RowDelta(SnapshotProducer):
             written_for=written_for,
         )
         self._since = since
+        self._rewritten = tuple(rewritten)
         self._written_version = written_version
         self._checks = checks or RowDeltaChecks()
         self._added = AddedFiles(self, added)
@@ -136,6 +141,7 @@ class RowDelta(SnapshotProducer):
             added=self._added.files,
             removed=filtered.removed,
             replaced=filtered.replaced,
+            rewritten=self._rewritten,
         )
 
     def _check_version(self, base: TableMetadata) -> None:

@@ -128,11 +128,10 @@ def lineage_misfit(io: FileIO, staged: TableMetadata, now: TableMetadata, change
     added = {u.snapshot.snapshot_id: u.snapshot for c in changes for u in c.updates if isinstance(u, AddSnapshot)}
     if now.format_version < ROW_LINEAGE_VERSION or not any(c.rewritten for c in changes):
         return None
-    moved = {s.sequence_number for s in added.values() if _ids(s) != _ids(staged.snapshots_by_id.get(s.snapshot_id))}
-    for change in changes:
-        for update in change.updates if change.rewritten else ():
-            if isinstance(update, AddSnapshot) and _removes(io, update.snapshot, now, change.rewritten, moved):
-                return "rows that were added in it and then written again would have other ids"
+    moved = [s for s in added.values() if _ids(s) != _ids(staged.snapshots_by_id.get(s.snapshot_id))]
+    rewritten = frozenset().union(*(change.rewritten for change in changes))
+    if any(_adds(io, snapshot, now, rewritten) for snapshot in moved):
+        return "rows that were added in it and then written again would have other ids"
     return None
 
 
@@ -140,15 +139,13 @@ def _ids(snapshot: Snapshot | None) -> tuple[int | None, int] | None:
     return None if snapshot is None else (snapshot.first_row_id, snapshot.sequence_number)
 
 
-def _removes(
-    io: FileIO, snapshot: Snapshot, now: TableMetadata, paths: Collection[str], numbers: Collection[int]
-) -> bool:
-    """Whether a snapshot removes one of these data files, added under one of these numbers."""
+def _adds(io: FileIO, snapshot: Snapshot, now: TableMetadata, paths: Collection[str]) -> bool:
+    """Whether a snapshot added one of these data files."""
     return any(
-        e.status is EntryStatus.DELETED and e.data_file.file_path in paths and e.sequence_number in numbers
+        e.status is EntryStatus.ADDED and e.data_file.file_path in paths
         for manifest in load_manifest_list(io, snapshot)
         if manifest.added_snapshot_id == snapshot.snapshot_id
         and manifest.content is ManifestContent.DATA
-        and manifest.deleted_files_count
+        and manifest.added_files_count
         for e in load_entries(io, manifest, now)
     )
