@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from competing_writers import once, overtaken, rival_lake
 from pyspark.sql import SparkSession
@@ -235,3 +236,34 @@ def test_maintenance_that_is_called_in_sql_uses_the_executors(
     assert done[0].details["added_data_files"] == 1
     assert not opened
     assert ids(orders.refresh().scan().to_arrow()) == [0, 1, 2]
+
+
+def test_statistics_are_computed_by_tasks(lake: Lake, engine: RowEngine, opened: list[str]) -> None:
+    table = lake.create_table("db.t", ORDERS, properties={"write.delete.mode": "merge-on-read"})
+    for start in range(0, 40, 10):
+        table.append(order_rows(*range(start, start + 15)))
+    table.delete("id = 3")
+    opened.clear()
+    file = table.compute_statistics(["id", "region"], engine=engine)
+    assert not opened
+    assert file is not None
+    assert [b.properties["ndv"] for b in file.blob_metadata] == ["44", "1"]
+    alone = table.compute_statistics(["id", "region"])
+    assert alone is not None
+    assert alone.file_size_in_bytes == file.file_size_in_bytes
+    (gone, *_) = [planned.file.file_path for planned in table.scan().plan().files]
+    table.io.delete([gone])
+    with pytest.raises(NotFoundError):
+        table.compute_statistics(engine=engine)
+    assert table.refresh().metadata.statistics == (alone,)
+
+
+def test_many_footers_are_read_by_tasks(orders: Table, engine: RowEngine, opened: list[str], tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    paths = [f"{tmp_path}/data/{n}.parquet" for n in range(70)]
+    for n, path in enumerate(paths):
+        pq.write_table(order_rows(n).select(["id", "amount"]), path)
+    opened.clear()
+    assert len(orders.add_files(paths, engine=engine)) == 70
+    assert not opened
+    assert ids(orders.scan().to_arrow()) == list(range(70))

@@ -52,6 +52,7 @@ def _describe(io: FileIO, source: SourceFile, plan: ImportPlan) -> DataFile:
         record_count=footer.num_rows,
         file_size_in_bytes=size,
         spec_id=plan.spec.spec_id,
+        sort_order_id=0,
     )
     _check_columns(columns, file, plan)
     metrics = file_metrics(footer, identified(columns, plan.mapping), plan.schema, plan.metrics)
@@ -60,6 +61,7 @@ def _describe(io: FileIO, source: SourceFile, plan: ImportPlan) -> DataFile:
         column_sizes=metrics.column_sizes,
         value_counts=metrics.value_counts,
         null_value_counts=metrics.null_value_counts,
+        nan_value_counts={},
         lower_bounds=metrics.lower_bounds,
         upper_bounds=metrics.upper_bounds,
     )
