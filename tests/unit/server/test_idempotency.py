@@ -13,6 +13,8 @@ from bergline.errors import StorageError
 from bergline.server.handlers.context import ServerContext
 from bergline.server.opening import open_server
 
+pytestmark = pytest.mark.long
+
 ORDERS = "/v1/namespaces/db/tables/orders"
 
 

@@ -22,6 +22,8 @@ from bergline.server.handlers.context import ServerContext
 from bergline.server.http.settings import ServerSettings
 from bergline.server.opening import open_server
 
+pytestmark = pytest.mark.long
+
 NAMESPACES = "/v1/namespaces"
 TABLES = "/v1/namespaces/db/tables"
 ORDERS = f"{TABLES}/orders"

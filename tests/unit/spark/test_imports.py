@@ -8,6 +8,8 @@ import pytest
 import bergline
 import bergline.spark
 
+pytestmark = pytest.mark.long
+
 HEAVY = {"polars", "sqlalchemy", "sqlglot", "obstore"}
 
 

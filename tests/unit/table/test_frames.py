@@ -17,6 +17,8 @@ import bergline
 from bergline import Lake, Table
 from bergline.errors import InvalidInputError
 
+pytestmark = pytest.mark.long
+
 WITH_NAN = {"float", "double", "nan", "point", "map"}
 """Columns with NaN, which to pandas is the same as null."""
 

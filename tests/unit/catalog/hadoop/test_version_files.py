@@ -21,6 +21,8 @@ from bergline.io.directories import LocalDirectories
 from bergline.io.local import LocalFileIO
 from bergline.testing.pointer_store_suite import ORDERS
 
+pytestmark = pytest.mark.long
+
 
 def open_store(directory: Path, io: LocalFileIO | None = None) -> HadoopPointerStore:
     return HadoopPointerStore(io or LocalFileIO(), LocalDirectories(), f"file://{directory}")

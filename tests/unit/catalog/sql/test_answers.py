@@ -16,6 +16,8 @@ from bergline import Lake
 from bergline.catalog.sql.sqlite import SqliteDatabase
 from bergline.errors import CommitUnknownError, UnavailableError
 
+pytestmark = pytest.mark.long
+
 Next = Callable[[object], None]
 
 # shut down, starting, cancelled, a conflict, taken, refused, disk full, internal, of a pooler, unknown

@@ -19,6 +19,8 @@ from bergline.server.handlers import planning as handlers_planning
 from bergline.server.handlers.context import ServerContext
 from bergline.server.planning.tasks import PlanTask, parse_task, render_task
 
+pytestmark = pytest.mark.long
+
 PLAN = "/v1/namespaces/db/tables/t/plan"
 TASKS = "/v1/namespaces/db/tables/t/tasks"
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32())])

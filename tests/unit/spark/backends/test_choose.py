@@ -15,6 +15,8 @@ from bergline.spark.backends.choose import backend_class, session_backend
 from bergline.spark.backends.classic.backend import ClassicBackend
 from bergline.spark.backends.connect.backend import ConnectBackend
 
+pytestmark = pytest.mark.long
+
 SPARK = Path(bergline.spark.__file__).parent
 OF_ONE_KIND = re.compile(
     r"pyspark\.sql\.(connect|classic)|over_connect|is_remote|py4j|\bsparkContext\b"

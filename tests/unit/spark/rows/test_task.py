@@ -15,6 +15,8 @@ from bergline.table.engine.plans import plan_position_deletes
 from bergline.table.engine.position_deletes import delete_matching
 from bergline.table.engine.row_engine import FileChanges
 
+pytestmark = pytest.mark.long
+
 
 def run(task: RowTask, *parts: Any) -> list[RowTaskResult]:
     blobs = pa.array([pickle.dumps(part) for part in enumerate(parts)], pa.binary())

@@ -12,6 +12,8 @@ import bergline
 from bergline.errors import UnsupportedError
 from bergline.spark.runtime.executors import NEEDED, NEEDED_FOR_OBJECTS, Found, check_packages, package_archive
 
+pytestmark = pytest.mark.long
+
 TASKS = ("writes.task", "rows.task", "reads.arrow", "reads.deletes", "runtime.arrow_rows")
 """The modules whose functions run on executors."""
 

@@ -17,6 +17,8 @@ from bergline.errors import (
     RefusedError,
 )
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def call(lake: Lake) -> Callable[[str], pa.Table]:

@@ -16,6 +16,8 @@ from bergline.format.types.types import LONG
 from bergline.scan.manifests import load_entries, load_manifest_list
 from bergline.table.changes.append import Append
 
+pytestmark = pytest.mark.long
+
 
 def entries_as_written(table: Table, location: str) -> list[dict[str, object]]:
     return list(fastavro.reader(io.BytesIO(table.io.read(location))))

@@ -13,6 +13,8 @@ from bergline import Lake, Table
 from bergline.errors import ConflictError, InvalidInputError
 from bergline.table.scans.scan import TableScan
 
+pytestmark = pytest.mark.long
+
 Write = Callable[[Table, TableScan], object]
 LATER = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 

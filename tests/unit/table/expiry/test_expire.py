@@ -18,6 +18,8 @@ from bergline.table.commits.retry import Timing
 from bergline.table.expiry import expire
 from bergline.testing.faults import Fault, FaultyStore
 
+pytestmark = pytest.mark.long
+
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 

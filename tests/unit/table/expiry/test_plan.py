@@ -13,6 +13,8 @@ from bergline.errors import FormatError, RefusedError
 from bergline.table.expiry.plan import Amount, size_text
 from bergline.table.expiry.reachable import FileKind
 
+pytestmark = pytest.mark.long
+
 FUTURE = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
 
 

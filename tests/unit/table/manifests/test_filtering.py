@@ -18,6 +18,8 @@ from bergline.table.commits.operation import CommitStamp
 from bergline.table.manifests.filtering import Filtered, ManifestFilter
 from bergline.table.manifests.removal import Everything, Removal, RemovedFiles, RemovedPartitions
 
+pytestmark = pytest.mark.long
+
 VERSIONS = ("1", "2", "3")
 
 

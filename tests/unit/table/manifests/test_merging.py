@@ -19,6 +19,8 @@ from bergline.table.changes.append import Append
 from bergline.table.commits.operation import CommitStamp
 from bergline.table.manifests.merging import plan_merges
 
+pytestmark = pytest.mark.long
+
 MERGE_AT_3 = {"commit.manifest.min-count-to-merge": "3"}
 
 

@@ -18,6 +18,8 @@ from bergline.errors import CommitUnknownError, FormatError, NotFoundError, Refu
 from bergline.io.schemes import SchemeFileIO
 from bergline.testing.faults import Fault, FaultyStore
 
+pytestmark = pytest.mark.long
+
 NO_SNAPSHOTS = {"current-snapshot-id": -1, "snapshot-log": []}
 
 
