@@ -121,7 +121,7 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > .venv/lint-imports.txt || { cat .venv/lint-imports.txt; exit 1; }
 
-bench: java $(INSTALLED)
+bench: java $(INSTALLED) $(REST_SERVER)
 	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
