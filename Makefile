@@ -93,7 +93,9 @@ test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 check: $(INSTALLED) lint
-	@$(BIN)/python -m pytest tests/unit -q -m "not server and not long" -n 2
+	@files=$$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d); \
+	$(BIN)/python -m pytest tests/unit -q -m "not server and not long" -n 2 --basetemp=$$files/tests; status=$$?; \
+	rm -rf $$files; exit $$status
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@$(BIN)/python tools/torture.py $(if $(EXAMPLES),--examples $(EXAMPLES),--minutes $(or $(MINUTES),30)) $(if $(SEED),--seed $(SEED))
@@ -119,7 +121,7 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > .venv/lint-imports.txt || { cat .venv/lint-imports.txt; exit 1; }
 
-bench: java $(INSTALLED)
+bench: java $(INSTALLED) $(REST_SERVER)
 	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:

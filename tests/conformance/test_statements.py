@@ -414,7 +414,7 @@ def plain(answer: Any, home: Path) -> str:
     text = text.replace("[s,id]", "[id,s]")  # a set, in Java's order
     # Spark takes this text of SHOW TABLE EXTENDED for a list of letters
     text = re.sub(r"Table Properties: \[(\[, .*?, \])\]", lambda found: f"Table Properties: {found[1][::3]}", text)
-    return re.sub(r"file:(?://)?/", "/", re.sub(r"\d{10,}", "ID", text))
+    return re.sub(r"file:(?://)?/", "/", re.sub(r"\d{12,}", "ID", text))
 
 
 def shape(table: Table) -> dict[str, Any]:
