@@ -70,6 +70,7 @@ CALLS = {
     "zorder": ", sort_order => 'zorder(amount, id)'" + options(rewrite_all="true"),
 }
 """By name: what follows the table."""
+ONLY_VECTORS = ("v3 vectors", "v3 vectors, evolved")
 
 
 @pytest.mark.parametrize(
@@ -101,15 +102,17 @@ def test_both_rewrite_the_same_files_and_keep_all_rows(
         mine.refresh()
         official.refresh()
         found, expected = (dict(zip(NAMES, rows[0], strict=True)) for rows in (ours, theirs))
-        if "v3" not in kind:  # docs/differences.md: delete files of one data file go with it here
+        if kind not in ONLY_VECTORS:  # docs/differences.md: delete files of one data file go with it here
             assert found.pop("removed_deletes") >= expected.pop("removed_deletes")
+        if call == "few files":  # which of them, is each engine's own
+            found["bytes"] = expected["bytes"] = 0
         if found != expected:
             differences.append((call, "counts", found, expected))
         if all_rows(mine) != before:
             differences.append((call, "rows", before, all_rows(mine)))
         if all_rows(official) != before:
             differences.append((call, "official rows", before, all_rows(official)))
-        if layout(mine) != layout(official):
+        if call != "few files" and layout(mine) != layout(official):
             differences.append((call, "layout", layout(mine), layout(official)))
         read_there = official_runtime.python(
             "result = sorted(row.id for row in spark.sql('SELECT id FROM ours.t').collect())"
@@ -124,12 +127,14 @@ def test_both_rewrite_the_same_files_and_keep_all_rows(
 def layout(table: Table) -> list[tuple[Any, ...]]:
     """Partitions, sequence numbers and orders of the files, and how many rows are in all; and what deletes are left.
 
-    Which of the small files are in one group depends on the order in which manifests are read.
+    Which of the small files are in one group depends on the order in which manifests are read. Files that moved to
+    another partition spec have the commit's number here (docs/differences.md).
     """
     entries = table.inspect("entries").to_pylist()
     kept = {0} if table.metadata.format_version == 2 else {0, 1, 2}
     entries = [e for e in entries if e["status"] < 2 and e["data_file"]["content"] in kept]
-    files = [(e["sequence_number"], e["data_file"]) for e in entries]
+    specs = {spec.spec_id for spec in table.metadata.partition_specs}
+    files = [(e["sequence_number"] if len(specs) == 1 else None, e["data_file"]) for e in entries]
     rows = Counter[tuple[Any, ...]]()
     for _, file in files:
         rows[file["content"], file["spec_id"], repr(file.get("partition"))] += file["record_count"]
