@@ -5,6 +5,7 @@ other has not had, to the other's rows; or it is refused, and then nothing has c
 """
 
 import datetime as dt
+from collections.abc import Collection
 from itertools import count
 from typing import Any
 
@@ -79,6 +80,8 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
     removed: frozenset[int]
     added: dict[int, Row]
+    restored: frozenset[int] = frozenset()
+    """Of the rows that were added, those whose deletes were taken back."""
 
 
 class Branch(msgspec.Struct):
@@ -87,16 +90,20 @@ class Branch(msgspec.Struct):
     rows: dict[int, Row]
     patches: list[Patch]
 
-    def apply(self, patch: Patch) -> None:
-        self.rows = {n: row for n, row in self.rows.items() if n not in patch.removed} | patch.added
+    def apply(self, patch: Patch, deleted: Collection[int] = ()) -> None:
+        """Rows of which the branch itself has `deleted` the file's row stay so if others take their deletes back."""
+        added = {n: row for n, row in patch.added.items() if n not in patch.restored or n not in deleted}
+        self.rows = {n: row for n, row in self.rows.items() if n not in patch.removed} | added
         self.patches.append(patch)
 
     def take(self, other: "Branch") -> "Branch":
         """This branch after a merge of another."""
         merged = Branch(self.rows, list(self.patches))
+        own = [patch for patch in self.patches if not any(patch is known for known in other.patches)]
+        deleted = {n for patch in own for n in patch.removed} - self.rows.keys()
         for patch in other.patches:
             if not any(patch is known for known in merged.patches):
-                merged.apply(patch)
+                merged.apply(patch, deleted)
         return merged
 
     def came_again(self, other: "Branch") -> bool:
@@ -132,6 +139,7 @@ class Machine:
         table = self.table
         gone: set[int] = set()
         new: list[Row] = []
+        restored: frozenset[int] = frozenset()
         match change:
             case ("append", values):
                 new = self._new(values)
@@ -172,7 +180,8 @@ class Machine:
                 if deletes:
                     table.row_delta(remove=list(deletes.values()), branch=branch)
                     new = [row for row in self._found(branch) if row["n"] not in now]
-        self.model[branch].apply(Patch(frozenset(gone), {row["n"]: row for row in new}))
+                    restored = frozenset(row["n"] for row in new)
+        self.model[branch].apply(Patch(frozenset(gone), {row["n"]: row for row in new}, restored))
 
     def join(self, join: Join) -> None:
         """Merge a branch into the other, or rebase it onto the other."""
