@@ -263,7 +263,7 @@ def test_kill_in_a_row_change_loses_and_doubles_nothing(
             assert table.refresh().current_snapshot == snapshot
             assert rows_by_id(table) == before
             lost = unneeded_files(table)
-            assert begun < lost
+            assert begun <= lost
             driver.run("cluster_jobs:run_in_two_tasks", **arguments)
         else:
             kill = cluster.kill_executor if killed == "executor" else cluster.kill_python_workers
