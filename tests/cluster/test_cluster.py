@@ -1,17 +1,20 @@
 """A standalone cluster whose executors have neither our package nor most of what it imports elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 from cluster_driver import ClusterDriver
 from concurrency import LONG_S
 from peers import needs_java
 from rows import ORDERS
+from s3_proxy import Proxy
 from s3_server import S3Server
 from spark_cluster import SparkCluster, executor_python
+from table_invariants import check_nothing_is_missing, unneeded_files
 
 import bergline
 from bergline import Lake, Table
@@ -30,7 +33,45 @@ SMOKE = (
     "our_errors_are_raised_at_once_as_sparks_classes",
 )
 """What executors have a part in."""
+Rows = dict[int, tuple[float, int | None]]
 SMALL_FILES = {"write.target-file-size-bytes": "20000", "write.distribution-mode": "none"}
+
+
+class RowChange(NamedTuple):
+    """A statement that changes rows, the table that it is for, and what it makes of the table's rows."""
+
+    statement: str
+    properties: dict[str, str]
+    held: str
+    """The names of files that its tasks write: these are there when something is killed."""
+    changed: Callable[[Rows], Rows]
+
+
+ROW_CHANGES = {
+    "delete": RowChange(
+        "DELETE FROM db.killed WHERE region = 'r1'",
+        {"format-version": "3", "write.delete.mode": "merge-on-read"},
+        r"-deletes\.puffin$",
+        lambda rows: {i: row for i, row in rows.items() if i % 4 != 1},
+    ),
+    "update": RowChange(
+        "UPDATE db.killed SET amount = -amount WHERE region = 'r1'",
+        {"format-version": "2", "write.update.mode": "copy-on-write"},
+        r"-\d{5}-\d{5}\.parquet$",  # rows that stay as they are; those with new values are written before
+        lambda rows: {i: (-amount if i % 4 == 1 else amount, row_id) for i, (amount, row_id) in rows.items()},
+    ),
+    "merge": RowChange(
+        "MERGE INTO db.killed t USING (SELECT id, -id AS amount, 'new' AS region FROM range(0, 60, 2)) s "
+        "ON t.id = s.id WHEN MATCHED AND t.region = 'r0' THEN UPDATE SET amount = s.amount "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *",
+        {"format-version": "3", "write.merge.mode": "copy-on-write"},
+        r"/\d{5}-\d+-[0-9a-f-]{36}-\d{5}\.parquet$",  # new rows
+        lambda rows: {
+            **{i: (amount if i % 2 else -i, row_id) for i, (amount, row_id) in rows.items() if i % 4 != 2},
+            **{i: (-i, None) for i in range(40, 60, 2)},
+        },
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +108,21 @@ def place(tmp_path: Path, lake: Lake) -> dict[str, Any]:
     return {"uri": f"sqlite:///{tmp_path}/catalog.db"}
 
 
+@pytest.fixture
+def proxy(s3_server: S3Server) -> Iterator[Proxy]:
+    with Proxy(s3_server.port) as running:
+        yield running
+
+
+@pytest.fixture
+def objects(tmp_path: Path, bucket: str, s3_server: S3Server) -> dict[str, Any]:
+    """How to connect to a lake with its files on the S3 server."""
+    place = {"uri": f"sqlite:///{tmp_path}/objects.db", "warehouse": bucket, "properties": s3_server.properties}
+    with bergline.connect(**place, create=True) as lake:
+        lake.create_namespace("db")
+    return place
+
+
 def files_of(table: Table) -> list[str]:
     """The data files that manifests name."""
     return [planned.file.file_path for planned in table.refresh().scan().plan().files]
@@ -85,6 +141,51 @@ def ids_of(table: Table) -> list[int]:
 def written(table: Table) -> list[str]:
     """The data files that exist."""
     return table.io.list(f"{table.location}/data")
+
+
+def table_of_four_files(lake: Lake, properties: dict[str, str]) -> Table:
+    """Forty rows, ten in each file; in format version 3 the `_row_id` of each is its id."""
+    table = lake.create_table("db.killed", ORDERS, properties=properties)
+    for start in range(0, 40, 10):
+        ids = range(start, start + 10)
+        columns = [ids, [float(i) for i in ids], [f"r{i % 4}" for i in ids]]
+        table.append(pa.table(dict(zip(ORDERS.names, map(list, columns), strict=True)), schema=ORDERS))
+    return table.refresh()
+
+
+def rows_by_id(table: Table) -> Rows:
+    """Amount and `_row_id` by id."""
+    has_row_ids = table.metadata.format_version > 2
+    found = table.refresh().scan(columns=["id", "amount", *["_row_id"] * has_row_ids]).to_arrow().to_pylist()
+    by_id = {row["id"]: (row["amount"], row.get("_row_id")) for row in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+def live_files(table: Table) -> frozenset[str]:
+    """The data files and delete files of the current snapshot; all that a snapshot names are there."""
+    snapshot = table.refresh().current_snapshot
+    assert snapshot
+    return check_nothing_is_missing(table)[snapshot.snapshot_id]
+
+
+def check_rows(table: Table, before: Rows, expected: Rows) -> None:
+    """The rows are as expected; those that were inserted have new `_row_id`s, each its own."""
+    found = rows_by_id(table)
+    new_ids = [row_id for i, (_, row_id) in found.items() if i not in before]
+    assert {i: (amount, row_id if i in before else None) for i, (amount, row_id) in found.items()} == expected
+    assert len(set(new_ids)) == len(new_ids)
+    assert all(row_id is not None and row_id >= len(before) for row_id in new_ids)
+
+
+def wait_for_two_tasks(driver: ClusterDriver, begun: Callable[[], set[str]]) -> set[str]:
+    """What has begun when that is two: a worker has one core, so each has a task that has written and cannot end."""
+    end = time.monotonic() + LONG_S
+    while len(found := begun()) < 2:
+        driver.check_alive()
+        assert time.monotonic() < end, f"no two tasks have begun to write, only {found}"
+        time.sleep(0.05)
+    return found
 
 
 def test_package_is_not_there_until_it_is_sent(
@@ -119,13 +220,8 @@ def test_executors_without_a_package_are_one_clear_error(
     assert written(table) == []
 
 
-def test_settings_of_the_storage_travel_with_tasks(
-    driver: ClusterDriver, tmp_path: Path, bucket: str, s3_server: S3Server
-) -> None:
-    place = {"uri": f"sqlite:///{tmp_path}/objects.db", "warehouse": bucket, "properties": s3_server.properties}
-    with bergline.connect(**place, create=True) as lake:
-        lake.create_namespace("db")
-    found = driver.run("cluster_jobs:append_many", place, rows=1000)
+def test_settings_of_the_storage_travel_with_tasks(driver: ClusterDriver, objects: dict[str, Any]) -> None:
+    found = driver.run("cluster_jobs:append_many", objects, rows=1000)
     assert found == [[f"r{n}", 250, sum(range(n, 1000, 4))] for n in range(4)]
 
 
@@ -137,19 +233,57 @@ def test_attempts_that_lose_a_race_add_nothing(driver: ClusterDriver, place: dic
     assert set(files_of(table)) <= set(written(table))
 
 
+@pytest.mark.parametrize(
+    ("killed", "change"),
+    [("worker", "delete"), ("worker", "merge"), ("executor", "update"), ("executor", "merge"), ("driver", "update")],
+)
+def test_kill_in_a_row_change_loses_and_doubles_nothing(
+    cluster: SparkCluster,
+    driver: ClusterDriver,
+    proxy: Proxy,
+    objects: dict[str, Any],
+    s3_server: S3Server,
+    killed: str,
+    change: str,
+) -> None:
+    statement, properties, held, changed = ROW_CHANGES[change]
+    through = {**s3_server.properties, "s3.endpoint": proxy.endpoint, "s3.request-timeout": str(LONG_S)}
+    arguments = {"lake": objects | {"properties": through}, "statement": statement}
+    with bergline.connect(**objects) as lake:
+        table = table_of_four_files(lake, properties)
+        before, snapshot = rows_by_id(table), table.current_snapshot
+        assert snapshot
+        proxy.hold_answers_to("PUT", held)
+        driver.start("cluster_jobs:run_in_two_tasks", **arguments)
+        begun = wait_for_two_tasks(driver, lambda: {f"s3:/{path}" for path in proxy.held})
+        if killed == "driver":
+            driver.kill()
+            driver.launch()
+            proxy.release()
+            assert table.refresh().current_snapshot == snapshot
+            assert rows_by_id(table) == before
+            lost = unneeded_files(table)
+            assert begun <= lost
+            driver.run("cluster_jobs:run_in_two_tasks", **arguments)
+        else:
+            kill = cluster.kill_executor if killed == "executor" else cluster.kill_python_workers
+            kill()
+            proxy.release()
+            driver.answer()
+            lost = begun - live_files(table)
+            assert len(lost) == 1
+        check_rows(table, before, changed(before))
+        assert lost.isdisjoint(live_files(table))
+        assert [s.parent_snapshot_id for s in table.metadata.snapshots[4:]] == [snapshot.snapshot_id]
+
+
 def test_worker_that_dies_in_a_write_loses_and_doubles_nothing(
     cluster: SparkCluster, driver: ClusterDriver, place: dict[str, Any], lake: Lake, tmp_path: Path
 ) -> None:
     table = lake.create_table("db.held", ORDERS, properties=SMALL_FILES)
     until = tmp_path / "worker-is-dead"
     driver.start("cluster_jobs:append_held", place, rows=40_000, until=str(until))
-    begun: set[str] = set()
-    end = time.monotonic() + LONG_S
-    while len(begun) < 2:  # a worker has one core: each has a task that has written and cannot end
-        driver.check_alive()
-        assert time.monotonic() < end, "no two workers have begun to write"
-        time.sleep(0.05)
-        begun = attempts_of(written(table))
+    begun = wait_for_two_tasks(driver, lambda: attempts_of(written(table)))
     cluster.kill_worker()
     until.touch()
     driver.answer()

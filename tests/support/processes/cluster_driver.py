@@ -6,6 +6,7 @@ A request names a function, `module:function`, which is called with the session 
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -27,8 +28,13 @@ class ClusterDriver:
         self._log = log
 
     def __enter__(self) -> Self:
+        self.launch()
+        return self
+
+    def launch(self) -> None:
+        """Start the driver; another one, if it was killed."""
         paths = [Path(bergline.spark.__file__).parents[2], *SUPPORT_PATHS]
-        self._errors = self._log.open("w")
+        self._errors = self._log.open("a")
         self._process = subprocess.Popen(
             [sys.executable, __file__, self._master],
             env={**os.environ, "PYSPARK_PYTHON": str(self._python), "PYTHONPATH": os.pathsep.join(map(str, paths))},
@@ -37,15 +43,20 @@ class ClusterDriver:
             stderr=self._errors,
             text=True,
             cwd=self._log.parent,
+            start_new_session=True,  # its JVM is killed with it
         )
-        return self
+
+    def kill(self) -> None:
+        """Kill the driver, both its Python process and its JVM."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        self._errors.close()
 
     def __exit__(self, *_: object) -> None:
         try:
             self._process.communicate(timeout=60)
         except subprocess.TimeoutExpired:  # it has told all that it was asked; how it ends is not what is tested
-            self._process.kill()
-            self._process.communicate()
+            self.kill()
         self._errors.close()
 
     def run(self, function: str, lake: dict[str, Any], **arguments: Any) -> Any:

@@ -63,6 +63,18 @@ def append_held(spark: SparkSession, lake: Lake, rows: int, until: str) -> None:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
+def run_in_two_tasks(spark: SparkSession, lake: Lake, statement: str) -> None:
+    """Run a statement whose joins shuffle rows to two tasks, however few they are."""
+    settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.adaptive.coalescePartitions.enabled": "false"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        spark.sql(statement)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
 def append_with_a_hanging_task(spark: SparkSession, lake: Lake, rows: int) -> None:
     """Append where the first attempt of one task hangs when its rows are written: only another attempt can end."""
 

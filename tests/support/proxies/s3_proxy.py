@@ -1,20 +1,30 @@
 """A network that misbehaves on demand, between a client and a server on this machine."""
 
 import contextlib
+import re
 import socket
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Self
+from typing import NamedTuple, Self
 
 _METHODS = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ")
+
+
+class _Asked(NamedTuple):
+    """A request that was passed on, and what is answered in place of the server's answer."""
+
+    method: str
+    path: str
+    instead: bytes | None
 
 
 class Proxy:
     """Passes bytes on; `lose_answers` says how many answers to drop, with their connection, from now on.
 
     `lose_answers_to` does so for one kind of request only, `answer_instead` gives other answers than the server's,
-    and without `pass_on` the server does not even get those requests.
+    and without `pass_on` the server does not even get those requests. `hold_answers_to` lets requests arrive and keeps
+    their senders waiting; `held` are those that do.
     """
 
     def __init__(self, port: int) -> None:
@@ -28,6 +38,9 @@ class Proxy:
         self._lost: dict[str, range] = {}
         self._answers: list[tuple[str, str, bytes]] = []
         self.pass_on = True
+        self._holds: tuple[str, re.Pattern[str]] | None = None
+        self._released = threading.Event()
+        self.held: list[str] = []
         self._counts: Counter[str] = Counter()
 
     def lose_answers_to(self, method: str, number: int, *, after: int = 0) -> None:
@@ -39,6 +52,15 @@ class Proxy:
         """Let the next request with this in its path land, and give this answer to it; an empty one is none."""
         self._answers.append((method, path, answer))
 
+    def hold_answers_to(self, method: str, path: str) -> None:
+        """Keep back the answers to requests of one method whose paths match, until `release`."""
+        self._holds = method, re.compile(path)
+        self._released.clear()
+
+    def release(self) -> None:
+        """Give the answers that were kept back, and keep back no more."""
+        self._released.set()
+
     def all_answered(self) -> bool:
         """Whether every request that was waited for has come."""
         return not self._answers
@@ -48,6 +70,7 @@ class Proxy:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.release()
         for one in (self._listener, *self._sockets):  # a listener that is shut down wakes its thread
             _close(one)
         for thread in self._threads:
@@ -66,18 +89,19 @@ class Proxy:
                 return
             server = socket.create_connection(("127.0.0.1", self._target))
             self._sockets += [client, server]
-            asked: deque[bytes | None] = deque()
+            asked: deque[_Asked] = deque()
             self._start(self._pass_requests, client, server, asked)
             self._start(self._pass_answers, client, server, asked)
 
-    def _pass_requests(self, client: socket.socket, server: socket.socket, instead: deque[bytes | None]) -> None:
+    def _pass_requests(self, client: socket.socket, server: socket.socket, asked: deque[_Asked]) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
                 if data.startswith(_METHODS):
                     self.requests.append(data.split(b" HTTP/", 1)[0].decode())
-                    instead.append(self._instead(*self.requests[-1].split(" ", 1)))
-                if not self.pass_on and instead and instead[-1] is not None:
-                    client.sendall(instead[-1])
+                    method, path = self.requests[-1].split(" ", 1)
+                    asked.append(_Asked(method, path, self._instead(method, path)))
+                if not self.pass_on and asked and asked[-1].instead is not None:
+                    client.sendall(asked[-1].instead)
                     break
                 server.sendall(data)
         _close(server)
@@ -92,13 +116,22 @@ class Proxy:
                 return one[2]
         return b"" if number in self._lost.get(method, ()) else None
 
-    def _pass_answers(self, client: socket.socket, server: socket.socket, instead: deque[bytes | None]) -> None:
+    def _is_to_wait(self, request: _Asked) -> bool:
+        if self._holds is None or self._released.is_set():
+            return False
+        method, path = self._holds
+        return request.method == method and path.search(request.path) is not None
+
+    def _pass_answers(self, client: socket.socket, server: socket.socket, asked: deque[_Asked]) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
-                other = instead.popleft() if data.startswith(b"HTTP/") and instead else None
-                if other is not None:
-                    client.sendall(other)
+                request = asked.popleft() if data.startswith(b"HTTP/") and asked else None
+                if request and request.instead is not None:
+                    client.sendall(request.instead)
                     break
+                if request and self._is_to_wait(request):
+                    self.held.append(request.path)
+                    self._released.wait()
                 if self.lose_answers:
                     self.lose_answers -= 1
                     break

@@ -54,6 +54,23 @@ class SparkCluster:
         """Let one of the machines lose its power: the worker and its executors end at once."""
         _kill(self._processes.pop())
 
+    def kill_executor(self) -> None:
+        """Kill the executors of one of the machines, whose worker starts others."""
+        self._kill_all(b"CoarseGrainedExecutorBackend")
+
+    def kill_python_workers(self) -> None:
+        """Kill the Python processes that run the tasks of one of the machines."""
+        self._kill_all(b"pyspark.daemon", children=True)
+
+    def _kill_all(self, word: bytes, *, children: bool = False) -> None:
+        """Kill the processes of the last machine that have a word in their command, or only those started by such."""
+        machine = self._processes[-1].pid
+        parents = {pid: parent for pid, (parent, session) in _running(word).items() if session == machine}
+        killed = [pid for pid, parent in parents.items() if not children or parent in parents]
+        assert killed, f"{machine} runs nothing with {word!r}"
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
     def _start(self, daemon: str, host: str, *arguments: str) -> None:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         spark = {"SPARK_HOME": str(_HOME), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
@@ -99,6 +116,17 @@ def executor_python(directory: Path, packages: Iterable[str]) -> Path:
     program.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{site}" exec {sys.executable} -S "$@"\n')
     program.chmod(0o755)
     return program
+
+
+def _running(word: bytes) -> dict[int, tuple[int, int]]:
+    """The processes that have a word in their command: the parent and the session of each."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if word in (process / "cmdline").read_bytes():
+                _, parent, _, session, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+                found[int(process.name)] = int(parent), int(session)
+    return found
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
