@@ -1,6 +1,5 @@
 """PyIceberg, DuckDB, the official runtime and bergline on one `bergline serve`: nothing is lost between them."""
 
-import importlib
 import re
 import shlex
 import urllib.request
@@ -12,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from bergline_server import BerglineServer
-from peers import OfficialRuntime
+from peers import OfficialRuntime, duckdb_connection
 from pyiceberg.catalog import Catalog, load_catalog
 from typer.testing import CliRunner
 
@@ -39,16 +38,8 @@ def peer(own_server: BerglineServer) -> Catalog:
 
 @pytest.fixture(scope="module")
 def duck(own_server: BerglineServer) -> duckdb.DuckDBPyConnection:
-    connection = new_duck()
+    connection = duckdb_connection()
     connection.execute(own_server.connection_examples["DuckDB"].replace(" AS lake ", " AS ice "))
-    return connection
-
-
-def new_duck() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("httpfs", "avro", "iceberg"):
-        home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
-        connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
     return connection
 
 
@@ -104,7 +95,7 @@ def test_duckdb_reads_large_tables_whatever_encoding_it_asks_for(
         properties = {f"key{number}": "some text" for number in range(400)}
         lake.create_table("long.orders", COLUMNS, properties=properties).append(rows("bergline", 1, 2))
     for _ in range(3):
-        other = new_duck()  # which remembers nothing
+        other = duckdb_connection()  # which remembers nothing
         other.execute(own_server.connection_examples["DuckDB"])
         assert other.sql("SELECT sum(id) FROM lake.long.orders").fetchall() == [(3,)]
         other.close()
@@ -127,7 +118,7 @@ def test_tokens_are_needed_and_taken(tmp_path: Path) -> None:
             lake.create_table("db.orders", COLUMNS).append(rows("bergline", 1))
         peer = eval(told["PyIceberg"], {"load_catalog": load_catalog})  # noqa: S307
         peer.load_table("db.orders").append(rows("pyiceberg", 2))
-        duck = new_duck()
+        duck = duckdb_connection()
         duck.execute(told["DuckDB"])
         duck.execute("INSERT INTO lake.db.orders VALUES (3, 'duckdb')")
         assert duck.sql("SELECT id FROM lake.db.orders ORDER BY id").fetchall() == [(1,), (2,), (3,)]

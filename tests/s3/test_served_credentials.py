@@ -1,6 +1,5 @@
 """Credentials that `bergline serve` hands out for files on a real S3 server."""
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from asgi_client import SCHEMA, AsgiClient, AsgiResponse, set_property
 from bergline_server import BerglineServer
 from iam_policy import allows
+from peers import duckdb_connection
 from pyiceberg.catalog import load_catalog
 from s3_server import ACCESS_KEY, SECRET_KEY, S3Server
 from sts_server import StsServer
@@ -220,10 +220,7 @@ def test_tables_that_overlap_already_get_no_keys(
 
 
 def duck(server: BerglineServer) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("httpfs", "avro", "iceberg"):
-        home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
-        connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
+    connection = duckdb_connection()
     options = f"TYPE iceberg, ENDPOINT '{server.uri}', AUTHORIZATION_TYPE 'none'"
     connection.execute(f"ATTACH 'lake' AS ice ({options})")
     return connection

@@ -1,6 +1,7 @@
-"""The peers that judge us: PyIceberg, and the official Iceberg Spark runtime in a process of its own."""
+"""The peers that judge us: PyIceberg, DuckDB, and the official Iceberg Spark runtime in a process of its own."""
 
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+import duckdb
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from support_path import PROCESSES
@@ -111,3 +113,12 @@ def needs_java() -> None:
 def pyiceberg_catalog(database: Path, warehouse: Path, name: str) -> SqlCatalog:
     """PyIceberg on the same SQLite catalog."""
     return SqlCatalog(name, uri=f"sqlite:///{database}?timeout={_BUSY_S}", warehouse=f"file://{warehouse}")
+
+
+def duckdb_connection() -> duckdb.DuckDBPyConnection:
+    """DuckDB with its Iceberg extension, which is in packages of its own."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("httpfs", "avro", "iceberg"):
+        home = Path(str(importlib.import_module(f"duckdb_extension_{name}").__file__)).parent
+        connection.execute(f"LOAD '{next(home.rglob('*.duckdb_extension'))}'")
+    return connection
