@@ -149,6 +149,35 @@ def in_order(table: Table) -> list[list[int]]:
     return sorted(pq.read_table(path, columns=["id"]).column("id").to_pylist() for path in paths)
 
 
+@pytest.mark.parametrize("kind", ["v2 positions", "v2 positions by partition", "v3 vectors over positions"])
+def test_both_rewrite_the_same_position_delete_files(
+    spark: SparkSession, lake: Lake, official_runtime: OfficialRuntime, namespaces: tuple[str, str], kind: str
+) -> None:
+    mine, official = (KINDS[kind](lake, f"{namespace}.t") for namespace in namespaces)
+    before = all_rows(mine)
+    for arguments in ("", options(rewrite_all="true")):
+        ours, theirs = both_call(spark, official_runtime, "rewrite_position_delete_files", arguments)
+        assert ours[0][:2] == theirs[0][:2]  # paths have other lengths, so files have other sizes
+        assert all_rows(mine.refresh()) == all_rows(official.refresh()) == before
+        assert delete_files(mine) == delete_files(official)
+    assert ours[0][0] == 2
+    read_there = official_runtime.python(
+        "result = sorted(row.id for row in spark.sql('SELECT id FROM ours.t').collect())"
+    )
+    assert read_there == sorted(row[0] for row in before)
+
+
+def delete_files(table: Table) -> list[tuple[Any, ...]]:
+    """Kind, place, sequence number and positions of the delete files that are left."""
+    entries = [e for e in table.inspect("entries").to_pylist() if e["status"] < 2 and e["data_file"]["content"] > 0]
+    deleted = Counter(row["delete_file_path"] for row in table.inspect("position_deletes").to_pylist())
+    files = [(e["sequence_number"], e["data_file"]) for e in entries]
+    return sorted(
+        (f["content"], f["file_format"], repr(f.get("partition")), number, f["record_count"], deleted[f["file_path"]])
+        for number, f in files
+    )
+
+
 VALUES = pa.schema(
     [
         ("id", pa.int64()),

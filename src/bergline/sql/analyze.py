@@ -8,7 +8,7 @@ from bergline.sql.queries.merge import MergeInto, read_merge
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
 from bergline.sql.queries.read import QUERY_WORDS, read_query
 from bergline.sql.queries.row_level import read_row_level
-from bergline.sql.queries.wrappers import parse_head
+from bergline.sql.queries.wrappers import ExplainedChange, parse_head
 from bergline.sql.statements.create_table import CreateTable
 from bergline.sql.statements.other import read_other
 from bergline.sql.statements.registry import FIRST_WORDS, HEADS, parse_statement
@@ -17,7 +17,17 @@ from bergline.sql.text.misspelled import misspelled_head
 from bergline.sql.text.names import dotted_names, loose_names
 from bergline.sql.text.tokens import SqlText
 
-Statement = LakeStatement | Query | Insert | MergeInto | RowLevel | TruncateTable | QueryWrapper | OtherStatement
+Statement = (
+    LakeStatement
+    | Query
+    | Insert
+    | MergeInto
+    | RowLevel
+    | TruncateTable
+    | QueryWrapper
+    | ExplainedChange
+    | OtherStatement
+)
 
 
 def analyze(sql: SqlText) -> Statement:
@@ -46,8 +56,8 @@ def analyze(sql: SqlText) -> Statement:
     return read_insert(sql) or read_query(sql)
 
 
-def _wrapper(sql: SqlText) -> QueryWrapper | OtherStatement | None:
-    """A statement that wraps a query; None if the text is not one."""
+def _wrapper(sql: SqlText) -> QueryWrapper | ExplainedChange | OtherStatement | None:
+    """A statement that wraps another; None if the text is not one."""
     parsed = parse_head(sql)
     if parsed is None:
         return None
@@ -62,6 +72,8 @@ def _wrapper(sql: SqlText) -> QueryWrapper | OtherStatement | None:
             return QueryWrapper(kind, head, inner.whole, inner.table, inner.source)
         case CreateTable(whole=Query() as whole) if kind == "EXPLAIN":
             return QueryWrapper(kind, head, whole, inner.table, inner.query)
+        case RowLevel() | MergeInto() if kind == "EXPLAIN":
+            return ExplainedChange(head, inner)
     error = inner.error if isinstance(inner, OtherStatement) else None
     return OtherStatement(kind, dotted_names(sql), error)
 

@@ -3,12 +3,22 @@
 from collections.abc import Callable
 
 import pytest
+from competing_writers import once, rival_lake
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark users know)
 
+import bergline.spark
 from bergline import Lake, Table
-from bergline.errors import BerglineError, InvalidInputError, NotFoundError, RefusedError, UnsupportedError
+from bergline.errors import (
+    BerglineError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RefusedError,
+    UnsupportedError,
+)
+from bergline.spark.audits import row_count
 
 pytestmark = pytest.mark.spark
 
@@ -358,3 +368,77 @@ def test_builder_skips_files_by_the_condition(spark: SparkSession, lake: Lake) -
     source = spark.range(2, 3).alias("s")
     source.mergeInto("db.p", F.expr("p.id = s.id AND p.day = 'b'")).whenMatched().delete().merge()
     assert [tuple(r) for r in spark.sql("SELECT id FROM db.p WHERE day = 'b'").collect()] == [(1,)]
+
+
+def test_merge_is_a_step_of_a_pipeline(spark: SparkSession, lake: Lake, make: Callable[..., Table]) -> None:
+    table = make(3)
+    merge = (
+        "MERGE INTO db.t USING src AS s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    )
+    pipeline = bergline.spark.Pipeline(
+        spark, lake, "daily", tables=["db.t"], steps={"merge": merge}, audits=[row_count("db.t", at_least=8)]
+    )
+    assert pipeline.run("1").status == "audits failed"
+    assert len(rows(spark)) == 5
+    assert len(rows(spark, "db.t.`branch_daily-1`")) == 7
+    assert table.refresh().metadata.refs.keys() == {"main", "daily-1"}
+
+
+def test_new_rows_are_distributed_as_the_table_says(spark: SparkSession, lake: Lake) -> None:
+    spark.sql("CREATE TABLE db.p (id BIGINT, day BIGINT) USING iceberg PARTITIONED BY (day)")
+    spark.range(0, 40, 1, 4).selectExpr("id", "id % 2 AS day").createOrReplaceTempView("src")
+    files = {}
+    for first, mode in enumerate(("none", "hash", "range")):
+        spark.sql(f"ALTER TABLE db.p SET TBLPROPERTIES ('write.merge.distribution-mode' = '{mode}')")
+        spark.sql(
+            f"MERGE INTO db.p AS t USING (SELECT id + {first * 40} AS id, day FROM src) AS s ON t.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+        snapshot = lake.load_table("db.p").current_snapshot
+        assert snapshot is not None
+        files[mode] = int(snapshot.summary["added-data-files"])
+    assert files["none"] > 2
+    assert (files["hash"], files["range"]) == (2, 2)
+    assert len(rows(spark, "db.p")) == 120
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_the_later_of_two_merges_retries_or_conflicts(
+    spark: SparkSession, lake: Lake, make: Callable[..., Table], mode: str
+) -> None:
+    """Both insert row 8: with serializable isolation that is a conflict; rows of other files are none."""
+    table = make(2, mode)
+    merge = (
+        "MERGE INTO {t} AS t USING (SELECT {id}L AS id) AS s ON t.id = s.id AND t.id > 3 "
+        "WHEN MATCHED THEN UPDATE SET n = n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, 0)"
+    )
+    for name, first in (("late", merge.format(t="db.t", id=8)), ("later", "DELETE FROM db.t WHERE id = 1")):
+        late = rival_lake(lake, before_swap=once(lambda first=first: spark.sql(first)))[0]
+        bergline.spark.attach(spark, late, name=name, default=False)
+    with pytest.raises(ConflictError, match="came first"):
+        spark.sql(merge.format(t="late.db.t", id=8))
+    assert [row[::2] for row in rows(spark)] == [(1, 10), (2, 20), (3, 30), (4, 40), (8, 0), (None, 50)]
+    files = {p.file.file_path for p in table.refresh().scan().plan().files}
+    assert {path for path in table.io.list(table.location) if "/data/" in path} == files
+    spark.sql(merge.format(t="later.db.t", id=4))
+    assert [row[::2] for row in rows(spark)] == [(2, 20), (3, 30), (4, 41), (8, 0), (None, 50)]
+
+
+def test_summary_entries_that_are_refused_leave_nothing(spark: SparkSession, make: Callable[..., Table]) -> None:
+    table = make()
+    before, files = table.metadata_location, sorted(table.io.list(table.location))
+    setting = "spark.sql.iceberg.snapshot-property.wap.id"
+    spark.conf.set(setting, "x")
+    try:
+        for text in (
+            "UPDATE db.t SET n = 1 WHERE id + 0 = 2",
+            "DELETE FROM db.t WHERE id + 0 = 2",
+            "MERGE INTO db.t USING src AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name",
+        ):
+            with pytest.raises(InvalidInputError, match=r"found `wap\.id`, which bergline writes itself"):
+                spark.sql(text)
+    finally:
+        spark.conf.unset(setting)
+    table.refresh()
+    assert (table.metadata_location, sorted(table.io.list(table.location))) == (before, files)

@@ -80,7 +80,16 @@ def test_temporary_views_of_sparks_own_tables_stay_sparks(spark: SparkSession) -
         ),
         ("CREATE OR REPLACE TEMP VIEW v AS SELECT id FROM db.ordres", NotFoundError, r"no table `db\.ordres`"),
         ("CREATE VIEW w AS SELECT id FROM db.orders", UnsupportedError, "cannot run CREATE VIEW"),
-        ("EXPLAIN DELETE FROM db.orders", UnsupportedError, "cannot run EXPLAIN"),
+        ("EXPLAIN TRUNCATE TABLE db.orders", UnsupportedError, "cannot run EXPLAIN"),
+        ("EXPLAIN UPDATE db.orders SET nope = 1", NotFoundError, "no column `nope`"),
+        (
+            (
+                "EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO db.orders USING (SELECT 1 AS more) ON true "
+                "WHEN MATCHED THEN UPDATE SET *"
+            ),
+            UnsupportedError,
+            "cannot explain a MERGE that adds columns",
+        ),
         ("EXPLAIN SELECT * FROM db.ordres", NotFoundError, r"no table `db\.ordres`"),
         ("DESCRIBE QUERY SELECT n FROM db.orders", AnalysisException, "UNRESOLVED_COLUMN"),
         ("REFRESH TABLE db.ordres", NotFoundError, r"no table `db\.ordres`"),
@@ -113,6 +122,26 @@ def test_what_is_refused_says_why_and_changes_nothing(
         spark.sql(statement)
     assert isinstance(caught.value, PySparkException)
     assert spark.table("v").count() == 7
+    assert filled.refresh().metadata_location == before
+
+
+def test_explain_shows_the_plan_of_the_rows_that_would_change(spark: SparkSession, filled: Table) -> None:
+    before = filled.metadata_location
+    deleted = plan(spark, "EXPLAIN DELETE FROM db.orders WHERE id = 3")
+    assert "InMemoryFileIndex(1 paths)" in deleted
+    assert "_pos" in deleted
+    updated = plan(
+        spark, "EXPLAIN FORMATTED UPDATE db.orders AS o SET region = 'x' WHERE o.id IN (SELECT max(id) FROM db.orders)"
+    )
+    assert "Scan parquet" in updated
+    assert "Join" in updated
+    merged = plan(
+        spark,
+        "EXPLAIN EXTENDED MERGE INTO db.orders AS o USING (SELECT 3L AS id) AS s ON o.id = s.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+    )
+    assert "== Analyzed Logical Plan ==" in merged
+    assert "Join" in merged
     assert filled.refresh().metadata_location == before
 
 

@@ -66,6 +66,15 @@ def test_tasks_that_fail_at_first_lose_and_double_nothing(spark: SparkSession, l
     assert set(table.io.list(f"{table.location}/data")) == named
 
 
+def test_rows_that_are_refused_leave_no_file_of_attempts_that_failed(spark: SparkSession, orders: Table) -> None:
+    orders.set_properties({"write.target-file-size-bytes": "20000"})
+    rows = many(spark, 40_000, 2).withColumn("id", F.expr("nullif(id, 39999)"))
+    frame = rows.mapInArrow(failing_once(15_000), "id bigint, amount double, region string")
+    with pytest.raises(InvalidInputError, match="`id`"):
+        frame.writeTo("db.orders").append()
+    assert orders.io.list(f"{orders.location}/data") == []
+
+
 def test_job_that_fails_leaves_no_snapshot_and_no_file(spark: SparkSession, orders: Table) -> None:
     orders.append(order_rows(1)).set_properties({"write.target-file-size-bytes": "20000"})
     before, files = orders.metadata_location, orders.io.list(orders.location)

@@ -7,7 +7,9 @@ from bergline import Lake, Table
 from bergline.errors import BerglineError
 from bergline.sql.analyze import analyze
 from bergline.sql.names.resolve import Current, Lakes
-from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, TruncateTable
+from bergline.sql.queries.merge import MergeInto
+from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TruncateTable
+from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
@@ -39,6 +41,22 @@ def test_explained_insert_knows_its_rows() -> None:
     assert explained.source is not None
     assert (explained.target, explained.source.text.strip()) == (("s", "t"), "SELECT id FROM db.orders")
     assert explained.query.text == "INSERT INTO s.t SELECT id FROM db.orders"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("DELETE FROM db.t WHERE a = 1", RowLevel),
+        ("UPDATE db.t SET a = 1", RowLevel),
+        ("MERGE INTO db.t USING s ON t.a = s.a WHEN MATCHED THEN DELETE", MergeInto),
+    ],
+)
+def test_explained_change_is_the_statement_after_its_head(text: str, kind: type) -> None:
+    explained = meaning(f"EXPLAIN FORMATTED {text}")
+    assert isinstance(explained, ExplainedChange)
+    assert explained.head.text == "EXPLAIN FORMATTED "
+    assert isinstance(explained.change, kind)
+    assert explained.change == meaning(text)
 
 
 def test_create_as_keeps_its_query_and_what_it_reads() -> None:

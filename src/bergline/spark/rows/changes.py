@@ -90,9 +90,8 @@ class RowLevelCommit:
         A row of the table that comes twice is an error, which says `twice`, and leaves nothing behind. The summary gets
         the entries that `summary` makes of the counts, and the number of rows that were copied, if that has a name.
         """
-        table, spark = self._table, changes.sparkSession
-        changed = write_changes(changes, table.io, self._scan.metadata, self._command, twice=twice)
-        target = self._write_target
+        table, spark, target = self._table, changes.sparkSession, self._write_target
+        metadata = self._scan.metadata
         write = RowLevelWrite(
             self._command,
             target.branch,
@@ -100,14 +99,11 @@ class RowLevelCommit:
             summary=snapshot_summary(spark, target),
             copied_rows=copied_rows,
         )
-        operation = write_row_changes(
-            table.io,
-            self._scan.metadata,
-            self._scan.plan(),
-            RowChanges(changed.deleted, changed.added, summary(changed.counts)),
-            write,
-            engine=SparkRowEngine(spark),
-        )
+        # what may fail comes before rows are written: from then on files have an owner that removes them
+        read, engine = self._scan.plan(), SparkRowEngine(spark)
+        changed = write_changes(changes, table.io, metadata, self._command, twice=twice)
+        row_changes = RowChanges(changed.deleted, changed.added, summary(changed.counts))
+        operation = write_row_changes(table.io, metadata, read, row_changes, write, engine=engine)
         table.commit(staged(operation, target.wap_id))
         return changed.counts
 

@@ -11,7 +11,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812  (the name that Spark users know)
 
-from bergline.errors import SqlSyntaxError
+from bergline.errors import SqlSyntaxError, UnsupportedError
 from bergline.format.evolution.schema_changes import UnionByName
 from bergline.format.evolution.schema_evolution import apply_schema_change, evolving
 from bergline.format.metadata.table_metadata import ROW_LINEAGE_VERSION
@@ -49,17 +49,49 @@ def run_merge(
     """Run a statement on a target that was looked up; the readers run its queries."""
     check_deterministic(merge)
     write_target = resolve_write_target(session, target, None)
-    source = T.StructType()
-    if merge.schema_evolution or any(clause.star for clause in merge.clauses):
-        source = read_rows(_query(merge, compose_source(merge))).schema
-    taken = evolving_columns(merge, source.names) if merge.schema_evolution else []
-    with evolved(target, T.StructType([f for f in source if f.name in taken])) as changing:
-        metadata = changing.table.metadata
-        values = clause_values(merge, metadata.schema, source.names)
-        has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
-        composed = compose_merge(merge, values, [f.name for f in metadata.schema.fields], has_row_ids=has_row_ids)
-        joined, scan = read(_query(merge, composed.composed), composed.target_start, changing)
+    source = _source_columns(merge, read_rows)
+    with evolved(target, _added_columns(merge, source)) as changing:
+        values = clause_values(merge, changing.table.schema, source.names)
+        joined, scan = _read_joined(merge, changing, values, read)
         commit_merge(changing.table, write_target, joined, scan, values)
+
+
+def explain_merge(
+    session: WritingSession, merge: MergeInto, target: Target, read: ReadTarget, read_rows: ReadQuery
+) -> DataFrame:
+    """The plan of the query that joins target and source, by a `read` that explains; nothing is changed."""
+    check_deterministic(merge)
+    resolve_write_target(session, target, None)
+    source = _source_columns(merge, read_rows)
+    if _evolves(target.table, _added_columns(merge, source)):
+        raise UnsupportedError(
+            "cannot explain a MERGE that adds columns to the table, or changes their types",
+            hints=["change the columns by ALTER TABLE, or leave out WITH SCHEMA EVOLUTION"],
+        )
+    values = clause_values(merge, target.table.schema, source.names)
+    return _read_joined(merge, target, values, read)[0]
+
+
+def _source_columns(merge: MergeInto, read_rows: ReadQuery) -> T.StructType:
+    """The columns of the source, where clauses go by them."""
+    if not merge.schema_evolution and not any(clause.star for clause in merge.clauses):
+        return T.StructType()
+    return read_rows(_query(merge, compose_source(merge))).schema
+
+
+def _added_columns(merge: MergeInto, source: T.StructType) -> T.StructType:
+    """The columns of the source that the table takes over if it does not have them."""
+    taken = evolving_columns(merge, source.names) if merge.schema_evolution else []
+    return T.StructType([field for field in source if field.name in taken])
+
+
+def _read_joined(
+    merge: MergeInto, target: Target, values: tuple[ClauseValues, ...], read: ReadTarget
+) -> tuple[DataFrame, TableScan]:
+    metadata = target.table.metadata
+    has_row_ids = metadata.format_version >= ROW_LINEAGE_VERSION
+    composed = compose_merge(merge, values, [f.name for f in metadata.schema.fields], has_row_ids=has_row_ids)
+    return read(_query(merge, composed.composed), composed.target_start, target)
 
 
 def commit_merge(
@@ -87,17 +119,21 @@ def _no_entries(_: Mapping[int, int]) -> dict[str, str]:
 def evolved(target: Target, source: T.StructType) -> Iterator[Target]:
     """The target with the columns of the source that it lacks, and types as wide; the block's commits are one."""
     table: Table = target.table
-    if not source.fields:
-        yield target
-        return
-    wanted = iceberg_schema(source)
-    if apply_schema_change(evolving(table.metadata), UnionByName(wanted)).schema == table.schema:
+    if not _evolves(table, source):
         yield target
         return
     with table.transaction() as changing:
         with changing.update_schema() as schema:
-            schema.union_by_name(wanted)
+            schema.union_by_name(iceberg_schema(source))
         yield Target(changing, target.selector)
+
+
+def _evolves(table: Table, source: T.StructType) -> bool:
+    """Whether a table needs other columns, or wider types, to have these."""
+    if not source.fields:
+        return False
+    change = UnionByName(iceberg_schema(source))
+    return apply_schema_change(evolving(table.metadata), change).schema != table.schema
 
 
 def _query(merge: MergeInto, composed: ComposedText) -> Query:

@@ -23,7 +23,7 @@ from bergline.spark.rows.statements import (
 from bergline.spark.runtime.backend import RunSql, SparkBackend
 from bergline.spark.runtime.types import iceberg_schema
 from bergline.spark.session.immediate import constant, immediate_statement
-from bergline.spark.session.merging import run_merge
+from bergline.spark.session.merging import explain_merge, run_merge
 from bergline.spark.session.queries import cache_rows, create_view, no_result, result_frame, run_query
 from bergline.spark.session.tables import SessionTables, SparkEngineContext
 from bergline.spark.writes.assignment import assign
@@ -36,6 +36,7 @@ from bergline.sql.names.resolve import Current, Lakes, Target
 from bergline.sql.names.selector import VersionSelector, with_as_of
 from bergline.sql.queries.merge import MergeInto
 from bergline.sql.queries.query import Insert, OtherStatement, Query, QueryWrapper, RowLevel, TableUse, TruncateTable
+from bergline.sql.queries.wrappers import ExplainedChange
 from bergline.sql.rewrite.current_names import with_current_names
 from bergline.sql.rewrite.identifier_clauses import with_identifiers
 from bergline.sql.rewrite.insert_defaults import source_with_defaults
@@ -94,6 +95,12 @@ class LakeSession(SessionTables):
                 return self._insert(statement, args, frames)
             case RowLevel():
                 return self._change_rows(statement, args, frames)
+            case ExplainedChange(head, RowLevel() as change):
+                return self._change_rows(change, args, frames, explain=head.text)
+            case ExplainedChange(head, MergeInto() as change):
+                plan = self._merge(change, args, frames, explain=head.text)
+                if plan is not None:
+                    return plan
             case MergeInto():
                 merged = self._merge(statement, args, frames)
                 if merged is not None:
@@ -150,14 +157,22 @@ class LakeSession(SessionTables):
         return self._query_rows(query, args, ours, head=head)[0]
 
     def read_target(
-        self, query: Query, args: Any, target: TargetTable, columns: Iterable[str], edits: Iterable[Edit]
+        self,
+        query: Query,
+        args: Any,
+        target: TargetTable,
+        columns: Iterable[str],
+        edits: Iterable[Edit],
+        *,
+        explain: str = "",
     ) -> TargetRows:
         """The rows of the query that edits make of a statement, with the scan of the table that the statement changes.
 
         That is read with some metadata columns beside its own; wherever it stands in the statement it is in one state.
+        With an `EXPLAIN` the rows are those of the plan.
         """
         ours = self._lake_tables(query, args, {target.use.name: target.target})
-        rows, scans = self._query_rows(query, args, ours, edits, {target.use: frozenset(columns)})
+        rows, scans = self._query_rows(query, args, ours, edits, {target.use: frozenset(columns)}, head=explain)
         return TargetRows(rows, scans[target.use])
 
     def _query_rows(
@@ -230,23 +245,28 @@ class LakeSession(SessionTables):
         run_insert(self, insert, target, self._run_query(query, args, frames), engine=SparkRowEngine(self._spark))
         return no_result(self._spark)
 
-    def _change_rows(self, statement: RowLevel, args: Any, frames: dict[str, Any]) -> DataFrame:
+    def _change_rows(self, statement: RowLevel, args: Any, frames: dict[str, Any], *, explain: str = "") -> DataFrame:
+        """Run a DELETE or UPDATE; with an `EXPLAIN`, the plan of the query that finds its rows."""
         target = self.lakes.resolve(statement.table)
         if target is None:
-            return self._run_query(statement.whole, args, frames)
+            return self._run_query(statement.whole, args, frames, explain)
         if frames:
             raise _no_frames()
         edited = analyze(with_current_names(statement.whole.sql, self.lakes))
         statement = edited if isinstance(edited, RowLevel) else statement
         table, write_target = target.table, resolve_write_target(self, target, None)
         fields = set_fields(statement, table.schema)
-        if statement.keyword == "DELETE" and (row_filter := exact_delete(self, statement, table)) is not None:
+        is_delete = statement.keyword == "DELETE" and not explain
+        if is_delete and (row_filter := exact_delete(self, statement, table)) is not None:
             delete_matching_rows(self, table, write_target, row_filter)
             return no_result(self._spark)
         places = place_columns(table.metadata)
         columns = [f.name for f in table.schema.fields] if fields else []
         edits = target_rows(statement, [*places, *columns], fields)
-        read = self.read_target(statement.whole, args, TargetTable(statement.target, target), places, edits)
+        found = TargetTable(statement.target, target)
+        read = self.read_target(statement.whole, args, found, places, edits, explain=explain)
+        if explain:
+            return read.rows
         check_condition(statement, read.rows)
         if fields:
             update_found_rows(read.rows, fields, table, read.scan, write_target)
@@ -254,8 +274,8 @@ class LakeSession(SessionTables):
             delete_found_rows(read.rows, table, read.scan, write_target)
         return no_result(self._spark)
 
-    def _merge(self, merge: MergeInto, args: Any, frames: dict[str, Any]) -> DataFrame | None:
-        """Run a MERGE; None if its target is not a lake's."""
+    def _merge(self, merge: MergeInto, args: Any, frames: dict[str, Any], *, explain: str = "") -> DataFrame | None:
+        """Run a MERGE, or with an `EXPLAIN` plan the join of target and source; None if its target is not a lake's."""
         target = self.lakes.resolve(merge.table)
         if target is None:
             check_not_of_lakes(OtherStatement("MERGE", dotted_names(merge.sql), subject=merge.table), self.lakes)
@@ -272,11 +292,13 @@ class LakeSession(SessionTables):
 
         def read(query: Query, start: int, target: Target) -> TargetRows:
             use = next(use for use in query.tables if use.start == start)
-            return self.read_target(query, given(query), TargetTable(use, target), (), ())
+            return self.read_target(query, given(query), TargetTable(use, target), (), (), explain=explain)
 
         def read_rows(query: Query) -> DataFrame:
             return self._run_query(query, given(query), {})
 
+        if explain:
+            return explain_merge(self, merge, target, read, read_rows)
         run_merge(self, merge, target, read, read_rows)
         return no_result(self._spark)
 

@@ -72,11 +72,13 @@ def write_arranged(
             rows = running.collect()
     results = [cast("TaskResult", pickle.loads(row.result)) for row in rows]  # noqa: S301  (our own tasks wrote it)
     files = [file for result in results for file in result.files]
-    if refusals := [result.refusal for result in results if result.refusal]:
+    refusal = next((result.refusal for result in results if result.refusal), None)
+    if refusal is not None:
         io.delete([f.file_path for f in files])
-        raise refusals[0]
     if any(result.was_repeated for result in results):
-        remove_files(io, spec.data_location, job, keep=[f.file_path for f in files])
+        remove_files(io, spec.data_location, job, keep=[] if refusal else [f.file_path for f in files])
+    if refusal is not None:
+        raise refusal
     return files
 
 

@@ -1,9 +1,10 @@
-"""Statements that wrap a query: EXPLAIN, DESCRIBE QUERY, temporary views, cached queries."""
+"""Statements that wrap another: EXPLAIN, DESCRIBE QUERY, temporary views, cached queries."""
 
 import msgspec
 
 from bergline.quoting import dotted
-from bergline.sql.queries.query import WrapperKind
+from bergline.sql.queries.merge import MergeInto
+from bergline.sql.queries.query import RowLevel, WrapperKind
 from bergline.sql.text.cursor import Cursor
 from bergline.sql.text.tokens import SqlText, TokenKind
 
@@ -18,6 +19,13 @@ class ViewHead(msgspec.Struct, frozen=True):
     columns: tuple[tuple[str, str | None], ...]
     replaces: bool
     is_global: bool
+
+
+class ExplainedChange(msgspec.Struct, frozen=True):
+    """EXPLAIN of a DELETE, UPDATE or MERGE: `head` is what comes before it, as written."""
+
+    head: SqlText
+    change: RowLevel | MergeInto
 
 
 def parse_head(sql: SqlText) -> tuple[WrapperKind, int] | None:

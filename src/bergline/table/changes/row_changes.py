@@ -75,11 +75,13 @@ def write_row_changes(
     and against its filter. The added files are the operation's from here on: it removes all that was written if it
     certainly fails, and so does an error here.
     """
+    written = [file.file_path for file in changes.added]
     try:
         deleted = _deleted_positions(read, changes)
-        return _Writing(io, metadata, read, changes, write, engine=engine or ArrowRowEngine()).operation(deleted)
+        writing = _Writing(io, metadata, read, changes, write, engine=engine or ArrowRowEngine(), written=written)
+        return writing.operation(deleted)
     except BaseException:
-        io.delete([file.file_path for file in changes.added])
+        io.delete(written)
         raise
 
 
@@ -95,13 +97,16 @@ class _Writing:
         write: RowLevelWrite,
         *,
         engine: RowEngine,
+        written: list[str],
     ) -> None:
+        """`written` gets the paths of all files that the engine writes."""
         self._io = io
         self._metadata = metadata
         self._read = read
         self._changes = changes
         self._write = write
         self._engine = engine
+        self._written = written
         given = write.isolation
         self._isolation = None if given == NO_ISOLATION else isolation_level(metadata, write.command, given)
         self._scope = Scope(BoundFilter(read.filter, read.table_schema))
@@ -115,11 +120,13 @@ class _Writing:
         rewritten = FileChanges()
         if partly:
             rewritten = self._engine.rewrite(self._io, plan_rewrite_without(self._metadata, self._read, partly))
+            self._written.extend(rewritten.paths)
         return self._overwrite(emptied, tuple(d.planned.file for d in partly), rewritten.data_files)
 
     def _row_delta(self, emptied: tuple[DataFile, ...], partly: Sequence[DeletedPositions]) -> RowDelta:
         plan = plan_known_deletes(self._metadata, partly) if partly else None
         written = self._engine.write_deletes(self._io, plan) if plan else FileChanges()
+        self._written.extend(written.paths)
         replaced = [old for d in partly for old in plan.write.replaced(d.planned)] if plan else []
         return RowDelta(
             self._io,

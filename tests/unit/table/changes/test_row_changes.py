@@ -251,6 +251,17 @@ def test_positions_in_a_file_that_was_not_read_are_refused_and_nothing_is_left(l
     assert on_disk(table) == before
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_error_after_the_engine_has_written_leaves_nothing(lake: Lake, version: str, mode: str) -> None:
+    table = create(lake, version, mode)
+    before = on_disk(table)
+    changes = update(table, "id = 2", 7.0)
+    with pytest.raises(InvalidInputError, match="ref name"):
+        commit(table, "id = 2", changes, RowLevelWrite("update", branch=""))
+    assert on_disk(table) == before
+
+
 def test_bad_mode_is_refused_by_name(lake: Lake) -> None:
     table = create(lake)
     with pytest.raises(InvalidInputError, match=r"write\.merge\.mode"):
