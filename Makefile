@@ -16,12 +16,13 @@ MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 # where it is set, every process that tests and benchmarks start would compile our modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup java demo test check torture rck nessie trino flink spark-versions lint bench clean
+.PHONY: help setup java demo test check thorough torture rck nessie trino flink spark-versions lint bench clean
 
 help:
 	@echo "make demo    a pipeline on PySpark: write, audit, publish two tables; everything stays in ./lake"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make check   the quick part of it, about a minute"
+	@echo "make thorough  more kinds of tables and statements beside the official runtime than make test has time for"
 	@echo "make torture many writers in every kind of trouble, for MINUTES=30, or one round of EXAMPLES=1000"
 	@echo "make rck     Iceberg's REST compatibility kit against a fresh bergline serve, or the server at URI=http://..."
 	@echo "make spark-versions  the smoke set on the oldest and the newest PySpark that are supported"
@@ -88,14 +89,17 @@ demo: java $(INSTALLED)
 	@$(BIN)/python demo/pipeline.py
 
 test: java $(INSTALLED) $(S3_SERVER) $(REST_SERVER) .venv/spark-$(SPARK_NEWEST)/.installed lint
-	@$(BIN)/python -m pytest -m "not engine" > .venv/other-tests.txt 2>&1 & others=$$!; \
-	$(BIN)/python -m pytest -m engine; engine=$$?; \
+	@$(BIN)/python -m pytest -m "not engine and not thorough" > .venv/other-tests.txt 2>&1 & others=$$!; \
+	$(BIN)/python -m pytest -m "engine and not thorough"; engine=$$?; \
 	wait $$others; others=$$?; cat .venv/other-tests.txt; exit $$((engine || others))
 
 check: $(INSTALLED) lint
 	@files=$$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d); \
 	$(BIN)/python -m pytest tests/unit -q -m "not server and not long" -n 2 --basetemp=$$files/tests; status=$$?; \
 	rm -rf $$files; exit $$status
+
+thorough: java $(INSTALLED) $(S3_SERVER)
+	@$(BIN)/python -m pytest -m thorough
 
 torture: java $(INSTALLED) $(S3_SERVER)
 	@$(BIN)/python tools/torture.py $(if $(EXAMPLES),--examples $(EXAMPLES),--minutes $(or $(MINUTES),30)) $(if $(SEED),--seed $(SEED))

@@ -84,13 +84,13 @@ def read(table: Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("kind", "isolation"),
     [
-        ("v2 copy", "serializable"),
+        pytest.param("v2 copy", "serializable", marks=pytest.mark.thorough),
         ("v2 copy, evolved", "snapshot"),
-        ("v2 positions", "snapshot"),
+        pytest.param("v2 positions", "snapshot", marks=pytest.mark.thorough),
         ("v2 positions, equality deletes", "serializable"),
-        ("v2 positions, evolved", "serializable"),
+        pytest.param("v2 positions, evolved", "serializable", marks=pytest.mark.thorough),
         ("v3 copy", "snapshot"),
-        ("v3 vectors, evolved", "snapshot"),
+        pytest.param("v3 vectors, evolved", "snapshot", marks=pytest.mark.thorough),
         ("v3 vectors over positions", "serializable"),
     ],
 )

@@ -76,14 +76,23 @@ ONLY_VECTORS = ("v3 vectors", "v3 vectors, evolved")
 @pytest.mark.parametrize(
     ("kind", "calls"),
     [
-        ("v1", ["two files", "sort"]),
-        ("v2 copy", [c for c in CALLS if c not in {"sort", "new number", "largest first"}]),
-        ("v2 copy, partitions", ["defaults", "two files", "sort", "zorder", "filter"]),
-        ("v2 copy, equality deletes", ["two files", "delete files", "delete ratio", "new number", "zorder"]),
-        ("v2 positions by partition", ["delete files", "delete ratio", "all"]),
-        ("v3 vectors", ["delete ratio", "delete files", "groups", "partial", "sort", "zorder", "largest first"]),
-        ("v3 vectors, evolved", ["all"]),
+        ("v2 copy", ["target size", "few files", "delete files"]),
+        ("v2 copy, partitions", ["defaults", "filter"]),
+        ("v2 copy, equality deletes", ["delete ratio", "new number"]),
+        ("v3 vectors", ["partial", "sort", "zorder"]),
         ("v3 vectors over positions", ["all"]),
+        *(
+            pytest.param(kind, calls, marks=pytest.mark.thorough)
+            for kind, calls in (
+                ("v1", ["two files", "sort"]),
+                ("v2 copy", [c for c in CALLS if c not in {"sort", "new number", "largest first"}]),
+                ("v2 copy, partitions", ["two files", "sort", "zorder"]),
+                ("v2 copy, equality deletes", ["two files", "delete files", "zorder"]),
+                ("v2 positions by partition", ["delete files", "delete ratio", "all"]),
+                ("v3 vectors", ["delete ratio", "delete files", "groups", "largest first"]),
+                ("v3 vectors, evolved", ["all"]),
+            )
+        ),
     ],
 )
 def test_both_rewrite_the_same_files_and_keep_all_rows(
@@ -149,7 +158,14 @@ def in_order(table: Table) -> list[list[int]]:
     return sorted(pq.read_table(path, columns=["id"]).column("id").to_pylist() for path in paths)
 
 
-@pytest.mark.parametrize("kind", ["v2 positions", "v2 positions by partition", "v3 vectors over positions"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("v2 positions", marks=pytest.mark.thorough),
+        "v2 positions by partition",
+        "v3 vectors over positions",
+    ],
+)
 def test_both_rewrite_the_same_position_delete_files(
     spark: SparkSession, lake: Lake, official_runtime: OfficialRuntime, namespaces: tuple[str, str], kind: str
 ) -> None:
@@ -224,15 +240,20 @@ def values(count: int) -> pa.Table:
 @pytest.mark.parametrize(
     "sort_order",
     [
-        "zorder(id, small)",
-        "zorder(word, id)",
         "zorder(flag, real, exact, id)",
         "zorder(day, moment, local, raw, id)",
         "zorder(SMALL, `word`), zorder(id)",
-        "exact DESC NULLS FIRST, id",
-        "word, id DESC",
         "bucket(4, id), truncate(2, word) DESC NULLS LAST, id",
-        "days(moment) NULLS LAST, id",
+        *(
+            pytest.param(order, marks=pytest.mark.thorough)
+            for order in (
+                "zorder(id, small)",
+                "zorder(word, id)",
+                "exact DESC NULLS FIRST, id",
+                "word, id DESC",
+                "days(moment) NULLS LAST, id",
+            )
+        ),
     ],
 )
 def test_rows_are_in_the_same_order_in_files(

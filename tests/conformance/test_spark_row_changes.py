@@ -47,9 +47,9 @@ METADATA = (
 """What both engines must read of one table."""
 QUERY = "result = sorted([repr(v) for v in row] for row in spark.sql(query).collect())"
 CASES = [
-    (2, "copy-on-write", "serializable", "", False),
+    pytest.param((2, "copy-on-write", "serializable", "", False), marks=pytest.mark.thorough),
     (2, "merge-on-read", "snapshot", "PARTITIONED BY (region)", True),
-    (3, "copy-on-write", "snapshot", "PARTITIONED BY (region)", True),
+    pytest.param((3, "copy-on-write", "snapshot", "PARTITIONED BY (region)", True), marks=pytest.mark.thorough),
     (3, "merge-on-read", "serializable", "", True),
 ]
 
