@@ -1,5 +1,6 @@
 """Fixtures for all tests: lakes on disk, one Spark session without any Iceberg jar, and the peers beside it."""
 
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ from bergline import Lake, Table
 settings.register_profile("bergline", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bergline")
 
+# queries of tests run once or twice: compiling them well costs more than a third of all the time
+for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 _SERVERS = {"postgres", "glue_server", "s3_server", "java_rest_server", "bergline_server"}
 _ENGINES = {"spark_session", "official_runtime"}
