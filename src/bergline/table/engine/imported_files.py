@@ -16,7 +16,7 @@ from bergline.parquet.file.arrow_schema import file_field_id
 from bergline.parquet.file.columns import FileColumns, RowSource, named
 from bergline.parquet.file.open_input import open_with_stream
 from bergline.parquet.file.schema import identified
-from bergline.parquet.read.file_metrics import file_metrics
+from bergline.parquet.read.file_metrics import FileMetrics, file_metrics
 from bergline.parquet.write.metrics_mode import MetricsModes
 
 
@@ -56,6 +56,7 @@ def _describe(io: FileIO, source: SourceFile, plan: ImportPlan) -> DataFile:
     )
     _check_columns(columns, file, plan)
     metrics = file_metrics(footer, identified(columns, plan.mapping), plan.schema, plan.metrics)
+    _check_required(file_metrics(footer, identified(columns, plan.mapping), plan.schema, MetricsModes()), file, plan)
     return msgspec.structs.replace(
         file,
         column_sizes=metrics.column_sizes,
@@ -78,6 +79,7 @@ def _check_columns(columns: pa.Schema, file: DataFile, plan: ImportPlan) -> None
                 f"expected no field ids, or those of the table, found id {field_id} for column `{column.name}`"
                 f"{f', which the table has for `{known}`' if known else ''}, in {file.file_path}"
             )
+    _check_names(columns.names, file, plan)
     try:
         source = RowSource(file, spec=plan.spec)
         stored = FileColumns(columns, named(plan.schema), source, plan.mapping)
@@ -85,3 +87,27 @@ def _check_columns(columns: pa.Schema, file: DataFile, plan: ImportPlan) -> None
         stored.convert(empty[0].select(stored.names), 0)
     except FormatError as error:
         raise InvalidInputError(f"{error} in {file.file_path}", hints=error.hints) from error
+
+
+def _check_names(names: Sequence[str], file: DataFile, plan: ImportPlan) -> None:
+    """Refuse a file none of whose columns is read, and one that differs from the table in the case of a name."""
+    mapped = plan.mapping.by_name
+    if not any(name in mapped for name in names):
+        raise InvalidInputError(
+            f"expected at least one column of the table, found {', '.join(f'`{name}`' for name in names)} "
+            f"in {file.file_path}"
+        )
+    missing = {name.lower(): name for name in mapped if name not in names}
+    for name in names:
+        if name not in mapped and name.lower() in missing:
+            raise InvalidInputError(
+                f"expected column `{missing[name.lower()]}`, found `{name}` in {file.file_path}",
+                hints=["names of columns in files are case-sensitive: add the file's to `schema.name-mapping.default`"],
+            )
+
+
+def _check_required(metrics: FileMetrics, file: DataFile, plan: ImportPlan) -> None:
+    for field in plan.schema.fields:
+        if field.required and (nulls := metrics.null_value_counts.get(field.id, 0)):
+            found = f"{nulls} null{'s' if nulls > 1 else ''} in {file.file_path}"
+            raise InvalidInputError(f"expected values in the required column `{field.name}`, found {found}")

@@ -58,9 +58,14 @@ def test_file_with_ids_of_other_columns_is_refused(tmp_path: Path, regions: Tabl
         (pa.table({"id": ["1"]}), "expected `long` in column `id`, found `string`"),
         (pa.table({"amount": [1.0]}), r"expected the required column `id` \(id 1\), found none"),
         (pa.table({"id": [1], "amount": [[1.0]]}), "expected `double` in column `amount`, found `list"),
+        (pa.table({"foo": [1], "bar": [2]}), "expected at least one column of the table, found `foo`, `bar`"),
+        (pa.table({"id": [1], "Amount": [2.0]}), "expected column `amount`, found `Amount`"),
+        (pa.table({"id": [1, None, None]}), "expected values in the required column `id`, found 2 nulls"),
     ],
 )
-def test_columns_of_other_types_are_refused(tmp_path: Path, regions: Table, rows: pa.Table, message: str) -> None:
+def test_columns_that_are_not_the_tables_are_refused(
+    tmp_path: Path, regions: Table, rows: pa.Table, message: str
+) -> None:
     pq.write_table(rows, tmp_path / "a.parquet")
     with pytest.raises(InvalidInputError, match=rf"{message}.* in .*a\.parquet"):
         describe(regions, tmp_path / "a.parquet")
