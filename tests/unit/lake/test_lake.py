@@ -27,11 +27,13 @@ def test_public_names_are_these() -> None:
         "BerglineError",
         "DataFile",
         "Lake",
+        "MaintenancePolicy",
         "PartitionStatisticsFile",
         "Retention",
         "StatisticsFile",
         "Table",
         "connect",
+        "maintain",
     ]
 
 

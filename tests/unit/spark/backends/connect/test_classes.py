@@ -6,6 +6,6 @@ from bergline.spark.backends.connect.classes import connect_classes
 
 def test_classes_are_those_of_spark_connect() -> None:
     classes = connect_classes()
-    assert {kind.__module__.rpartition(".")[0] for kind in classes} == {"pyspark.sql.connect"}
+    assert {".".join(kind.__module__.split(".")[:3]) for kind in classes} == {"pyspark.sql.connect"}
     assert issubclass(classes.frame, DataFrame)
     assert ConnectBackend(None).patched_classes == classes[:-1]
