@@ -32,7 +32,7 @@ from bergline.table.row_merges.clauses import (
     RowMergeRequest,
     UpdateRequest,
 )
-from bergline.table.row_merges.operation import RowMerge
+from bergline.table.row_merges.operation import RowMerge, merge_engine
 from bergline.table.row_merges.source import SourceRows, source_rows
 from bergline.table.scans.scan import TableScan
 from bergline.table.scans.version import BranchRead
@@ -73,10 +73,10 @@ class TableMerges:
         Values are SQL text over the row's columns (`{"amount": "amount * 2"}`), or Python values as literals.
         """
         options = _Options(branch, summary, isolation, wap_id, engine)
-        request, now = UpdateRequest(values, where), self._now()
+        request, now, by_engine = UpdateRequest(values, where), self._now(), merge_engine(engine) is not None
 
         def bind(base: TableMetadata) -> BoundMerge:
-            return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now))
+            return bind_update_request(request, base.schema, Names({TARGET: base.schema}, now), by_engine=by_engine)
 
         return self._run("update", request, bind, source_rows([], Schema(fields=())), options)
 
@@ -143,11 +143,11 @@ class TableMerges:
     def _merge(
         self, request: RowMergeRequest, source: SourceRows, options: "_Options", read: BranchRead | None
     ) -> RowCounts:
-        now = self._now()
+        now, by_engine = self._now(), merge_engine(options.engine) is not None
 
         def bind(base: TableMetadata) -> BoundMerge:
             sides = {request.target_alias: base.schema, request.source_alias: source.schema}
-            return bind_merge(request, base.schema, source, Names(sides, now))
+            return bind_merge(request, base.schema, source, Names(sides, now), by_engine=by_engine)
 
         return self._run("merge", request, bind, source, options, read=read)
 

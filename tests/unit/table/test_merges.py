@@ -23,8 +23,12 @@ from bergline.errors import (
     RefusedError,
     UnsupportedError,
 )
-from bergline.expressions.predicate import Comparison
-from bergline.table.row_merges.clauses import RowCounts
+from bergline.expressions.predicate import Comparison, columns_of
+from bergline.parquet.file.arrow_schema import schema_from_arrow
+from bergline.table.row_expressions.parse import Names
+from bergline.table.row_merges.bind import bind_merge, bind_update_request
+from bergline.table.row_merges.clauses import MergeClause, RowCounts, RowMergeRequest, UpdateRequest
+from bergline.table.row_merges.source import source_rows
 
 pytestmark = pytest.mark.long
 
@@ -516,3 +520,69 @@ def test_rows_that_a_transaction_added_and_updated_never_share_ids_with_others(
     with pytest.raises(ConflictError, match="would have other ids"):
         transaction()
     assert sorted(rows(table.refresh())) == [1, 2, 3, 4, 5, 8, 9]
+
+
+DAY, TIME = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 10, 30)  # noqa: DTZ001
+TIMES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("d", pa.date32()),
+        ("c", pa.time64("us")),
+        ("t", pa.timestamp("us")),
+        ("z", pa.timestamp("us", "UTC")),
+        ("v", pa.int64()),
+    ]
+)
+TIME_ROW = {"d": DAY, "c": TIME.time(), "t": TIME, "z": TIME.replace(tzinfo=dt.UTC)}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "d = DATE '2024-01-01'",
+        "d = '2024-01-01' AND v % 2 = 1",
+        "c = TIME '10:30:00'",
+        "t IN (TIMESTAMP '2024-01-01 10:30:00')",
+        "z > '2024-01-01T10:29:00Z' AND v < 2",
+    ],
+)
+def test_dates_and_times_are_conditions(memory_lake: Lake, where: str) -> None:
+    table = memory_lake.create_table("db.times", TIMES)
+    table.append([{"id": 1, **TIME_ROW, "v": 1}, {"id": 2, **dict.fromkeys(TIME_ROW), "v": 1}])
+    assert table.update({"v": "v + 1"}, where) == RowCounts(rows_updated=1)
+    if "%" not in where and "v <" not in where:
+        merge = table.merge([{"id": 1}, {"id": 2}], on=f"target.id = source.id AND target.{where}")
+        assert merge.when_matched_update({"v": 7}).execute() == RowCounts(rows_updated=1)
+
+
+@pytest.mark.parametrize("key", list(TIME_ROW))
+@pytest.mark.parametrize("count", [1, 300])
+def test_dates_and_times_are_keys(memory_lake: Lake, key: str, count: int) -> None:
+    table = memory_lake.create_table("db.times", TIMES)
+    given = pa.array(range(count), pa.int32() if key == "d" else pa.int64()).cast(TIMES.field(key).type)
+    table.append(pa.table({key: given, "v": pa.nulls(count, pa.int64())}))
+    assert table.upsert(pa.table({key: given, "v": range(count)}), [key]) == RowCounts(rows_updated=count)
+    merge = table.merge(pa.table({key: given, "v": range(count)}), on=f"target.{key} = source.{key}")
+    assert merge.when_matched_delete().execute() == RowCounts(rows_deleted=count)
+
+
+@pytest.mark.parametrize(
+    ("where", "filtered"),
+    [
+        ("d = DATE '2024-01-01' AND t > '2024-01-01'", {"d"}),
+        ("id = 5 AND z > TIMESTAMP '2024-01-01 00:00:00'", {"id"}),
+        ("d > TIMESTAMP '2024-01-01 00:00:00Z' AND v = 1", {"v"}),
+        ("id = 5 OR z > DATE '2024-01-01'", set()),
+    ],
+)
+def test_what_depends_on_an_engines_time_zone_is_no_filter_of_its_scan(where: str, filtered: set[str]) -> None:
+    schema = schema_from_arrow(TIMES)
+    now = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    names = Names({"target": schema}, now)
+    bound = bind_update_request(UpdateRequest({"v": 1}, where), schema, names, by_engine=True)
+    assert columns_of(bound.scan_filter) == filtered
+    source = source_rows(pa.table({"e": [DAY]}), schema)
+    keys = "target.d = source.e AND z = source.e AND t = CAST(source.e AS TIMESTAMP_NTZ)"
+    request = RowMergeRequest(f"{keys} AND ({where})", (MergeClause("matched", "delete"),))
+    names = Names({"target": schema, "source": source.schema}, now)
+    assert columns_of(bind_merge(request, schema, source, names, by_engine=True).scan_filter) == filtered | {"d"}
