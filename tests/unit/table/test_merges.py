@@ -586,3 +586,11 @@ def test_what_depends_on_an_engines_time_zone_is_no_filter_of_its_scan(where: st
     request = RowMergeRequest(f"{keys} AND ({where})", (MergeClause("matched", "delete"),))
     names = Names({"target": schema, "source": source.schema}, now)
     assert columns_of(bind_merge(request, schema, source, names, by_engine=True).scan_filter) == filtered | {"d"}
+
+
+def test_decimals_and_doubles_are_equal_as_the_nearest_doubles(memory_lake: Lake) -> None:
+    prices = [decimal.Decimal(n).scaleb(-2) for n in range(0, 100_000, 7)]
+    table = memory_lake.create_table("db.prices", pa.schema([("k", pa.float64()), ("v", pa.int64())]))
+    table.append(pa.table({"k": [float(price) for price in prices], "v": range(len(prices))}))
+    source = pa.table({"k": pa.array(prices, pa.decimal128(10, 2))})
+    assert table.merge(source, on=["k"]).when_matched_delete().execute() == RowCounts(rows_deleted=len(prices))

@@ -125,7 +125,8 @@ def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: st
         case _ if source == DOUBLE and target == FLOAT:
             return _narrowed(values, text)
         case DecimalType(), _ if target in FLOATING:
-            return pc.cast(pc.cast(values, pa.float64()), arrow_type(target))
+            # through text, which gives the nearest number; Arrow's own cast may be one beside it
+            return pc.cast(pc.cast(values, pa.string()), arrow_type(target))
         case DecimalType(), _ if target == STRING:
             return _by_value(values, target, lambda number: format(number, "f"), text)
         case _ if source == STRING and target in (*WHOLE, *FLOATING):
