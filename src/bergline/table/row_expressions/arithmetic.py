@@ -106,6 +106,18 @@ def as_decimal(type_: IcebergType, literal: Any = None) -> DecimalType:
     return DecimalType(10 if type_ == INT else 20, 0)
 
 
+def exact_decimal(number: Decimal, text: str) -> DecimalType:
+    """The decimal type with just the digits of a number; InvalidInputError if there is none."""
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
+        raise InvalidInputError(f"expected a finite number, found {text}")
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > _MOST_DIGITS:
+        raise InvalidInputError(f"expected a number of at most 38 digits, found {text}")
+    return DecimalType(precision, scale)
+
+
 def _known(value: RowExpression, other: RowExpression) -> RowExpression:
     """NULL has the type of the other operand."""
     if value.type != UNKNOWN:

@@ -5,6 +5,7 @@ count as UTC.
 """
 
 import decimal
+import re
 import uuid
 from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
@@ -52,6 +53,7 @@ EXACT: Final = decimal.Context(prec=120, Emax=9999, Emin=-9999)
 _FROM_TEXT: Final = (DATE, TIME, *TIMESTAMPS, UUID)
 _TO_TEXT: Final = (*WHOLE, BOOLEAN, DATE, UUID)
 _LIMITS: Final[dict[IcebergType, tuple[int, int]]] = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 
@@ -269,10 +271,18 @@ def rounded(number: Decimal, target: DecimalType) -> Decimal:
     return result
 
 
+def decimal_from_text(text: str) -> Decimal:
+    """The number as written; ValueError for other text, and for digits that only Python reads."""
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        raise ValueError(text)
+    return Decimal(plain)
+
+
 def _exact(number: Any) -> Decimal:
-    found = Decimal(
-        repr(number) if isinstance(number, float) else number.strip() if isinstance(number, str) else number
-    )
+    if isinstance(number, str):
+        return decimal_from_text(number)
+    found = Decimal(repr(number) if isinstance(number, float) else number)
     if not found.is_finite():
         raise OverflowError
     return found
