@@ -594,3 +594,14 @@ def test_decimals_and_doubles_are_equal_as_the_nearest_doubles(memory_lake: Lake
     table.append(pa.table({"k": [float(price) for price in prices], "v": range(len(prices))}))
     source = pa.table({"k": pa.array(prices, pa.decimal128(10, 2))})
     assert table.merge(source, on=["k"]).when_matched_delete().execute() == RowCounts(rows_deleted=len(prices))
+
+
+@pytest.mark.parametrize("count", [2, 300])
+def test_uuids_are_keys(memory_lake: Lake, count: int) -> None:
+    table = memory_lake.create_table("db.u", pa.schema([("u", pa.uuid()), ("v", pa.int64())]))
+    keys = pa.array([number.to_bytes(16) for number in range(count + 1)], pa.uuid())
+    table.append(pa.table({"u": keys.slice(0, count), "v": pa.nulls(count, pa.int64())}))
+    source = pa.table({"u": keys.slice(1), "v": range(count)})
+    assert table.upsert(source, ["u"]) == RowCounts(rows_updated=count - 1, rows_inserted=1)
+    text = pa.table({"u": [str(key) for key in keys.to_pylist()]})
+    assert table.merge(text, on=["u"]).when_matched_delete().execute() == RowCounts(rows_deleted=count + 1)

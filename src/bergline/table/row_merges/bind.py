@@ -304,7 +304,9 @@ def _key_filters(
         if values.null_count == len(values):
             yield UNKNOWN
             continue
-        found = _values_filter(key, pc.unique(values.drop_null()), target)
+        # Arrow has no kernels for UUIDs
+        plain = values.cast(pa.binary(16)) if key.source.type == UUID else values
+        found = _values_filter(key, pc.unique(plain.drop_null()), target)
         if found is None:
             continue
         try:
@@ -341,7 +343,7 @@ def _literals(values: pa.Array, type_: IcebergType) -> list[Any] | None:
     if _is_simple(type_):
         return list(values.to_pylist())
     if type_ == UUID:
-        return [uuid.UUID(bytes=v) for v in values.cast(pa.binary(16)).to_pylist()]
+        return [uuid.UUID(bytes=v) for v in values.to_pylist()]
     if (unit := _NANOS_PER_UNIT.get(type_)) is None:
         return None  # floats have NaN and two zeros, booleans are not worth it
     kind = TimeOfDay if type_ == TIME else Instant
