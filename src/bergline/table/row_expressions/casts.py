@@ -130,15 +130,17 @@ def convert(values: pa.Array, source: IcebergType, target: IcebergType, text: st
             # through text, which gives the nearest number; Arrow's own cast may be one beside it
             return pc.cast(pc.cast(values, pa.string()), arrow_type(target))
         case DecimalType(), _ if target == STRING:
-            return _by_value(values, target, lambda number: format(number, "f"), text)
-        case _ if source == STRING and target in (*WHOLE, *FLOATING):
+            return by_value(values, target, lambda number: format(number, "f"), text)
+        case _ if source == STRING and target in WHOLE:
+            return _whole_from_text(pc.utf8_trim_whitespace(values), target, text)
+        case _ if source == STRING and target in FLOATING:
             return _from_text(pc.utf8_trim_whitespace(values), target, text)
         case _ if source == STRING and target == BOOLEAN:
-            return _by_value(values, target, _truth, text)
+            return by_value(values, target, _truth, text)
         case _ if source == STRING and target in _FROM_TEXT:
-            return _by_value(values, target, lambda found: _located(found, target), text)
+            return by_value(values, target, lambda found: _located(found, target), text)
         case _ if source == UUID and target == STRING:
-            return _by_value(values.cast(pa.binary(16)), target, lambda found: str(uuid.UUID(bytes=found)), text)
+            return by_value(values.cast(pa.binary(16)), target, lambda found: str(uuid.UUID(bytes=found)), text)
         case _, FixedType(length) if source == BINARY:
             return _fixed(values, length, text)
         case _ if source in TIMESTAMPS and target == DATE:
@@ -212,6 +214,14 @@ def _from_text(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
         raise _misfit(target, text, str(error)) from error
 
 
+def _whole_from_text(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
+    """Only decimal digits with a sign: Arrow would also read hexadecimal ones."""
+    wrong = values.filter(pc.invert(pc.match_substring_regex(values, r"^[+-]?[0-9]+$")))
+    if len(wrong):
+        raise _misfit(target, text, wrong[0].as_py())
+    return _from_text(pc.utf8_ltrim(values, characters="+"), target, text)
+
+
 def _truncated(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
     """Doubles as whole numbers, cut at the point, as Spark's ANSI cast does."""
     whole = pc.trunc(pc.cast(values, pa.float64()))
@@ -237,7 +247,7 @@ def _fixed(values: pa.Array, length: int, text: str) -> pa.Array:
     return pc.cast(values, pa.binary(length))
 
 
-def _by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], Any], text: str) -> pa.Array:
+def by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], Any], text: str) -> pa.Array:
     """One Python value after the other, each distinct one once."""
     encoded = pc.dictionary_encode(values)
     found = []
@@ -251,7 +261,7 @@ def _by_value(values: pa.Array, target: IcebergType, compute: Callable[[Any], An
 
 def _number_by_value(values: pa.Array, target: IcebergType, text: str) -> pa.Array:
     if isinstance(target, DecimalType):
-        return _by_value(values, target, lambda number: rounded(_exact(number), target), text)
+        return by_value(values, target, lambda number: rounded(_exact(number), target), text)
     low, high = _LIMITS[target]
 
     def whole(number: Decimal) -> int:
@@ -260,7 +270,7 @@ def _number_by_value(values: pa.Array, target: IcebergType, text: str) -> pa.Arr
             raise OverflowError
         return cut
 
-    return _by_value(values, target, whole, text)
+    return by_value(values, target, whole, text)
 
 
 def rounded(number: Decimal, target: DecimalType) -> Decimal:
