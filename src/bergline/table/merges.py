@@ -12,6 +12,7 @@ from bergline.expressions.predicate import Predicate
 from bergline.format.metadata.refs import MAIN
 from bergline.format.metadata.table_metadata import TableMetadata
 from bergline.format.schema.schema import Schema
+from bergline.format.types.types import child_fields
 from bergline.parquet.write.fit import fit_to_schema
 from bergline.parquet.write.input_rows import ArrowRows, as_arrow
 from bergline.table.changes.row_changes import RowLevelWrite
@@ -21,6 +22,7 @@ from bergline.table.commits.isolation import NO_ISOLATION, Isolation, RowLevelCo
 from bergline.table.engine.row_engine import RowEngine, check_row_engine
 from bergline.table.handle import TableHandle
 from bergline.table.references.staged import staged
+from bergline.table.row_expressions.casts import check_whole
 from bergline.table.row_expressions.parse import Names
 from bergline.table.row_merges.bind import BoundMerge, bind_merge, bind_update_request
 from bergline.table.row_merges.builder import MergeBuilder
@@ -219,6 +221,10 @@ class TableMerges:
             if (column := key.partition(".")[0]) not in table.column_names and key not in table.column_names:
                 raise InvalidInputError(f"expected the key `{key}` in the rows, found no column `{column}`")
         present = Schema(fields=tuple(f for f in schema.fields if f.name in table.column_names))
+        for field in (f for f in present.fields if child_fields(f.type)):
+            given = [row[field.name] for row in rows] if isinstance(rows, list | tuple) else []
+            for part in (*given, *table.column(field.name).chunks):
+                check_whole(part, field, field.name)
         return source_rows(fit_to_schema(table, present), schema)
 
 

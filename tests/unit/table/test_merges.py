@@ -605,3 +605,48 @@ def test_uuids_are_keys(memory_lake: Lake, count: int) -> None:
     assert table.upsert(source, ["u"]) == RowCounts(rows_updated=count - 1, rows_inserted=1)
     text = pa.table({"u": [str(key) for key in keys.to_pylist()]})
     assert table.merge(text, on=["u"]).when_matched_delete().execute() == RowCounts(rows_deleted=count + 1)
+
+
+PLACE = pa.struct([("city", pa.string()), ("zip", pa.struct([("a", pa.int32()), ("b", pa.int32())]))])
+WHOLE_PLACE = {"city": "x", "zip": {"a": 1, "b": 2}}
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        (lambda t: t.update({"at": {"city": "k"}}), "at.zip"),
+        (lambda t: t.update({"at": pa.scalar({"city": "k"})}), "at.zip"),
+        (lambda t: t.update({"at": {"city": "k", "zip": {"a": 1}}}), "at.zip.b"),
+        (lambda t: t.update({"at.zip": {"b": 1}}), "at.zip.a"),
+        (lambda t: t.upsert([{"id": 1, "at": {"city": "k"}}], ["id"]), "at.zip"),
+        (lambda t: t.upsert([{"id": 1, "at": WHOLE_PLACE}, {"id": 2, "at": {"city": "k"}}], ["id"]), "at.zip"),
+        (lambda t: t.upsert(pa.table({"id": [1], "at": [{"city": "k", "zip": {"b": 1}}]}), ["id"]), "at.zip.a"),
+        (
+            lambda t: t.merge([{"id": 1, "at": {"city": "k"}}], on=["id"]).when_matched_update_all().execute(),
+            "at.zip",
+        ),
+        (
+            lambda t: t.merge([{"id": 1, "p": {"city": "k"}}], on=["id"]).when_matched_update({"at": "p"}).execute(),
+            "at.zip",
+        ),
+    ],
+)
+def test_structs_are_given_whole(memory_lake: Lake, change: Callable[[Table], object], missing: str) -> None:
+    table = memory_lake.create_table("db.s", pa.schema([("id", pa.int64()), ("at", PLACE)]))
+    table.append([{"id": 1, "at": WHOLE_PLACE}])
+    before = table.metadata_location
+    with pytest.raises(InvalidInputError) as refused:
+        change(table)
+    assert f"expected all fields of the struct, found no `{missing}`" in str(refused.value)
+    assert table.refresh().metadata_location == before
+
+
+def test_structs_may_be_null_as_a_whole(memory_lake: Lake) -> None:
+    table = memory_lake.create_table("db.s", pa.schema([("id", pa.int64()), ("at", PLACE)]))
+    table.append([{"id": 1, "at": WHOLE_PLACE}, {"id": 2, "at": WHOLE_PLACE}])
+    inner = {"city": "y", "zip": None}
+    assert table.upsert([{"id": 1, "at": None}, {"id": 2, "at": inner}], ["id"]) == RowCounts(rows_updated=2)
+    assert table.update({"at": None}, "id = 2") == RowCounts(rows_updated=1)
+    partial = pa.table({"id": [1], "at": pa.nulls(1, pa.struct([("city", pa.string())]))})
+    assert table.merge(partial, on=["id"]).when_matched_update_all().execute() == RowCounts(rows_updated=1)
+    assert table.scan().to_arrow()["at"].to_pylist() == [None, None]

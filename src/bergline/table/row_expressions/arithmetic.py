@@ -237,10 +237,9 @@ def _adjusted(precision: int, scale: int) -> DecimalType:
 
 def _half_up(number: float, scale: int) -> float:
     """The number as its shortest text rounded; zero has no sign."""
-    if not math.isfinite(number):
-        return number
     exact = Decimal(repr(number))
-    if -scale <= exact.as_tuple().exponent:  # type: ignore[operator]  (it is finite)
+    exponent = exact.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent >= -scale:  # NaN, infinite, or without digits to round
         return number + 0.0
     return float(exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _ANY_DOUBLE)) + 0.0
 

@@ -7,7 +7,7 @@ count as UTC.
 import decimal
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ from bergline.format.types.types import (
     FixedType,
     IcebergType,
     NestedField,
+    StructType,
     child_fields,
 )
 from bergline.parquet.file.arrow_schema import arrow_type
@@ -184,7 +185,9 @@ def _assigned_nested(value: RowExpression, field: NestedField, column: str) -> R
     optional = msgspec.structs.replace(field, required=False)
 
     def run(rows: Rows) -> pa.Array:
-        return _fitted(value.evaluate(rows), optional)
+        values = value.evaluate(rows)
+        check_whole(values, field, column)
+        return _fitted(values, optional)
 
     try:
         _fitted(pa.nulls(0, arrow_type(value.type)), optional)
@@ -193,6 +196,26 @@ def _assigned_nested(value: RowExpression, field: NestedField, column: str) -> R
             f"expected `{field.type}` for column `{column}`, found `{value.type}` of `{value.text}`"
         ) from error
     return msgspec.structs.replace(value, type=field.type, run=run)
+
+
+def check_whole(values: Any, field: NestedField, path: str) -> None:
+    """Refuse structs without some of their fields, in Arrow values or a Python value: others would become null."""
+    if not isinstance(field.type, StructType):
+        return
+    if isinstance(values, Mapping):
+        given = values
+    elif isinstance(values, pa.Array) and pa.types.is_struct(values.type) and values.null_count < len(values):
+        given = dict(zip((part.name for part in values.type), values.flatten(), strict=True))
+    else:
+        return
+    for child in field.type.fields:
+        inside = f"{path}.{child.name}"
+        if child.name not in given:
+            raise InvalidInputError(
+                f"expected all fields of the struct, found no `{inside}`",
+                hints=["give all of them, or None for the whole struct; update can set one field by its path"],
+            )
+        check_whole(given[child.name], child, inside)
 
 
 def _fitted(values: pa.Array, field: NestedField) -> pa.Array:
